@@ -198,7 +198,7 @@ def program() -> str:
     """Where Chromium is; skips the test where there is none."""
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is None:
-        pytest.skip("no Chromium on this machine: the page is not opened in a browser")
+        pytest.skip("no Chromium here to open the page in: `apt-get install chromium`")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What all tests share: those marked `live` are skipped, with a reason, where no server is."""
+"""What all tests share: skips where no server is, and the budget of a test without one."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 import own_lab
 from compare_command import _dyno
 from comparison_builder import comparison
+from cpu_budget import pytest_runtest_call
 from dbdyno.engine import Place
 from dbdyno.model import Comparison
 from dbdyno.report import page
@@ -23,11 +24,19 @@ from hosts_lab import _hosts, _hosts_lab
 from mysql_place import mysql_engine, mysql_server
 from server_place import NONE, a_place, builds, ends
 
-# Fixtures, here for all.
-__all__ = ["_dyno", "_hosts", "_hosts_lab", "mysql_engine", "mysql_server"]
+# Fixtures and a hook, here for all.
+__all__ = ["_dyno", "_hosts", "_hosts_lab", "mysql_engine", "mysql_server", "pytest_runtest_call"]
 
 # How long an example takes says how busy the machine is, and nothing of what is tested.
-settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# `make test` draws the same few examples each time; `make test-all` draws more, and others.
+EXAMPLES = os.environ.get("DYNO_TEST_EXAMPLES")
+settings.register_profile(
+    "busy",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=int(EXAMPLES or 25),
+    derandomize=EXAMPLES is None,
+)
 settings.load_profile("busy")
 
 

@@ -16,6 +16,15 @@ from pathlib import Path
 import pytest
 
 IMAGES = Path("/var/tmp")
+OF = {
+    "losetup": "mount",
+    "blkdiscard": "util-linux",
+    "iostat": "sysstat",
+    "mkfs.xfs": "xfsprogs",
+    "mkfs.btrfs": "btrfs-progs",
+    "mkfs.ext4": "e2fsprogs",
+}
+"""Debian's packages of programs."""
 SIZE_BYTES = 3 << 30
 """Of an image, whose file has holes until it is written; xfs wants 300 MB and more."""
 LIMIT_S = 60.0
@@ -71,12 +80,12 @@ def mounted(file_system: str) -> Iterator[tuple[str, Path]]:
 
 def not_root() -> str:
     """Why this account makes no loop devices; nothing if it can."""
-    return "" if os.geteuid() == 0 else "loop devices need root"
+    return "" if os.geteuid() == 0 else "loop devices need root: `sudo make test-all`"
 
 
 def without(program: str) -> str:
     """That a program lacks; nothing if it is there."""
-    return "" if shutil.which(program) else f"there is no program `{program}`"
+    return "" if shutil.which(program) else f"no {program} here: `apt-get install {OF[program]}`"
 
 
 def unknown(file_system: str) -> str:
@@ -84,7 +93,11 @@ def unknown(file_system: str) -> str:
     if shutil.which("modprobe"):
         ran("modprobe", "--quiet", file_system)
     known = Path("/proc/filesystems").read_text().split()
-    return "" if file_system in known else f"this kernel has no {file_system}"
+    return (
+        ""
+        if file_system in known
+        else f"this kernel has no {file_system}: `modprobe {file_system}`"
+    )
 
 
 def ran(*command: str) -> subprocess.CompletedProcess[str]:

@@ -1,8 +1,9 @@
 """Servers of MySQL and MariaDB for tests: which are here, and one of each that runs for a while.
 
-MySQL is looked for in the folder that `DYNO_MYSQL` names, MariaDB in that of `DYNO_MARIADB`; else
-in the folder of the cache that `.ci/run` fills, and where the distribution and its like put
-servers. Where there is none, tests are skipped and say so.
+Tests take the newest of a family that is here: in dyno's cache (`dyno server fetch`), or where the
+distribution and its like put servers; or that of the folder which `DYNO_MYSQL` or `DYNO_MARIADB`
+names. Where there is none, or only one that is older than a test needs, tests are skipped and say
+what brings one.
 """
 
 from __future__ import annotations
@@ -16,37 +17,49 @@ import pytest
 
 from dbdyno.engine import Build, LabServer
 from dbdyno.engine.mysql import build
-from dbdyno.host import account, place
+from dbdyno.host import account
 from dbdyno.model import Arm
 from dbdyno.model.engine import TRAITS
 from dbdyno.model.error import ServerError
-from server_place import a_place, started
+from server_place import ALL_SERVERS, TEST_SERVERS, a_place, started
 
 ENGINES = ("mysql", "mariadb")
 VARIABLES = {"mysql": "DYNO_MYSQL", "mariadb": "DYNO_MARIADB"}
-FETCHED = {"mysql": [place.cache_root() / "mysql" / "unstable"], "mariadb": list[Path]()}
-"""What `.ci/run` brings; what else a user's lab left in the cache is none of ours."""
-RELEASES = ("mariadb/10.2.11", "mariadb/10.11.5", "mariadb/11.4.5", "mysql/5.5.9")
-"""What `make servers` brings beside PostgreSQL (its TEST_RELEASES; a test compares)."""
+FETCH = {"mysql": "dyno server fetch mysql 9.7", "mariadb": "dyno server fetch mariadb 11.4.5"}
+"""What brings a server that is new enough for every test."""
+RELEASES = tuple(
+    f"{family}/{versions.split(',')[-1]}"
+    for family, _, versions in (name.partition("/") for name in (*TEST_SERVERS, *ALL_SERVERS))
+    if family in ENGINES
+)
+"""What `make test` and `make test-all` bring of both, with what stands for a newer one."""
 SETTINGS = {"innodb_buffer_pool_size": "64M"}
 """Small, so that a server is there in seconds and two fit beside others."""
 
 
 @cache
 def found(engine: str) -> Build | str:
-    """The build of an engine to test with; else why there is none."""
+    """The newest build of an engine to test with; else why there is none."""
     variable = VARIABLES[engine]
     there = os.environ.get(variable)
-    folders = (
-        [Path(there)] if there else [*FETCHED[engine], *build.folders(engine, cache=Path("/none"))]
-    )
-    for folder in folders:
+    here = list[Build]()
+    for folder in [Path(there)] if there else build.folders(engine):
         try:
-            return build.inspect(folder, engine, variable, account.choose(engine))
-        except ServerError as error:
+            here.append(build.inspect(folder, engine, variable, account.choose(engine)))
+        except ServerError as error:  # of the other engine, or closed to the account
             if there:
                 return str(error)
-    return f"no {TRAITS[engine].product} here: name its folder by {variable}"
+    if here:
+        return max(here, key=lambda one: one.version_num)
+    return f"no {TRAITS[engine].product} here: `{FETCH[engine]}`, or name its folder by {variable}"
+
+
+def needs(engine: str, what: str, *, mysql: int = 0, mariadb: int = 0) -> None:
+    """Skips a test of `what` where the newest server here is older than has it (80000 is 8.0)."""
+    here = build_of(engine)
+    if here.version_num < {"mysql": mysql, "mariadb": mariadb}[engine]:
+        said = f"{TRAITS[engine].product} {here.version} has no {what}"
+        pytest.skip(f"{said}: `{FETCH[engine]}` brings one that has")
 
 
 def build_of(engine: str) -> Build:

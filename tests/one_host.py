@@ -122,10 +122,10 @@ class Running:
 def refusal() -> str | None:
     """Why no hosts can be made here; None: they can."""
     if os.geteuid() != 0:
-        return "several hosts on one machine: only root may make them"
-    missing = {f"`{name}` ({PROGRAMS[name]})" for name in PROGRAMS if not program(name)}
+        return "several hosts on one machine need root: `sudo make test-all`"
+    missing = {PROGRAMS[name] for name in PROGRAMS if not program(name)}
     if missing:
-        return f"several hosts on one machine: apt-get install {', '.join(sorted(missing))}"
+        return f"several hosts on one machine: `apt-get install {' '.join(sorted(missing))}`"
     bridge = f"dyno{os.getpid()}try"
     make = f"ip link add {bridge} type bridge && ip link add type veth && mount -t sysfs x /sys"
     tried = subprocess.run(

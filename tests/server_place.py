@@ -20,9 +20,15 @@ from dbdyno.host import place as places
 from dbdyno.host.account import choose
 from dbdyno.model import Address, Arm
 
-FETCHED = ("17", "18")
-"""The versions that `make servers` brings into the cache (its TEST_SERVERS; a test compares)."""
+TEST_SERVERS = ("postgres/12", "postgres/18", "mariadb/11.4.5", "mysql/9.7,5.5.9")
+"""What `make test` brings into the cache (so the Makefile calls it; a test compares)."""
+ALL_SERVERS = ("postgres/17", "mariadb/10.2.11", "mariadb/10.11.5")
+"""What `make test-all` brings besides."""
+ENDS = ("12", "18")
+"""The majors that stand for all between them, where they are here."""
 NONE = Path("/none")
+MAJOR_MIN = 10
+"""Tests know what versions say from this major on."""
 
 
 @contextmanager
@@ -108,40 +114,54 @@ def within(limit_s: float, true: Callable[[], object]) -> bool:
 def builds() -> list[Path]:
     """Folders of PostgreSQL to test with, the newest of each major version, oldest major first.
 
-    Those that `make servers` brings, and the distribution's; what else a user's lab left in the
-    cache is none of ours. Without any a name that is none: tests are then skipped (conftest.py).
+    Those in dyno's cache, and the distribution's. Without any a name that is none: tests are then
+    skipped (conftest.py).
     """
-    fetched = [place for version in FETCHED for place in _cached(version)]
+    fetched = places.cache_root().joinpath("postgres").glob("*")
     here = sorted(
         (release, path)
         for path in [*fetched, *Path("/usr/lib/postgresql").glob("*")]
         if (release := numbering.of_folder_name(path.name)) is not None
-        if build.holds_server(path)
+        if release[0] >= MAJOR_MIN and build.holds_server(path)
     )
     return list({release[0]: path for release, path in here}.values()) or [NONE]
 
 
-def _cached(version: str) -> list[Path]:
-    folder = places.cache_root() / "postgres"
-    return [*folder.glob(version), *folder.glob(f"{version}.*")]
-
-
 def ends() -> list[Path]:
-    """The oldest and the newest of them: enough for what versions do not do each in its own way."""
-    return list(dict.fromkeys([builds()[0], builds()[-1]]))
+    """The oldest and the newest to test with: enough for what versions do not do each in its own
+    way. PostgreSQL 12 and 18, as `make test` brings them, else what is nearest to both ends."""
+    here = builds()
+    by_major = {path.name.partition(".")[0]: path for path in here}
+    oldest, newest = (by_major.get(major) for major in ENDS)
+    return list(dict.fromkeys([oldest or here[0], newest or here[-1]]))
+
+
+def distribution() -> Path:
+    """The newest PostgreSQL of the distribution, which has clients; one that is none without it."""
+    here = [path for path in builds() if (path / "bin" / "pg_dump").exists()]
+    return here[-1] if here else NONE
+
+
+def newer_than(source: Path) -> list[Path]:
+    """The builds of later majors; the source alone where it is the newest itself."""
+    here = builds()
+    later = here[here.index(source) + 1 :] if source in here else []
+    return later or [source]
 
 
 def newest() -> list[Path | ParameterSet]:
-    """The newest alone, where no version has a way of its own; in `make soak` the oldest, too."""
+    """The newest alone, where no version has a way of its own; `make soak` has the oldest."""
     *older, last = ends()
-    return [*map(in_soak, older), last]
+    return [*(pytest.param(path, marks=pytest.mark.soak) for path in older), last]
+
+
+def each() -> list[Path | ParameterSet]:
+    """Every version, where each has its own way; those between the ends in `make test-all`."""
+    between = (path for path in builds() if path not in ends())
+    return [*ends(), *(pytest.param(path, marks=pytest.mark.long) for path in between)]
 
 
 def outermost() -> list[Path | ParameterSet]:
     """The oldest and the newest, of which one goes the way of all between; those in `make soak`."""
-    return [path if path in ends() else in_soak(path) for path in builds()]
-
-
-def in_soak(value: object) -> ParameterSet:
-    """A parameter of tests that `make soak` runs."""
-    return pytest.param(value, marks=pytest.mark.soak)
+    between = (path for path in builds() if path not in ends())
+    return [*ends(), *(pytest.param(path, marks=pytest.mark.soak) for path in between)]

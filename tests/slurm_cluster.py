@@ -80,7 +80,7 @@ sys.exit(main(sys.argv[1:]))
 def missing() -> str | None:
     """Why there can be no cluster here; None where there can."""
     if os.geteuid() != 0:
-        return "a cluster of its own needs root"
+        return "a cluster of its own needs root: `sudo make test-all`"
     gone = [name for name in PROGRAMS if shutil.which(name) is None]
     return f"no {', '.join(gone)} here: `apt-get install slurm-wlm munge`" if gone else None
 

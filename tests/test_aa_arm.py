@@ -153,6 +153,7 @@ def test_more_blocks_leave_the_earlier_ones_as_they_are(
     assert schedule.blocks(with_others(others, seed=seed, blocks=3 + further))[:3] == few
 
 
+@pytest.mark.long
 def test_every_way_of_laying_the_bases_runs_is_equally_likely() -> None:
     drawn = schedule.blocks(with_others(8, blocks=15_000))[::2]
     ways = Counter(tuple(gaps(block.order)) for block in drawn)

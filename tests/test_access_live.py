@@ -30,8 +30,8 @@ from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.model.server_facts import AccessFacts
 from dbdyno.run.check.reached import one_statement
 from dbdyno.run.driver.loadgen import addressed
-from mysql_place import ENGINES, an_arm
-from server_place import a_place, builds, ends, started
+from mysql_place import ENGINES, an_arm, needs
+from server_place import a_place, ends, started
 
 pytestmark = pytest.mark.live
 
@@ -66,7 +66,7 @@ def ip(*words: str) -> None:
 @pytest.fixture(scope="session")
 def networks() -> Iterator[Networks]:
     if os.geteuid() != 0 or shutil.which("ip") is None:
-        pytest.skip("networks of their own need root and `ip` of iproute2")
+        pytest.skip("networks of their own need root and `apt-get install iproute2`")
     pid = os.getpid()
     first = NETWORKS + pid % 2**18 * 8
     server, *others = (".".join(map(str, (first + n).to_bytes(4, "big"))) for n in (1, 2, 3))
@@ -174,9 +174,10 @@ OLDER = ends()[:-1]
 def encrypted(request: pytest.FixtureRequest, networks: Networks) -> Iterator[Reached]:
     """A server of each engine with TLS; the newest PostgreSQL has a standby."""
     if request.param in ENGINES:
-        arm = an_arm(request.param, settings=LOGS[request.param])
+        needs(request.param, "TLS by files that a run makes", mysql=50700)
+        arm = an_arm(request.param, settings=LOGS[request.param], transport="tcp")
     else:
-        standby = int(request.param == builds()[-1])
+        standby = int(request.param == ends()[-1])
         arm = postgres(request.param, settings=LOGS["postgres"], standby=standby)
     with running(arm, networks) as found:
         yield found
@@ -288,7 +289,7 @@ def test_a_copy_of_the_data_lets_in_whom_the_next_run_names(encrypted: Reached):
 
 def test_a_setting_of_the_plan_that_the_lab_needs_itself_is_refused(networks: Networks):
     with a_place() as place:
-        arm = postgres(builds()[-1], settings={"ssl": "off"})
+        arm = postgres(ends()[-1], settings={"ssl": "off"})
         asked = provide(arm, place=reachable(place, networks, 0, tls=True))
         with pytest.raises(PlanError, match=r"arms\.a\.settings\.ssl: dyno sets this itself"):
             asked.check()

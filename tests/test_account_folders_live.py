@@ -20,11 +20,14 @@ from dbdyno.engine.golden_copy import Origin
 from dbdyno.host import account, data_folder
 from dbdyno.model import Arm
 from dbdyno.model.error import HostError, ServerError
-from server_place import a_place, builds
+from server_place import a_place, ends
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(os.geteuid() != 0, reason="only root can run servers as another account"),
+    pytest.mark.skipif(
+        os.geteuid() != 0,
+        reason="only root can run servers as another account: `sudo make test-all`",
+    ),
 ]
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 ORIGIN = Origin(workload="w", step="s", block_begun_unix_ns=5)
@@ -81,7 +84,7 @@ def engines() -> list[str]:
 
 def an_arm(engine: str) -> Arm:
     if engine == "postgres":
-        return Arm(name="a", engine=engine, base_dir=builds()[-1], standby=1)
+        return Arm(name="a", engine=engine, base_dir=ends()[-1], standby=1)
     return mysql_place.an_arm(engine)
 
 
@@ -154,7 +157,7 @@ def test_links_and_fifos_where_the_lab_writes_lead_nowhere(
 
 
 def test_what_is_no_file_is_not_kept(place: Place) -> None:
-    server = provide(Arm(name="a", engine="postgres", base_dir=builds()[-1]), place=place)
+    server = provide(Arm(name="a", engine="postgres", base_dir=ends()[-1]), place=place)
     try:
         server.prepare()
         server.start()
@@ -172,7 +175,7 @@ def test_a_data_folder_that_others_can_exchange_is_refused(place: Place) -> None
     theirs.mkdir()
     os.chown(theirs, place.account.uid, place.account.gid)
     elsewhere = replace(place, data_root=theirs / "data")
-    server = provide(Arm(name="a", engine="postgres", base_dir=builds()[-1]), place=elsewhere)
+    server = provide(Arm(name="a", engine="postgres", base_dir=ends()[-1]), place=elsewhere)
     with pytest.raises(HostError, match=r"others than root can change `.*theirs`"):
         server.prepare()
     assert not (theirs / "data" / "a").exists()

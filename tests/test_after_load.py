@@ -32,6 +32,7 @@ def steps_of(name: str, engine: str = "postgres", **parameters: int) -> tuple[St
     return workload.expand(workload.load(name), parameters, engine)
 
 
+@pytest.mark.long
 def test_rows_beyond_a_key_s_type_are_refused_with_table_and_column() -> None:
     assert list(after_load.too_large(steps_of("sysbench", rows=2_000_000))) == []
     (line, *_) = after_load.too_large(steps_of("sysbench", rows=3_000_000_000))

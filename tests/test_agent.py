@@ -242,6 +242,7 @@ def test_an_agent_asks_of_others_what_its_load_takes_alone(
             session.request(HOLD, Nothing)
 
 
+@pytest.mark.long
 def test_an_agent_that_is_sent_no_message_ends_and_says_why() -> None:
     with Session(Host(name="here")) as session:
         session.send(Reply(1, "nonsense"))  # type: ignore[arg-type]
@@ -249,6 +250,7 @@ def test_an_agent_that_is_sent_no_message_ends_and_says_why() -> None:
             session.request(HOLD, Nothing)
 
 
+@pytest.mark.long
 def test_this_machine_can_be_a_host_by_itself() -> None:
     with Session(Host(name="here")) as session:
         clock = session.request(ReadClock(), ClockReading)

@@ -18,6 +18,7 @@ import pytest
 import own_lab
 from dbdyno.store import Results
 from hosts_lab import Lab
+from server_place import ends
 from test_looks_run import workload
 
 pytestmark = pytest.mark.live
@@ -51,7 +52,7 @@ ssh = "h1"
 [server]
 host = "h1"
 [arms.pg]
-version = "17"
+base_dir = "BUILD"
 [[workloads]]
 name = "sysbench"
 steps = ["fill", "point-query"]
@@ -71,7 +72,7 @@ def _ssh(hosts: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
 
 def written(folder: Path, text: str, name: str = "plan.toml") -> Path:
     path = folder / name
-    path.write_text(text)
+    path.write_text(text.replace("BUILD", str(ends()[-1])))
     return path
 
 

@@ -117,6 +117,7 @@ def test_a_workload_without_queries_is_no_application() -> None:
     assert application.results(rows(query("a", 1, 1, 1), record), record) == ()
 
 
+@pytest.mark.long
 def test_the_first_sentence_says_what_an_upgrade_needs_to_know() -> None:
     made = comparison(troubles=False)
     arm = made.arms[1]
@@ -156,6 +157,7 @@ def test_the_first_sentence_says_what_an_upgrade_needs_to_know() -> None:
     assert "100.0 %" in row and "different" in row and " 2" in row
 
 
+@pytest.mark.long
 def test_a_query_that_its_limit_ends_says_so_in_place_of_failed() -> None:
     made = comparison(troubles=False)
     arm, step = made.arms[1], made.steps[0]

@@ -65,6 +65,7 @@ def followed(comparison: Comparison) -> dict[str, float]:
     return {one.pattern: one.by for one in found.followed}
 
 
+@pytest.mark.long
 def test_what_an_arm_leaves_behind_is_found_by_the_predecessor_and_widens(tmp_path: Path) -> None:
     found = compare.load(result(tmp_path, carried=0.06))
     assert followed(found)["predecessor"] == pytest.approx(0.062, abs=0.008)
@@ -75,18 +76,21 @@ def test_what_an_arm_leaves_behind_is_found_by_the_predecessor_and_widens(tmp_pa
     assert told.word == "open"
 
 
+@pytest.mark.long
 def test_orders_that_change_places_let_nothing_of_it_through(tmp_path: Path) -> None:
     found = compare.load(result(tmp_path, orders=("ab", "ba") * 7, carried=0.06))
     assert throughput(found).ratio == pytest.approx(1.0, abs=0.006)
     assert "predecessor" not in followed(found)
 
 
+@pytest.mark.long
 def test_an_arm_that_is_faster_stays_so_and_follows_no_order(tmp_path: Path) -> None:
     found = compare.load(result(tmp_path, faster=1.1))
     assert throughput(found).word == "faster"
     assert followed(found) == {}
 
 
+@pytest.mark.long
 def test_turns_within_a_step_have_no_such_test(tmp_path: Path) -> None:
     folder = result(tmp_path, carried=0.06)
     change(folder / "plan.json", lambda plan: plan["schedule"].update(interleave="slice"))
@@ -126,6 +130,7 @@ def test_under_twelve_blocks_a_report_says_that_independence_is_assumed(tmp_path
     assert throughput(found).dependence is None
 
 
+@pytest.mark.long
 def test_from_twelve_on_it_says_how_far_blocks_depend_on_each_other(tmp_path: Path) -> None:
     found = compare.load(result(tmp_path, carried=0.06))
     assert "% with the arm that ran before: intervals are up to 2." in told(found)
@@ -135,6 +140,7 @@ def test_from_twelve_on_it_says_how_far_blocks_depend_on_each_other(tmp_path: Pa
     assert dependent["followed"][0]["pattern"] == "predecessor"
 
 
+@pytest.mark.long
 def test_blocks_that_do_not_depend_are_told_so_and_others_by_the_most(tmp_path: Path) -> None:
     found = compare.load(result(tmp_path))
     (step,) = found.steps

@@ -55,6 +55,7 @@ def until_decided(folder: Path, looks: Looks | None = UNTIL_DECIDED) -> Comparis
     return compare.load(folder)
 
 
+@pytest.mark.long
 def test_all_complete_blocks_are_shown_and_files_that_older_versions_wrote_are_not_read(
     tmp_path: Path,
 ) -> None:
@@ -73,6 +74,7 @@ def test_a_plan_is_complete_when_every_step_is_decided(tmp_path: Path) -> None:
     assert comparison.incomplete is None
 
 
+@pytest.mark.long
 def test_a_plan_with_an_open_step_is_complete_when_there_is_no_look_to_come(
     tmp_path: Path,
 ) -> None:
@@ -86,6 +88,7 @@ def test_before_its_first_look_a_plan_is_not_complete(tmp_path: Path) -> None:
     assert until_decided(folder).incomplete == "2 blocks done, the next look is after 3"
 
 
+@pytest.mark.long
 def test_a_block_that_was_to_do_some_steps_lacks_the_others_without_a_word(tmp_path: Path) -> None:
     folder = build(tmp_path, blocks=3, steps=STEPS, planted=faster_in({1, 2, 3}))
     for arm in ("pg17", "pg18"):

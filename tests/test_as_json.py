@@ -359,6 +359,7 @@ def test_what_json_has_no_word_for_is_null(three: Comparison) -> None:
 # --- Its figures -----------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_planted_change_is_there_with_its_word_and_figures(tmp_path: Path) -> None:
     written = json_document.form(compare.load(build(tmp_path, planted=slower({"qr100": 0.9}))))
     assert written["dyno"] == __version__

@@ -27,7 +27,7 @@ from dbdyno.report.render import html, markdown
 from dbdyno.report.section import attribution as section
 from dbdyno.stats import factorial
 from dbdyno.store import Results
-from server_place import a_place, builds
+from server_place import a_place, ends
 
 ROWS = {
     "one at a time": factorial.one_at_a_time,
@@ -154,13 +154,13 @@ def test_one_block_has_no_intervals_and_tells_nothing_from_none() -> None:
 
 
 def shown(of: Design, found: Attribution) -> Comparison:
-    made = comparison(blocks=2, arms=tuple(of.values), troubles=False)
+    made = comparison(blocks=2, arms=tuple(of.values), troubles=False, names=["l.i0"])
     first = replace(made.steps[0], attributions=(found,))
     return replace(made, design=of, steps=(first,))
 
 
 def sentence(of: Design, figures: Mapping[str, Mapping[int, float]]) -> str:
-    step = replace(comparison(blocks=1).steps[0], step="point-query")
+    step = replace(comparison(blocks=1, names=["l.i0"]).steps[0], step="point-query")
     return section.sentence(step, told(of, figures))
 
 
@@ -287,6 +287,7 @@ def asked(
     return " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.long
 def test_the_command_runs_the_mixed_arms_and_names_the_factor(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -353,12 +354,13 @@ foreign = 1
 """
 
 
+@pytest.mark.capability("attribute")
 @pytest.mark.live
 def test_on_a_server_the_setting_that_hides_the_index_has_the_whole(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with a_place() as place:
-        text = LIVE.format(base_dir=builds()[-1], data=place.data_root)
+        text = LIVE.format(base_dir=ends()[-1], data=place.data_root)
         asked(tmp_path, capsys, text, design="one-at-a-time")
     results = Results.open(tmp_path / "results" / "mine-attribute-new")
     (step,) = [one for one in compare.load(results).steps if one.attributions]

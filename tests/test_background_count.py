@@ -78,7 +78,7 @@ def test_threads_have_a_file_each_and_a_session_none_of_them(tmp_path: Path) -> 
 def test_threads_that_cannot_be_asked_are_a_line(tmp_path: Path) -> None:
     """A process that Valgrind does not run."""
     if shutil.which("vgdb") is None:
-        pytest.skip("valgrind is not installed")
+        pytest.skip("no valgrind here: `apt-get install valgrind`")
     with pytest.raises(HostError, match="vgdb: "):
         background_count.ask(tmp_path, os.getpid())
 

@@ -368,6 +368,7 @@ def test_a_measurement_that_fails_does_not_stop_the_others(
     assert "failed: the server is gone" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_run_is_one_line_that_names_no_place_of_the_machine(tmp_path: Path) -> None:
     bench = replace(a_bench(pairs=2), generator=binary.find("dyno-loadgen"))
     one = Figure(measurement="point", beside="pgbench", what="CPU", values=(0.5, 0.7))
@@ -397,7 +398,7 @@ def running() -> Iterator[Server]:
 def present(arm: BenchArm) -> BenchArm:
     """The arm; the test is skipped with the reason where it is not here."""
     if arm.missing is not None:
-        pytest.skip(f"{arm.name}: {arm.missing}")
+        pytest.skip(f"no {arm.name} here: `apt-get install postgresql`")
     return arm
 
 

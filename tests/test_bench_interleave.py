@@ -34,6 +34,7 @@ def test_the_plan_of_two_arms_alike_can_be_run_in_every_way(way: str) -> None:
     assert (made.schedule.blocks, made.schedule.interleave) == (8, way)
 
 
+@pytest.mark.long
 def test_blocks_that_have_both_arms_are_paired_whatever_their_order() -> None:
     step = comparison(blocks=4).steps[0]
     first, second = sorted((cell.arm, cell) for cell in step.cells)[:2]

@@ -111,6 +111,7 @@ def test_each_test_is_a_plan_of_both_commits_builds(tmp_path: Path):
     assert kept(tmp_path)["tests"][0]["folder"] == f"tests/{plan.name}"
 
 
+@pytest.mark.long
 def test_a_commit_that_is_asked_again_goes_on_with_its_blocks(tmp_path: Path):
     lab = Lab({10: -0.02}, noise=0.02)
     go(tmp_path, lab)

@@ -101,6 +101,7 @@ def found(search: Bisection) -> list[tuple[int, int]]:
     return [(stretch.begin, stretch.end) for stretch in bisect.found(search)]
 
 
+@pytest.mark.long
 def test_the_commit_is_found_by_halving_with_one_count_each_and_two_of_the_answer(tmp_path: Path):
     counter, builder = Counter({13: 0.003}), Builder()
     search, said = go(tmp_path, counter, builder)
@@ -118,6 +119,7 @@ def test_the_commit_is_found_by_halving_with_one_count_each_and_two_of_the_answe
     assert [change["end"] for change in kept["changes"]] == [13]
 
 
+@pytest.mark.long
 def test_each_count_is_a_plan_of_one_arm_with_as_many_operations_as_the_good_one(tmp_path: Path):
     counter = Counter({13: 0.003})
     search, _ = go(tmp_path, counter)
@@ -139,6 +141,7 @@ def test_equal_ends_are_an_answer_after_two_builds(tmp_path: Path):
     assert counter.counted == [0, 20] and found(search) == []
 
 
+@pytest.mark.long
 def test_all_finds_every_commit_of_either_sign_in_any_step(tmp_path: Path):
     counter = Counter({4: 0.03, 17: -0.012}, {11: 0.02, 12: 0.004})
     search, _ = go(tmp_path, counter, every=True, smallest=0.01)
@@ -153,12 +156,14 @@ def test_without_all_the_largest_change_is_the_answer_wherever_halves_lead(tmp_p
     assert found(search) == [(14, 15)]
 
 
+@pytest.mark.long
 def test_opposite_changes_within_a_half_hide_each_other(tmp_path: Path):
     search, _ = go(tmp_path, Counter({2: 0.03, 4: -0.03, 15: 0.02}), every=True, smallest=0.01)
     assert found(search) == [(14, 15)]
 
 
 @pytest.mark.parametrize("interrupt_after", [1, 4, 9])
+@pytest.mark.long
 def test_a_broken_search_goes_on_and_counts_nothing_twice(tmp_path: Path, interrupt_after: int):
     whole = Counter({13: 0.003, 4: 0.002})
     wanted, _ = go(tmp_path / "whole", whole, every=True)
@@ -171,6 +176,7 @@ def test_a_broken_search_goes_on_and_counts_nothing_twice(tmp_path: Path, interr
     assert search.counted == wanted.counted
 
 
+@pytest.mark.long
 def test_a_search_that_is_over_goes_on_to_all_or_to_smaller_changes(tmp_path: Path):
     go(tmp_path, first := Counter({13: 0.03, 4: 0.002}))
     search, _ = go(tmp_path, second := Counter(first.at), every=True)
@@ -181,6 +187,7 @@ def test_a_search_that_is_over_goes_on_to_all_or_to_smaller_changes(tmp_path: Pa
         folder.opened(replace(OF_COUNTS, steps=("scan",)))
 
 
+@pytest.mark.long
 def test_commits_that_do_not_build_or_start_are_stepped_around_and_stay_suspects(tmp_path: Path):
     counter = Counter({13: 0.003}, fails=(12,))
     search, said = go(tmp_path, counter, Builder(broken=(10, 13)))
@@ -228,6 +235,7 @@ def test_steps_whose_work_cannot_be_counted_are_refused_by_name(monkeypatch):
         plans.counted("sysbench", ("insert",), "postgres")
 
 
+@pytest.mark.long
 def test_a_count_of_a_step_that_writes_is_believed_after_three(tmp_path: Path):
     counter = Counter(off={(10, 1): -0.003}, at={20: 0.02}, writes=True)
     search, _ = go(tmp_path, counter, every=True)
@@ -321,6 +329,7 @@ def changed(before: int, commit: int) -> CommitChange:
     return CommitChange(before=before, commit=commit, work=work)
 
 
+@pytest.mark.long
 def test_the_answer_names_commit_step_change_and_functions(tmp_path: Path):
     search, _ = go(tmp_path, Counter({13: 0.0031}))
     change = changed(12, 13)

@@ -22,7 +22,9 @@ TURNS = 40_000
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not SOURCE, reason="DYNO_SOURCE names no tarball: make test-slow"),
+    pytest.mark.skipif(
+        not SOURCE, reason="DYNO_SOURCE names no tarball of PostgreSQL: `make test-slow`"
+    ),
 ]
 
 

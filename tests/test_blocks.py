@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import shutil
 from pathlib import Path
 
 import pytest
@@ -38,20 +37,12 @@ server_cpu_us = { insert = 525, delete = 420, market = 42, register = 42, pdc = 
 
 [[workloads]]
 name = "insert-benchmark"
-parameters = { rows = 20_000, rows_i1 = 10_000, rows_i2 = 1_000, rates = [1000], seconds = 30 }
+parameters = { rows = 20_000, rows_i1 = 10_000, rows_i2 = 1_000, rates = [1000], seconds = 5 }
 steps = ["l.i0", "l.i1", "qr1000"]
 
 [schedule]
 blocks = {blocks}
 """
-
-pytestmark = pytest.mark.usefixtures("generator")
-
-
-@pytest.fixture
-def generator() -> Path:
-    """The installed dyno-loadgen."""
-    return program.find("dyno-loadgen")
 
 
 def planted(*, old: str = "", new: str = "", blocks: int = 2) -> Plan:
@@ -63,31 +54,57 @@ def measured(of: Plan, folder: Path) -> Comparison:
     return compare.load(runner.run(of, folder, wait=True).folder)
 
 
+@pytest.fixture(scope="module", name="two")
+def _two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The result folder of two blocks, for tests that read it."""
+    return runner.run(planted(), tmp_path_factory.mktemp("two"), wait=True).folder
+
+
+@pytest.fixture(scope="module", name="planted_twice")
+def _planted_twice(two: Path) -> Comparison:
+    return compare.load(two)
+
+
+@pytest.fixture(scope="module", name="measured_once")
+def _measured_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The result folder of one block, for tests that read it."""
+    of = with_threads(planted(blocks=1))
+    return runner.run(of, tmp_path_factory.mktemp("once"), wait=True).folder
+
+
+@pytest.fixture(name="once")
+def _once(measured_once: Path, tmp_path: Path) -> Path:
+    """A copy of it, to go on with."""
+    return Path(shutil.copytree(measured_once, tmp_path / measured_once.name, symlinks=True))
+
+
+def with_threads(of: Plan, line: str = "[generator]\nthreads = 3") -> Plan:
+    """The plan with these threads of the generator; `once` has three."""
+    return plan.parse(f"{of.text}\n{line}", None)
+
+
 def cell(comparison: Comparison, step: str, arm: str):  # type: ignore[no-untyped-def]
     (found,) = [one for one in comparison.steps if one.step == step]
     return next(cell for cell in found.cells if cell.arm == arm)
 
 
-def test_planted_five_percent_are_reported_as_five_percent(tmp_path: Path) -> None:
-    comparison = measured(planted(), tmp_path)
+def test_planted_five_percent_are_reported_as_five_percent(planted_twice: Comparison) -> None:
     for step in ("l.i0", "l.i1", "qr1000"):
-        ratio = cell(comparison, step, "new").ratio
+        ratio = cell(planted_twice, step, "new").ratio
         assert ratio.value == pytest.approx(1 / 1.05, rel=2e-3), step
         assert ratio.low <= ratio.value <= ratio.high
         assert ratio.blocks == 2
-    assert cell(comparison, "l.i0", "old").value == pytest.approx(100_000, rel=1e-3)
+    assert cell(planted_twice, "l.i0", "old").value == pytest.approx(100_000, rel=1e-3)
 
 
-def test_planted_cost_of_the_server_is_what_an_operation_costs(tmp_path: Path) -> None:
-    comparison = measured(planted(blocks=1), tmp_path)
+def test_planted_cost_of_the_server_is_what_an_operation_costs(planted_twice: Comparison) -> None:
     for arm, cpu_us in (("old", 40.0), ("new", 42.0)):
-        metrics = cell(comparison, "qr1000", arm).metrics
+        metrics = cell(planted_twice, "qr1000", arm).metrics
         assert metrics["server_cpu_per_op"] == pytest.approx(cpu_us, rel=5e-3), arm
 
 
-def test_the_report_says_it_in_a_sentence(tmp_path: Path) -> None:
-    outcome = runner.run(planted(), tmp_path, wait=True)
-    ended = dyno("compare", outcome.folder, "--full")
+def test_the_report_says_it_in_a_sentence(two: Path) -> None:
+    ended = dyno("compare", two, "--full")
     assert ended.returncode == 0, ended.stderr
     words = " ".join(ended.stdout.split())
     assert "new against old: 3 slower in 2 blocks" in words
@@ -95,9 +112,8 @@ def test_the_report_says_it_in_a_sentence(tmp_path: Path) -> None:
     assert max(map(len, ended.stdout.splitlines())) <= 80
 
 
-def test_one_block_decides_nothing_and_the_report_says_so(tmp_path: Path) -> None:
-    outcome = runner.run(planted(blocks=1), tmp_path, wait=True)
-    words = " ".join(dyno("compare", outcome.folder).stdout.split())
+def test_one_block_decides_nothing_and_the_report_says_so(measured_once: Path) -> None:
+    words = " ".join(dyno("compare", measured_once).stdout.split())
     assert "3 open in 1 block" in words
     assert words.count("one block") == 3
 
@@ -105,7 +121,7 @@ def test_one_block_decides_nothing_and_the_report_says_so(tmp_path: Path) -> Non
 def test_a_server_too_fast_for_the_generator_has_at_least_its_rate(tmp_path: Path) -> None:
     """A reply costs the generator 5 µs of the fake's clock: 6 µs of service keep it 83 % busy."""
     slow, fast = (f"market = {us}, register = {us}, pdc = {us}" for us in (105, 6))
-    text = planted(blocks=1).text.replace("seconds = 30", "seconds = 2")
+    text = planted(blocks=1).text.replace("seconds = 5", "seconds = 1")
     comparison = measured(plan.parse(text.replace(slow, fast), None), tmp_path)
     found = cell(comparison, "qr1000", "new")
     assert (found.value_bound, found.ratio_bound) == ("at least", "at least")
@@ -118,7 +134,7 @@ def test_a_server_too_fast_for_the_generator_has_at_least_its_rate(tmp_path: Pat
 
 
 def test_a_stall_shows_in_the_response_time_of_paced_roles(tmp_path: Path) -> None:
-    stalled = planted(new="stalls = [{ at_s = 10.0, for_s = 3.0 }]", blocks=1)
+    stalled = planted(new="stalls = [{ at_s = 1.0, for_s = 3.0 }]", blocks=1)
     comparison = measured(stalled, tmp_path)
     insert = {
         arm: cell(comparison, "qr1000", arm).runs[0].response["insert"] for arm in ("old", "new")
@@ -148,23 +164,20 @@ def test_errors_that_are_to_be_tried_again_do_not_fail_the_step(tmp_path: Path) 
     assert run.metrics["retries"] == pytest.approx(4, abs=1)
 
 
-def test_a_broken_block_is_kept_as_void_and_done_again(tmp_path: Path) -> None:
-    of = planted()
-    folder = runner.run(of, tmp_path, wait=True).folder
-    (folder / "blocks/002/done.json").unlink()
-    before = (folder / "blocks/001/order.json").stat().st_mtime_ns
-    runner.run(of, tmp_path, wait=True)
-    names = sorted(path.name for path in (folder / "blocks").iterdir())
-    assert names == ["001", "002", "002.void1"]
-    assert (folder / "blocks/001/order.json").stat().st_mtime_ns == before
-    comparison = compare.load(folder)
-    assert comparison.blocks == 2
+def test_a_broken_block_is_kept_as_void_and_done_again(once: Path) -> None:
+    (once / "blocks/001/done.json").unlink()
+    runner.run(with_threads(planted(blocks=1)), once.parent, wait=True)
+    names = sorted(path.name for path in (once / "blocks").iterdir())
+    assert names == ["001", "001.void1"]
+    comparison = compare.load(once)
+    assert comparison.blocks == 1
     assert "interrupted" in comparison.void_blocks[0]
 
 
 def test_a_killed_generator_spoils_the_block_which_is_done_again(
-    tmp_path: Path, generator: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    generator = program.find("dyno-loadgen")
     once = tmp_path / "once"
     script = tmp_path / "dyno-loadgen"
     script.write_text(
@@ -177,37 +190,31 @@ def test_a_killed_generator_spoils_the_block_which_is_done_again(
     assert "killed by signal 9" in compare.load(outcome.folder).void_blocks[0]
 
 
-def test_more_blocks_go_on_in_the_same_folder(tmp_path: Path) -> None:
-    runner.run(planted(blocks=1), tmp_path, wait=True)
-    assert measured(planted(blocks=2), tmp_path).blocks == 2
+def test_more_blocks_go_on_in_the_same_folder(once: Path) -> None:
+    before = (once / "blocks/001/order.json").stat().st_mtime_ns
+    assert measured(with_threads(planted(blocks=2)), once.parent).blocks == 2
+    assert (once / "blocks/001/order.json").stat().st_mtime_ns == before
 
 
-def test_a_changed_plan_is_refused_naming_the_key(tmp_path: Path) -> None:
-    runner.run(planted(blocks=1), tmp_path, wait=True)
+def test_a_changed_plan_is_refused_naming_the_key(once: Path) -> None:
     with pytest.raises(ResultError, match=r"arms\.new\.fake\.default_us"):
-        runner.run(planted(new="default_us = 7", blocks=1), tmp_path, wait=True)
+        runner.run(with_threads(planted(new="default_us = 7", blocks=1)), once.parent, wait=True)
 
 
-def test_the_generators_threads_reach_every_job_and_are_not_changed_later(tmp_path: Path) -> None:
-    def with_threads(line: str) -> Plan:
-        return plan.parse(f"{planted(blocks=1).text}\n{line}", None)
-
-    folder = runner.run(with_threads("[generator]\nthreads = 3"), tmp_path, wait=True).folder
-    jobs = [json.loads(path.read_text()) for path in folder.glob("blocks/001/*/*/*/job.json")]
+def test_the_generators_threads_reach_every_job_and_are_not_changed_later(once: Path) -> None:
+    jobs = [json.loads(path.read_text()) for path in once.glob("blocks/001/*/*/*/job.json")]
     assert len(jobs) == 6
     assert {job["threads"] for job in jobs} == {3}
     for line in ("", "[generator]\nthreads = 2"):
         with pytest.raises(ResultError, match=r"`generator\.threads` is .* now and was 3"):
-            runner.run(with_threads(line), tmp_path, wait=True)
+            runner.run(with_threads(planted(blocks=1), line), once.parent, wait=True)
 
 
-def test_another_machine_is_refused(tmp_path: Path) -> None:
-    of = planted(blocks=1)
-    folder = runner.run(of, tmp_path, wait=True).folder
-    host = json.loads((folder / "host.json").read_text())
-    (folder / "host.json").write_text(json.dumps(host | {"kernel": "6.6.6"}))
+def test_another_machine_is_refused(once: Path) -> None:
+    host = json.loads((once / "host.json").read_text())
+    (once / "host.json").write_text(json.dumps(host | {"kernel": "6.6.6"}))
     with pytest.raises(ResultError, match="`kernel`"):
-        runner.run(of, tmp_path, wait=True)
+        runner.run(with_threads(planted(blocks=1)), once.parent, wait=True)
 
 
 def test_a_statement_that_no_step_has_cannot_be_planted(tmp_path: Path) -> None:
@@ -216,10 +223,11 @@ def test_a_statement_that_no_step_has_cannot_be_planted(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir()), "nothing half-done stays behind"
 
 
-def test_every_file_of_the_result_folder_is_there(tmp_path: Path) -> None:
-    folder = runner.run(planted(blocks=1), tmp_path, wait=True).folder
-    assert not (folder / "generator.jsonl").exists(), "a fake's clock says nothing of the host"
-    run = Results.open(folder).blocks()[0].runs()[0]
+def test_every_file_of_the_result_folder_is_there(measured_once: Path) -> None:
+    assert not (measured_once / "generator.jsonl").exists(), (
+        "a fake's clock says nothing of the host"
+    )
+    run = Results.open(measured_once).blocks()[0].runs()[0]
     assert run.server().engine == "fake"
     step = run.steps()[0]
     assert {path.name for path in step.path.iterdir()} == {
@@ -256,13 +264,7 @@ def test_bad_input_gets_one_line_and_status_2(
 
 
 def test_a_folder_without_results_gets_one_line_and_status_2(tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-m", "dbdyno", "compare", tmp_path],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    ended = dyno("compare", tmp_path)
     assert ended.returncode == 2
     assert len(ended.stderr.splitlines()) == 1
     assert "plan.json" in ended.stderr

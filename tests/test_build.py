@@ -183,6 +183,7 @@ def wait_for(path: Path) -> str:
     raise AssertionError(f"{path} was not written")
 
 
+@pytest.mark.long
 def test_an_interrupt_ends_the_compiler_and_leaves_nothing(tmp_path: Path, cache: Path):
     mark = tmp_path / "process"
     # What make started goes on by itself: only who ends the whole group ends it.

@@ -211,7 +211,7 @@ def test_a_recipe_with_a_profile_compiles_twice_and_trains_in_between(tmp_path: 
         compile_postgres.arguments(flags, ("CC=clang",), ())
 
 
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc here")
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc here: `apt-get install gcc`")
 def test_what_the_first_program_does_is_written_under_its_account_for_the_second():
     with a_place() as place, BuildLog(place.cache_root / "log") as log:
         site = Site(

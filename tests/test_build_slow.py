@@ -21,7 +21,9 @@ SOURCE = os.environ.get("DYNO_SOURCE", "")
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not SOURCE, reason="DYNO_SOURCE names no tarball of PostgreSQL: make test-slow")
+@pytest.mark.skipif(
+    not SOURCE, reason="DYNO_SOURCE names no tarball of PostgreSQL: `make test-slow`"
+)
 def test_a_real_postgres_is_built_and_runs_with_the_flags_of_its_recipe(place: Place):
     wish = Wish(
         engine="postgres",

@@ -14,7 +14,7 @@ from dbdyno.model.verdict import Aims
 from dbdyno.plan import calibration, schedule
 from dbdyno.run.check import preflight
 from dbdyno.store import Results
-from server_place import a_place, builds
+from server_place import a_place, ends
 
 PLAN = """
 base = "old"
@@ -99,10 +99,11 @@ def test_the_plan_that_is_shipped_takes_steps_in_turns_from_a_copy() -> None:
     assert made.workloads[0].save == "post-fill"
 
 
+@pytest.mark.capability("calibrate")
 @pytest.mark.live
 def test_the_aa_arm_has_a_golden_copy_of_its_own() -> None:
     path = ROOT / "plans" / "calibrate-small.toml"
-    text = path.read_text().replace('version = "17"', f'base_dir = "{builds()[-1]}"')
+    text = path.read_text().replace('version = "17"', f'base_dir = "{ends()[-1]}"')
     made = calibration.of(plan.parse(text, path), 10, None)
     with a_place() as place:
         prepared = preflight.prepare(replace(made, data_dir=place.data_root))

@@ -18,6 +18,7 @@ def heads(text: str) -> list[str]:
     return re.findall(r"^(\|.*\|)\n\|---", text, re.MULTILINE)
 
 
+@pytest.mark.long
 def test_the_page_has_the_tables_that_are_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

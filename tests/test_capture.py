@@ -351,6 +351,7 @@ def test_three_formats_of_a_log_are_one_folder(log: WrittenLog, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("name", "major"), [("csv", 12), ("csv", 13), ("csv", 14), ("json", 14), ("stderr", 14)]
 )
+@pytest.mark.long
 def test_a_log_cut_off_anywhere_ends_in_a_folder_or_one_line(
     name: str, major: int, tmp_path: Path
 ) -> None:

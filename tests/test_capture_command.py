@@ -94,6 +94,7 @@ def test_a_place_that_cannot_be_the_folder_is_refused_before_anything_is_read(
     assert not list(tmp_path.glob(".*"))
 
 
+@pytest.mark.long
 def test_a_log_may_come_by_standard_input(log: WrittenLog, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "dbdyno", "capture", "-", "--out", str(tmp_path / "app")],

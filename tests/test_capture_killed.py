@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from captured_log import WrittenLog
+from command import dyno
 from dbdyno.capture import folder as folders
 from dbdyno.capture.folder import Captured, CapturedQuery, Sample, Source
 
@@ -27,7 +29,7 @@ def application() -> Captured:
     return Captured(source=Source(description="x", engine="postgres"), queries=queries)
 
 
-@pytest.mark.parametrize("write", range(1, 3 * QUERIES, 17))
+@pytest.mark.parametrize("write", (1, 2, 61, 122, 123, 124))
 def test_a_write_that_fails_leaves_nothing(
     write: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -49,26 +51,59 @@ def test_a_write_that_fails_leaves_nothing(
         folders.write(tmp_path / "app", application())
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_killed_capture_leaves_no_half_folder(number: signal.Signals, tmp_path: Path) -> None:
-    log = WrittenLog(tmp_path / "postgresql.csv")
-    for table in range(300):
+def logged(folder: Path, tables: int) -> Path:
+    """A log with a query of each of so many tables."""
+    log = WrittenLog(folder / "postgresql.csv")
+    for table in range(tables):
         log.call(f"SELECT a FROM t{table} WHERE a = 5")
     log.write()
-    ended = 0
-    for delay_s in (0.6, 0.8, 1.0, 1.2, 1.4):
+    return log.path
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("write", [1, 43])
+def test_a_capture_that_is_killed_at_a_write_leaves_no_half_folder(
+    write: int, number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, app, put, left = logged(tmp_path, 20), tmp_path / "app", folders.put, write
+
+    def put_or_die(path: Path, text: str) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), number)
+        put(path, text)
+
+    monkeypatch.setattr(folders, "put", put_or_die)
+    if (child := os.fork()) == 0:
+        try:
+            dyno("capture", log, "--out", app)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
+    assert not app.exists()
+    if number == signal.SIGTERM:
+        assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_process_that_is_killed_at_any_moment_leaves_no_half_folder(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    log = logged(tmp_path, 300)
+    for delay_s in (0.6, 1.0, 1.4):
         app = tmp_path / f"app{delay_s}"
         process = subprocess.Popen(
-            [sys.executable, "-m", "dbdyno", "capture", str(log.path), "--out", str(app)],
+            [sys.executable, "-m", "dbdyno", "capture", str(log), "--out", str(app)],
             stderr=subprocess.DEVNULL,
         )
         time.sleep(delay_s)
         process.send_signal(number)
-        ended += process.wait() != 0
+        process.wait()
         if app.exists():
             file = tomllib.loads((app / "workload.toml").read_text())
             assert len(file["queries"]) == 300
             assert len(list((app / "values").iterdir())) == 300
         if number == signal.SIGTERM:
             assert not list(tmp_path.glob(".*"))
-    assert ended

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import postgast
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.capture.gather import Query
@@ -57,7 +57,6 @@ BETWEEN = st.sampled_from(
 
 
 @given(st.lists(st.tuples(BETWEEN, LITERALS), min_size=1, max_size=6), st.booleans())
-@settings(max_examples=300, deadline=None)
 def test_literals_come_back_as_they_stood(parts: list[tuple[str, Literal]], again: bool) -> None:
     sql = PostgresSql()
     text = "SELECT x" + "".join(between + literal.source for between, literal in parts)
@@ -70,7 +69,6 @@ def test_literals_come_back_as_they_stood(parts: list[tuple[str, Literal]], agai
 
 
 @given(st.lists(st.tuples(BETWEEN, LITERALS), min_size=1, max_size=6))
-@settings(max_examples=200, deadline=None)
 def test_values_that_are_put_back_are_the_statement_for_the_parser(
     parts: list[tuple[str, Literal]],
 ) -> None:

@@ -139,6 +139,7 @@ def test_values_are_nowhere_but_in_the_files_of_values(name: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("name", [SLOW[0], GENERAL[-1]])
+@pytest.mark.long
 def test_a_log_cut_off_anywhere_is_a_folder_or_one_line(name: str, tmp_path: Path) -> None:
     whole = (LOGS / name).read_bytes()
     for count, size in enumerate(range(1, len(whole), 397)):
@@ -333,6 +334,7 @@ def test_a_log_of_another_family_than_the_server_is_refused_in_a_line() -> None:
         family("fake", None)
 
 
+@pytest.mark.long
 def test_a_text_of_thousands_of_rows_is_not_parsed_and_no_worse() -> None:
     dialect = MysqlSql()
     rows = ",".join(f"({number},'a{number}',NOW(6))" for number in range(20_000))

@@ -95,7 +95,7 @@ def test_json_that_wraps_no_log_is_refused_in_a_line(tmp_path: Path) -> None:
     assert "secret" not in str(refused.value)
 
 
-@pytest.mark.skipif(shutil.which("zstd") is None, reason="has no zstd")
+@pytest.mark.skipif(shutil.which("zstd") is None, reason="no zstd here: `apt-get install zstd`")
 def test_a_log_that_is_packed_by_zstd_is_unpacked(tmp_path: Path) -> None:
     plain = tmp_path / "log.log"
     plain.write_text(STDERR)

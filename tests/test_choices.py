@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,23 @@ from run_builder import concluded, plan_of, series
 HOUR_NS = 3_600_000_000_000
 
 
+@pytest.fixture(scope="module", name="built")
+def _built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A result folder of three blocks of one step."""
+    return build(tmp_path_factory.mktemp("built"), steps=("l.i0",))
+
+
+@pytest.fixture(name="folder")
+def _folder(built: Path, tmp_path: Path) -> Path:
+    """A copy of it, to change."""
+    return copied(built, tmp_path / built.name)
+
+
+def copied(built: Path, to: Path) -> Path:
+    """Another result of the same."""
+    return Path(shutil.copytree(built, to, symlinks=True))
+
+
 def edited(folder: Path, name: str = "plan.json", **changes: object) -> Json:
     """The plan with these keys, written as this file of the result."""
     plan: Json = json.loads((folder / "plan.json").read_text()) | changes
@@ -31,8 +49,8 @@ def lines_of(folder: Path, subject: str) -> list[str]:
     return [line for line in compare.load(folder).warnings if line.startswith(f"{subject}:")]
 
 
-def test_a_race_that_repeats_a_race_counts_those_before(tmp_path: Path) -> None:
-    folders = [build(tmp_path, name=name) for name in ("race", "race-2", "race-3", "other")]
+def test_a_race_that_repeats_a_race_counts_those_before(built: Path, tmp_path: Path) -> None:
+    folders = [copied(built, tmp_path / name) for name in ("race", "race-2", "race-3", "other")]
     for hour, folder in enumerate(folders):
         edited(folder, created_unix_ns=UNIX_NS + hour * HOUR_NS)
     edited(folders[3], workloads=[{"name": "another"}], created_unix_ns=UNIX_NS)
@@ -49,8 +67,7 @@ def test_a_race_that_repeats_a_race_counts_those_before(tmp_path: Path) -> None:
     assert "up to 14 %" in third
 
 
-def test_aims_that_changed_after_blocks_were_measured_are_said(tmp_path: Path) -> None:
-    folder = build(tmp_path)
+def test_aims_that_changed_after_blocks_were_measured_are_said(folder: Path) -> None:
     before = {"margin": 0.03, "effect": 0.03, "power": 0.8, "level": 0.05, "judge": "looks"}
     edited(folder, name="plan.001.json", verdict=before)
     edited(folder, verdict=before | {"margin": 0.05}, created_unix_ns=UNIX_NS + HOUR_NS)
@@ -61,15 +78,15 @@ def test_aims_that_changed_after_blocks_were_measured_are_said(tmp_path: Path) -
     assert lines_of(folder, "aims changed") == [], "no block was there yet"
 
 
-def test_interrupted_blocks_are_counted(tmp_path: Path) -> None:
-    folder = build(tmp_path, void={2: "interrupted: dyno ended before the block was complete"})
+def test_interrupted_blocks_are_counted(built: Path, tmp_path: Path) -> None:
+    void = {2: "interrupted: dyno ended before the block was complete"}
+    folder = build(tmp_path, void=void, steps=("l.i0",))
     (line,) = lines_of(folder, "interrupted")
     assert line.startswith("interrupted: 1 block ended early (block 2)")
-    assert lines_of(build(tmp_path, name="whole"), "interrupted") == []
+    assert lines_of(built, "interrupted") == []
 
 
-def test_another_base_is_a_choice(tmp_path: Path) -> None:
-    folder = build(tmp_path)
+def test_another_base_is_a_choice(folder: Path) -> None:
     warnings = compare.load(folder, base="pg18").warnings
     assert "another base: pg18 was chosen, the plan has pg17" in warnings
 
@@ -82,16 +99,14 @@ def other_version(folder: Path, block: int, **changes: object) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
-def test_blocks_of_several_versions_are_warned_of(tmp_path: Path) -> None:
-    folder = build(tmp_path)
+def test_blocks_of_several_versions_are_warned_of(folder: Path) -> None:
     assert lines_of(folder, "several versions") == []
     other_version(folder, 3, dyno="9.9")
     (line,) = lines_of(folder, "several versions")
     assert line.startswith("several versions: dyno was 0.1.0 in blocks 1 to 2 and 9.9 in block 3;")
 
 
-def test_blocks_of_several_generators_are_warned_of(tmp_path: Path) -> None:
-    folder = build(tmp_path)
+def test_blocks_of_several_generators_are_warned_of(folder: Path) -> None:
     for path in folder.glob("blocks/002/*/*/*/events.jsonl"):
         events = path.read_text().splitlines(keepends=True)
         hello = json.dumps(json.loads(events[0]) | {"commit": "abc123"}) + "\n"
@@ -101,8 +116,7 @@ def test_blocks_of_several_generators_are_warned_of(tmp_path: Path) -> None:
     assert "(abc123) in block 2" in line
 
 
-def test_blocks_whose_figures_do_not_compare_are_named(tmp_path: Path) -> None:
-    folder = build(tmp_path)
+def test_blocks_whose_figures_do_not_compare_are_named(folder: Path) -> None:
     other_version(folder, 1, figures=1)
     assert lines_of(folder, "blocks do not compare") == [
         "blocks do not compare: an earlier dyno measured some of them; since then operations count "
@@ -112,7 +126,7 @@ def test_blocks_whose_figures_do_not_compare_are_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("figures", [1, None])
 def test_a_plan_does_not_go_on_with_figures_of_before(tmp_path: Path, figures: int | None) -> None:
-    folder = build(tmp_path, planned_blocks=5)
+    folder = build(tmp_path, planned_blocks=5, steps=("l.i0",))
     assert Results.open(folder).blocks()[0].figures == 2
     path = folder / "blocks/001/order.json"
     order = json.loads(path.read_text()) | {"figures": figures}

@@ -15,11 +15,13 @@ from dbdyno.host import account
 from dbdyno.model import Address, Arm
 from dbdyno.model.error import ServerError
 from dbdyno.model.plan import Transport
-from server_place import a_place, address, builds, reached, started
+from server_place import a_place, address, ends, reached, started
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(os.geteuid() != 0, reason="only root can try as another account"),
+    pytest.mark.skipif(
+        os.geteuid() != 0, reason="only root can try as another account: `sudo make test-all`"
+    ),
 ]
 OTHER = "daemon"
 """An account that every Debian has, and no server."""
@@ -28,7 +30,7 @@ LET_IN = "let in"
 
 def an_arm(engine: str, transport: Transport) -> Arm:
     if engine == "postgres":
-        return Arm(name="a", engine=engine, base_dir=builds()[-1], transport=transport)
+        return Arm(name="a", engine=engine, base_dir=ends()[-1], transport=transport)
     return mysql_place.an_arm(engine, transport=transport)
 
 

@@ -36,12 +36,18 @@ from result_builder import build
 SECOND_NS = 1_000_000_000
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A result of two arms, two blocks and two steps."""
+    return build(tmp_path_factory.mktemp("built"), blocks=2, steps=("l.i0", "qr100"))
+
+
 @pytest.fixture
-def result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A result whose files count as settled, read with a cache of its own."""
+def result(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy whose files count as settled, read with a cache of its own."""
     monkeypatch.setattr(derived_cache, "SETTLED_NS", -SECOND_NS)
     monkeypatch.setattr(place, "cache_root", lambda: tmp_path / "cache")
-    return build(tmp_path, blocks=2, steps=("l.i0", "qr100"))
+    return Path(shutil.copytree(built, tmp_path / built.name))
 
 
 def folders(result: Path) -> list[StepFolder]:
@@ -225,6 +231,7 @@ def test_what_derives_is_all_in_the_code_that_an_entry_is_valid_for() -> None:
 # --- On all cores ----------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_many_processes_derive_what_one_does(result: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = collect.step_runs(folders(result), None)
     monkeypatch.setattr(collect, "BYTES_MIN", 0)
@@ -350,6 +357,7 @@ def made(hint: Any) -> st.SearchStrategy[Any]:
     return st.sampled_from(arguments) if origin is Literal else scalars[hint]
 
 
+@pytest.mark.long
 @given(made(StepRun))
 def test_every_field_of_a_run_comes_back_as_it_was(run: StepRun) -> None:
     entry = msgspec.msgpack.encode(Kept.of(run))

@@ -19,6 +19,7 @@ def cell(comparison: Comparison, step: str, arm: str) -> Cell:
     return next(its for its in found.cells if its.arm == arm)
 
 
+@pytest.mark.long
 def test_a_planted_five_percent_comes_out_as_five_percent(tmp_path: Path) -> None:
     folder = build(
         tmp_path,
@@ -76,11 +77,13 @@ def test_steps_come_in_the_order_of_the_run_with_the_base_first(tmp_path: Path) 
     assert comparison.title == "example: pg17 against pg18"
 
 
+@pytest.mark.long
 def test_many_arms_are_counted_in_the_title(tmp_path: Path) -> None:
     comparison = compare.load(build(tmp_path, blocks=1, arms=("a", "b", "c", "d", "e", "f")))
     assert comparison.title == "example: 5 arms against a"
 
 
+@pytest.mark.long
 def test_another_base_can_be_asked_for(tmp_path: Path) -> None:
     folder = build(
         tmp_path, planted=lambda arm, step, block: plant(step, faster=2.0 if arm == "pg18" else 1.0)
@@ -94,6 +97,7 @@ def test_another_base_can_be_asked_for(tmp_path: Path) -> None:
         compare.load(folder, base="pg99")
 
 
+@pytest.mark.long
 def test_a_failed_step_stays_with_its_reason_and_the_rest_of_its_run_is_skipped(
     tmp_path: Path,
 ) -> None:
@@ -109,6 +113,7 @@ def test_a_failed_step_stays_with_its_reason_and_the_rest_of_its_run_is_skipped(
     assert (skipped.sla_met, cell(comparison, "qr100", "pg17").sla_met) == (2, 3)
 
 
+@pytest.mark.long
 def test_a_step_that_failed_in_every_block_keeps_its_row(tmp_path: Path) -> None:
     failed = {(block, "pg18", "qr100"): "too slow" for block in (1, 2, 3)}
     found = cell(compare.load(build(tmp_path, failed=failed)), "qr100", "pg18")
@@ -126,11 +131,13 @@ def test_a_step_that_a_run_never_came_to_is_skipped(tmp_path: Path) -> None:
     assert (run.ending.status, run.arm, run.metrics) == ("skipped", "pg18", {})
 
 
+@pytest.mark.long
 def test_maintenance_that_failed_is_among_the_warnings(tmp_path: Path) -> None:
     comparison = compare.load(build(tmp_path, failed={(1, "pg18", "cleanup"): "no room"}))
     assert "failed: cleanup of pg18 in block 1: no room" in comparison.warnings
 
 
+@pytest.mark.long
 def test_void_blocks_are_named_and_not_judged(tmp_path: Path) -> None:
     comparison = compare.load(build(tmp_path, void={2: "812 MB were swapped out"}))
     assert comparison.void_blocks == ("block 2 (void 1): 812 MB were swapped out",)
@@ -138,6 +145,7 @@ def test_void_blocks_are_named_and_not_judged(tmp_path: Path) -> None:
     assert len(cell(comparison, "qr100", "pg18").runs) == 3
 
 
+@pytest.mark.long
 def test_an_unfinished_block_is_not_judged_and_is_said(tmp_path: Path) -> None:
     comparison = compare.load(build(tmp_path, broken=True))
     assert comparison.blocks == 2
@@ -155,6 +163,7 @@ def test_without_a_complete_block_there_is_nothing_to_compare(tmp_path: Path) ->
     assert (comparison.blocks, comparison.steps, comparison.servers) == (0, (), {})
 
 
+@pytest.mark.long
 def test_targets_held_are_counted_over_the_blocks(tmp_path: Path) -> None:
     def planted(arm: str, step: str, block: int) -> Planted:
         slow = arm == "pg18" and block == 2 and step == "qr100"
@@ -168,6 +177,7 @@ def test_targets_held_are_counted_over_the_blocks(tmp_path: Path) -> None:
     assert ratio is not None and ratio.blocks == 3, "a missed target is a result, never dropped"
 
 
+@pytest.mark.long
 def test_the_same_warning_of_many_steps_is_one_line_with_its_places(tmp_path: Path) -> None:
     folder = build(tmp_path, planted=lambda arm, step, block: plant(step, steal_us_per_s=60_000.0))
     (line,) = compare.load(folder).warnings

@@ -68,6 +68,7 @@ def older_until_decided(blocks: int) -> Json:
 
 
 @pytest.mark.parametrize("blocks", [3, 9, 103])
+@pytest.mark.long
 def test_a_folder_with_a_pilot_goes_on_until_it_is_decided(blocks: int) -> None:
     older = older_until_decided(blocks)
     for name in ("until decided", "auto"):
@@ -77,6 +78,7 @@ def test_a_folder_with_a_pilot_goes_on_until_it_is_decided(blocks: int) -> None:
     assert refusal == "`schedule.until_decided` is null now and was true"
 
 
+@pytest.mark.long
 def test_what_gives_the_word_may_change_before_the_first_block_alone() -> None:
     any_time = kept('[verdict]\njudge = "any time"')
     assert continuation.refused(kept(), any_time, 0) is None

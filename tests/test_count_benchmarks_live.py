@@ -12,11 +12,13 @@ from dbdyno.analysis.compare import work
 from dbdyno.model.count import Count
 from dbdyno.store import Results
 from own_lab import command
-from server_place import builds
+from server_place import ends
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed"),
+    pytest.mark.skipif(
+        shutil.which("valgrind") is None, reason="no valgrind here: `apt-get install valgrind`"
+    ),
 ]
 
 PLAN = """
@@ -96,7 +98,7 @@ def test_a_benchmark_is_counted_to_its_end(
     tmp_path: Path, workload: str, steps: dict[str, float], function: str
 ) -> None:
     """Each step has the instructions of an operation; the last one enters its own function."""
-    counts = counted(tmp_path, workload, builds()[-1])
+    counts = counted(tmp_path, workload, ends()[-1])
     assert counts.keys() >= steps.keys()
     for name, least in steps.items():
         assert counts[name].instructions > least, name
@@ -106,7 +108,7 @@ def test_a_benchmark_is_counted_to_its_end(
 
 def test_background_processes_stand_apart(tmp_path: Path) -> None:
     """By kind, beside the session's own instructions; the checkpointer is always there."""
-    counts = counted(tmp_path, POINT_QUERIES, builds()[-1])
+    counts = counted(tmp_path, POINT_QUERIES, ends()[-1])
     for count in counts.values():
         assert count.background is not None
         assert {"checkpointer", "background writer"} <= count.background.keys()

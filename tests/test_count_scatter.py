@@ -104,6 +104,7 @@ def compared(folder: Path, host: CountScatter | None) -> WorkComparison:
     return work
 
 
+@pytest.mark.long
 def test_intervals_rest_on_the_hosts_calibration(tmp_path: Path) -> None:
     """Repeats of the plan only test that it holds; without one that is said."""
     with example_figures.unpacked(example_figures.KINDS / "count") as unpacked:

@@ -190,6 +190,7 @@ def test_a_run_that_failed_does_not_make_the_others_older() -> None:
 # --- All owners ------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_server_that_spends_more_in_all_is_said_beside_less_cpu_per_operation(
     tmp_path: Path,
 ) -> None:

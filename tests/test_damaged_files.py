@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from dbdyno.model import Cell, Comparison
 from dbdyno.model.error import ResultError
 from dbdyno.report import page
 from dbdyno.report.render import markdown
-from dbdyno.store import Results
+from dbdyno.store import Results, derived_cache
 from result_builder import build
 
 RUN = "blocks/002/pg18"
@@ -40,10 +41,40 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def whole(good: Path) -> Comparison:
+    """What the undamaged result says."""
+    return compare.load(good)
+
+
+@pytest.fixture(scope="module")
+def worn(good: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A copy that is damaged and mended again and again; only what changed is derived anew."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(derived_cache, "SETTLED_NS", -1_000_000_000)
+        folder = Path(shutil.copytree(good, tmp_path_factory.mktemp("worn") / "result"))
+        compare.load(folder)
+        yield folder
+
+
 @pytest.fixture
-def result(good: Path, tmp_path: Path) -> Path:
-    """A copy to be damaged."""
-    return Path(shutil.copytree(good, tmp_path / "result"))
+def result(good: Path, worn: Path) -> Iterator[Path]:
+    """The copy, to be damaged in any way: it is mended afterwards."""
+    yield worn
+    mend(worn, good)
+
+
+def mend(worn: Path, good: Path) -> None:
+    """Makes a folder what the good one is, and leaves alone what is as it was."""
+    for path in sorted(worn.rglob("*"), reverse=True):
+        if not (good / path.relative_to(worn)).exists():
+            path.rmdir() if path.is_dir() else path.unlink()
+    for path in sorted(good.rglob("*")):
+        to = worn / path.relative_to(good)
+        if path.is_dir():
+            to.mkdir(exist_ok=True)
+        elif not to.exists() or to.stat().st_mtime_ns != path.stat().st_mtime_ns:
+            shutil.copy2(path, to)
 
 
 def cell(comparison: Comparison, step: str, arm: str) -> Cell:
@@ -306,12 +337,6 @@ def test_a_plan_that_is_newer_or_damaged_is_refused_by_name(
     assert "\n" not in str(refused.value)
 
 
-@pytest.fixture(scope="module")
-def worn(good: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A copy that is damaged and mended again and again."""
-    yield Path(shutil.copytree(good, tmp_path_factory.mktemp("worn") / "result"))
-
-
 FILES = [
     "plan.json", "host.json", "blocks/002/order.json", "blocks/002/done.json",
     f"{RUN}/server.json",
@@ -347,11 +372,7 @@ def no_figure_is_wrong(comparison: Comparison, good: Comparison) -> None:
                 assert run.ending.status == "ok" or run.ending.reason
 
 
-@settings(max_examples=40)
-@given(st.sampled_from(FILES), st.floats(min_value=0, max_value=1, exclude_max=True))
-def test_a_file_that_is_cut_off_anywhere_never_ends_the_report(
-    good: Path, worn: Path, name: str, share: float
-) -> None:
+def no_cut_ends_the_report(worn: Path, whole: Comparison, name: str, share: float) -> None:
     """Either there is a report with the right figures or none, or the plan is refused by name."""
     content = (worn / name).read_bytes().rstrip()
     with damaged(worn / name, content[: int(share * len(content))]):
@@ -359,7 +380,27 @@ def test_a_file_that_is_cut_off_anywhere_never_ends_the_report(
             with pytest.raises(ResultError, match=r"plan\.json"):
                 compare.load(worn)
         else:
-            no_figure_is_wrong(shown(worn), compare.load(good))
+            no_figure_is_wrong(shown(worn), whole)
+
+
+@pytest.mark.parametrize(
+    ("name", "share"),
+    [("plan.json", 0.9), (f"{STEP}/events.jsonl", 0.7), (f"{STEP}/host.jsonl", 0.4),
+     (f"{STEP}/after.json", 0.8)],
+)  # fmt: skip
+def test_a_file_that_is_cut_off_never_ends_the_report(
+    worn: Path, whole: Comparison, name: str, share: float
+) -> None:
+    no_cut_ends_the_report(worn, whole, name, share)
+
+
+@pytest.mark.long
+@settings(max_examples=40)
+@given(st.sampled_from(FILES), st.floats(min_value=0, max_value=1, exclude_max=True))
+def test_a_file_that_is_cut_off_anywhere_never_ends_the_report(
+    worn: Path, whole: Comparison, name: str, share: float
+) -> None:
+    no_cut_ends_the_report(worn, whole, name, share)
 
 
 def places(value: object) -> list[list[str | int]]:
@@ -372,19 +413,19 @@ def places(value: object) -> list[list[str | int]]:
     return [[key, *way] for key, inner in items for way in [[], *places(inner)]]
 
 
-@settings(max_examples=40)
-@given(
-    st.sampled_from([name for name in FILES if STEP in name]),
-    st.data(),
-    st.sampled_from([None, -1, "x", [], {}, [[1]], {"x": 1}, 0]),
-)
-def test_a_value_of_another_kind_never_ends_the_report(
-    worn: Path, name: str, data: st.DataObject, strange: object
+STRANGE = (None, -1, "x", [], {}, [[1]], {"x": 1}, 0)
+"""What stands in a value's place."""
+
+
+def no_value_ends_the_report(
+    worn: Path, name: str, draw: Callable[[str, int], int], strange: object
 ) -> None:
+    """`draw` chooses the line and the value: of so many things the place of one."""
     lines = (worn / name).read_bytes().splitlines() if name.endswith("l") else []
-    at = data.draw(st.integers(0, len(lines) - 1)) if lines else 0
+    at = draw("line", len(lines)) if lines else 0
     value = json.loads(lines[at] if lines else (worn / name).read_bytes())
-    way = data.draw(st.sampled_from(places(value)))
+    ways = places(value)
+    way = ways[draw("value", len(ways))]
     inner = value
     for key in way[:-1]:
         inner = inner[key]
@@ -392,6 +433,29 @@ def test_a_value_of_another_kind_never_ends_the_report(
     lines[at : at + 1] = [json.dumps(value).encode()]
     with damaged(worn / name, b"\n".join(lines) + b"\n"):
         shown(worn)
+
+
+OF_STEP = [name for name in FILES if STEP in name]
+
+
+@pytest.mark.parametrize(("name", "strange"), zip(OF_STEP, STRANGE, strict=False))
+def test_a_value_of_another_kind_never_ends_the_report(
+    worn: Path, name: str, strange: object
+) -> None:
+    chosen = random.Random(name)
+    no_value_ends_the_report(worn, name, lambda _, count: chosen.randrange(count), strange)
+
+
+@pytest.mark.long
+@settings(max_examples=40)
+@given(st.sampled_from(OF_STEP), st.data(), st.sampled_from(STRANGE))
+def test_any_value_of_another_kind_never_ends_the_report(
+    worn: Path, name: str, data: st.DataObject, strange: object
+) -> None:
+    def draw(of: str, count: int) -> int:
+        return data.draw(st.integers(0, count - 1), label=of)
+
+    no_value_ends_the_report(worn, name, draw, strange)
 
 
 def test_a_tick_that_took_no_time_is_no_second_of_the_report(worn: Path) -> None:

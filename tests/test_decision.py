@@ -69,6 +69,7 @@ def test_the_word_of_six_blocks(mean: float, sd: float, word: str) -> None:
 
 
 @given(families)
+@pytest.mark.long
 def test_each_word_is_what_the_tests_say_and_no_two_can_be_true(family: list[list[float]]) -> None:
     for logs, found in zip(family, decide([sample(*logs) for logs in family], AIMS), strict=True):
         p = significance.equivalence_p(logs, AIMS.margin)
@@ -88,6 +89,7 @@ def test_each_word_is_what_the_tests_say_and_no_two_can_be_true(family: list[lis
 
 
 @given(families)
+@pytest.mark.long
 def test_what_changed_has_an_interval_on_its_side_of_one(family: list[list[float]]) -> None:
     for found in decide([sample(*logs) for logs in family], AIMS):
         if found.word.startswith("faster"):
@@ -97,6 +99,7 @@ def test_what_changed_has_an_interval_on_its_side_of_one(family: list[list[float
 
 
 @given(families)
+@pytest.mark.long
 def test_swapping_arm_and_base_mirrors_the_words(family: list[list[float]]) -> None:
     there = decide([sample(*logs) for logs in family], AIMS)
     back = decide([sample(*(-log for log in logs)) for logs in family], AIMS)
@@ -108,6 +111,7 @@ def test_swapping_arm_and_base_mirrors_the_words(family: list[list[float]]) -> N
 
 
 @given(families)
+@pytest.mark.long
 def test_where_less_is_better_the_same_ratios_have_the_opposite_words(
     family: list[list[float]],
 ) -> None:
@@ -122,6 +126,7 @@ def test_where_less_is_better_the_same_ratios_have_the_opposite_words(
     st.lists(st.tuples(st.floats(10, 1e5), st.floats(10, 1e5)), min_size=2, max_size=8),
     st.integers(min_value=-20, max_value=20),
 )
+@pytest.mark.long
 def test_other_units_change_nothing(pairs: list[tuple[float, float]], power: int) -> None:
     """By powers of two, so that the numbers stay exact."""
     base, other = zip(*pairs, strict=True)
@@ -130,6 +135,7 @@ def test_other_units_change_nothing(pairs: list[tuple[float, float]], power: int
 
 
 @given(families, st.randoms(use_true_random=False))
+@pytest.mark.long
 def test_the_order_of_the_family_changes_nothing(family: list[list[float]], random: Random) -> None:
     samples = [sample(*logs, metric=str(number)) for number, logs in enumerate(family)]
     shuffled = random.sample(samples, len(samples))
@@ -165,6 +171,7 @@ def test_no_blocks_are_a_mistake_of_ours_and_no_tests_no_judgements() -> None:
 
 
 @given(families)
+@pytest.mark.long
 def test_q_values_are_those_of_the_family(family: list[list[float]]) -> None:
     tested = [one for one in decide([sample(*logs) for logs in family], AIMS) if one.p is not None]
     if tested:

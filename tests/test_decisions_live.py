@@ -12,7 +12,7 @@ from dbdyno import workload
 from dbdyno.engine import LabServer
 from dbdyno.model import Arm, Step
 from mysql_place import an_arm
-from server_place import a_place, builds, started
+from server_place import a_place, ends, started
 from step_load import load
 
 GENERATOR = shutil.which("tpchgen-cli") or shutil.which(
@@ -20,7 +20,7 @@ GENERATOR = shutil.which("tpchgen-cli") or shutil.which(
 )
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(GENERATOR is None, reason="needs tpchgen-cli (`pip install tpchgen-cli`)"),
+    pytest.mark.skipif(GENERATOR is None, reason="no tpchgen-cli here: `pip install tpchgen-cli`"),
 ]
 DATABASE = "ib"
 SETTINGS = {"shared_buffers": "512MB", "fsync": "off"}
@@ -58,8 +58,9 @@ def differing(found: dict[str, decisions_answers.Answer], scale: str) -> list[st
     return [name for name in known if not decisions_answers.same(found[name], known[name])]
 
 
+@pytest.mark.capability("decisions")
 def test_postgresql_gives_the_known_answers() -> None:
-    arm = Arm(name="a", engine="postgres", base_dir=builds()[-1], settings=SETTINGS)
+    arm = Arm(name="a", engine="postgres", base_dir=ends()[-1], settings=SETTINGS)
     with a_place() as place, started(arm, place) as server:
         assert differing(answers(server, 0.01), "0.01") == []
 
@@ -72,7 +73,7 @@ def test_mysql_and_mariadb_give_the_known_answers(mysql_server: LabServer) -> No
 @pytest.mark.parametrize("engine", ["postgres", "mysql", "mariadb"])
 def test_the_answers_at_scale_1_are_those_of_tpc(engine: str) -> None:
     if engine == "postgres":
-        arm = Arm(name="a", engine=engine, base_dir=builds()[-1], settings=SETTINGS)
+        arm = Arm(name="a", engine=engine, base_dir=ends()[-1], settings=SETTINGS)
     else:
         arm = an_arm(engine, settings=INNODB)
     with a_place(engine) as place, started(arm, place) as server:

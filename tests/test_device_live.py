@@ -17,7 +17,7 @@ from dbdyno.analysis.step import assemble
 from dbdyno.model.error import HostError
 from dbdyno.run import blocks
 from dbdyno.store import Results
-from server_place import builds
+from server_place import ends
 
 pytestmark = pytest.mark.live
 MIB = 1 << 20
@@ -75,7 +75,7 @@ def data() -> Iterator[Path]:
 
 def read(tmp_path: Path, data: Path, text: str = FILE) -> plan.Plan:
     (tmp_path / "w.toml").write_text(text)
-    return plan.parse(PLAN.format(build=builds()[-1], data=data), tmp_path / "plan.toml")
+    return plan.parse(PLAN.format(build=ends()[-1], data=data), tmp_path / "plan.toml")
 
 
 def test_the_device_is_read_once_and_counts_for_all_later_steps(data: Path, tmp_path: Path) -> None:

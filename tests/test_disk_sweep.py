@@ -58,10 +58,11 @@ Value = TypeVar("Value")
 SEED = 43
 IN_STEP = 8
 """So many calls after the first event a kill comes."""
-RESUMED = 10
-"""How many states are gone on from in `make test`; `make soak` goes on from all."""
-KILLED = 10
-"""How many processes are killed in `make test`; `make soak` kills those of hosts and of Slurm."""
+RESUMED = (1, pytest.param(8, marks=pytest.mark.long), pytest.param(None, marks=pytest.mark.soak))
+"""How many states are gone on from: in `make test`, `make test-all` and `make soak` (all)."""
+SOME = (*range(6), pytest.param(None, marks=pytest.mark.long))
+"""Shares of all states, each a `PARTS`th, that `make test` looks at; None: all of them."""
+PARTS = 150
 
 
 class Replayed:
@@ -245,20 +246,36 @@ def tried(state: State, out: Path, whole: Whole, work: Callable[[Path, Whole], V
         shutil.rmtree(out)
 
 
-def test_whatever_a_break_leaves_opens_and_what_is_done_is_whole(
-    whole: Whole, tmp_path: Path
-) -> None:
+@pytest.fixture(scope="module", name="broken")
+def _broken(whole: Whole) -> list[State]:
+    """The folder as each break at each call leaves it."""
     every = list(states(whole.calls, SEED))
     assert len(every) > 6 * len(whole.calls) > 2000
+    return every
+
+
+@pytest.fixture(scope="module", name="opened")
+def _opened(whole: Whole, broken: list[State]) -> list[tuple[State, frozenset[str]]]:
+    """What a break leaves, no two alike, and the blocks that it may not take."""
     promises = [promised(whole.calls, number) for number in range(len(whole.calls))]
 
     def shown(state: State) -> object:
         visible = {path: text for path, text in state.view.items() if "/." not in path}
         return promises[state.number], ordered(visible)
 
-    for state in unlike(every, shown):
+    return [(state, promises[state.number]) for state in unlike(broken, shown)]
+
+
+@pytest.mark.parametrize("part", SOME)
+def test_whatever_a_break_leaves_opens_and_what_is_done_is_whole(
+    part: int | None,
+    whole: Whole,
+    opened: list[tuple[State, frozenset[str]]],
+    tmp_path: Path,
+) -> None:
+    for state, promise in opened if part is None else opened[part::PARTS]:
         done = tried(state, tmp_path / "out", whole, judge)
-        assert promises[state.number] <= done, (state.number, state.how)
+        assert promise <= done, (state.number, state.how)
 
 
 def ordered(view: View) -> object:
@@ -293,11 +310,11 @@ def resume(out: Path, whole: Whole) -> None:
     finish(out, whole)
 
 
-@pytest.mark.parametrize("count", [RESUMED, pytest.param(None, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("count", RESUMED)
 def test_the_same_command_finishes_whatever_a_break_has_left(
-    count: int | None, whole: Whole, tmp_path: Path
+    count: int | None, whole: Whole, broken: list[State], tmp_path: Path
 ) -> None:
-    every = list(unlike(list(states(whole.calls, SEED)), lambda state: ordered(state.view)))
+    every = list(unlike(broken, lambda state: ordered(state.view)))
     for state in every if count is None else random.Random(SEED).sample(every, count):
         kept = {path: text for path, text in state.view.items() if path != "swept/lab.json"}
         # Of another boot the lock is refused, with the words to remove it.
@@ -305,9 +322,12 @@ def test_the_same_command_finishes_whatever_a_break_has_left(
         tried(on_disk, tmp_path / "out", whole, resume)
 
 
-def test_the_same_command_finishes_after_a_kill_at_any_moment(whole: Whole, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", RESUMED[:2])
+def test_the_same_command_finishes_after_a_kill_at_any_moment(
+    count: int, whole: Whole, tmp_path: Path
+) -> None:
     numbers = range(len(whole.fresh))
-    for number in random.Random(SEED).sample(numbers, KILLED):
+    for number in random.Random(SEED).sample(numbers, count):
         out = tmp_path / f"killed at {number}"
         out.mkdir()
         if (child := os.fork()) == 0:
@@ -319,7 +339,7 @@ def test_the_same_command_finishes_after_a_kill_at_any_moment(whole: Whole, tmp_
         finish(out, whole)
 
 
-@pytest.mark.parametrize("count", [RESUMED, pytest.param(None, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("count", RESUMED)
 def test_a_disk_that_takes_no_more_is_one_line_and_the_same_command_goes_on(
     count: int | None, whole: Whole, tmp_path: Path
 ) -> None:
@@ -330,6 +350,9 @@ def test_a_disk_that_takes_no_more_is_one_line_and_the_same_command_goes_on(
         for error in ERRORS
     ]
     cases = every if count is None else drawn(every)
+    if count == 1:  # each error once, at a call of its own
+        cases = [next(case for case in cases[5 * n + 5 :] if case[3] == error)
+                 for n, error in enumerate(ERRORS)]  # fmt: skip
     resumed = every if count is None else random.Random(SEED).sample(cases, count)
     judged: set[int] = set()
     for case in cases:
@@ -417,12 +440,14 @@ def test_what_a_thread_cannot_keep_ends_the_run_and_is_no_arm_s_fault(
 # --- Disks that are damaged, full or read-only in truth -----------------------------------------
 
 
+@pytest.mark.parametrize("part", [0, pytest.param(None, marks=pytest.mark.long)])
 def test_a_disk_that_loses_what_it_has_synced_is_named_by_file(
-    whole: Whole, tmp_path: Path
+    part: int | None, whole: Whole, tmp_path: Path
 ) -> None:
     built(whole.calls).build(tmp_path)
     folder = tmp_path / "swept"
-    for name, text in files(folder).items():
+    every = list(files(folder).items())
+    for name, text in every if part is None else every[part::12]:
         for damaged in (text[: len(text) // 2], b"\0" * len(text)):
             (path := folder / name).write_bytes(damaged)
             in_done = any(path.is_relative_to(block.path) for block in done_in(folder))

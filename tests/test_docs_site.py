@@ -13,6 +13,9 @@ import pytest
 import docs_site
 from browser import Tab, chromium
 
+pytestmark = pytest.mark.long
+"""Building the site takes over ten seconds."""
+
 ROOT = Path(__file__).parent.parent
 FETCHED = re.compile(r'(?:src="|<link [^>]*href=")(https?:|//)[^"]*')
 

@@ -180,6 +180,7 @@ def test_both_workflows_run_the_script_that_is_tried() -> None:
         assert lines[begin : begin + len(wanted)] == wanted
 
 
+@pytest.mark.long
 def test_the_script_for_ci_ends_with_1_where_a_step_lost_more_than_is_tolerated(
     tmp_path: Path,
 ) -> None:

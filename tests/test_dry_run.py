@@ -10,7 +10,7 @@ from dbdyno import plan
 from dbdyno.model import Plan
 from dbdyno.plan import calibration
 from dbdyno.run.check import dry_run, preflight
-from server_place import builds
+from server_place import ends
 
 ARM = """
 [arms.ARM]
@@ -108,7 +108,7 @@ def test_arms_whose_sessions_cannot_be_sampled_are_named() -> None:
 
 @pytest.mark.live
 def test_arms_that_differ_in_settings_alone_are_listed_together() -> None:
-    base_dir = builds()[0]
+    base_dir = ends()[0]
     made = plan.parse(
         f"""
 [arms.a]

@@ -109,6 +109,7 @@ def with_other_lengths(results: Results, folder: Path) -> Plan:
     return replace(of, arms=(base, *of.arms[1:]), workloads=(its,))
 
 
+@pytest.mark.long
 def test_the_newest_calibration_of_these_steps_and_this_host_tells(tmp_path: Path) -> None:
     result(tmp_path, "r0", BLOCKS)
     results = Results.open(calibrated(tmp_path, "first.calibration", 2 * BLOCKS))

@@ -17,7 +17,7 @@ from dbdyno.model import Arm, can
 from dbdyno.model.engine import OURS, TRAITS, Traits, recorded
 from dbdyno.model.error import PlanError
 from dbdyno.run import blocks
-from server_place import builds
+from server_place import ends
 
 FOLDER = '''
 """An engine that speaks PostgreSQL's protocol under a name of its own."""
@@ -115,7 +115,7 @@ def test_a_new_engine_goes_through_plans_and_workloads(lookalike: Traits) -> Non
 def test_a_new_engine_is_made_run_and_judged(lookalike: Traits, tmp_path: Path) -> None:
     data = Path("/var/tmp") / f"dyno-test-{os.getpid()}"
     try:
-        text = PLAN.format(base_dir=builds()[-1], data=data)
+        text = PLAN.format(base_dir=ends()[-1], data=data)
         outcome = blocks.run(plan.parse(text, None), tmp_path, wait=True)
     finally:
         subprocess.run(["rm", "-rf", str(data)], check=True)

@@ -32,6 +32,8 @@ KINDS = {
     "bisect", "begun", "count",
 }  # fmt: skip
 BEGUN, DUET = (example_figures.KINDS / name for name in ("begun", "duet"))
+IN_SHORT = {"turns", "begun"}
+"""Kinds whose figures are compared in `make test`: a result and one that goes on."""
 HOW = "list each with its reason, then `python tools/example_figures.py --write`"
 
 
@@ -39,7 +41,14 @@ def test_there_is_an_example_of_each_kind() -> None:
     assert {example.name for example in EXAMPLES} == KINDS
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "example",
+    [
+        pytest.param(one, marks=[] if one.name in IN_SHORT else [pytest.mark.long])
+        for one in EXAMPLES
+    ],
+    ids=lambda path: path.name,
+)
 def test_every_figure_of_an_example_is_what_it_was(example: Path) -> None:
     before, now = example_figures.kept(example), example_figures.of_example(example)
     changed = list(example_figures.departures(example.name, before, now))
@@ -56,6 +65,7 @@ def test_a_change_is_listed_by_example_step_arm_and_metric() -> None:
     ]
 
 
+@pytest.mark.long
 def test_figures_are_written_only_if_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -126,6 +136,7 @@ def without_nothing(arm: Json) -> Json:
     return {key: value for key, value in arm.items() if value is not None}
 
 
+@pytest.mark.long
 def test_a_plan_that_an_earlier_version_began_goes_on_as_begun(tmp_path: Path) -> None:
     file = shutil.copyfile(BEGUN / "plan.toml", tmp_path / "begun.toml")
     with example_figures.unpacked(BEGUN) as folder:

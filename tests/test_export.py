@@ -297,13 +297,19 @@ def test_what_calls_a_comparison_into_question_is_there(database: Path) -> None:
     ("file", "content", "lost"),
     [
         ("events.jsonl", b'{"event": "hello"}\nno JSON\n{"event": "done"}\n', {"ticks", "clients"}),
-        ("events.jsonl", b'{"event": "tick", "measured": true}\n', {"ticks", "clients"}),
-        ("host.jsonl", b'no JSON\n{"kind": "open"}\n', OF_HOST),
-        ("step.json", None, {"ticks", "clients"} | OF_HOST),
-        ("step.json", b"{", {"ticks", "clients"} | OF_HOST),
-        ("job.json", b"[]", {"ticks", "clients"}),
+        pytest.param(
+            "events.jsonl",
+            b'{"event": "tick", "measured": true}\n',
+            {"ticks", "clients"},
+            marks=pytest.mark.long,
+        ),
+        pytest.param("host.jsonl", b'no JSON\n{"kind": "open"}\n', OF_HOST, marks=pytest.mark.long),
+        pytest.param("step.json", None, {"ticks", "clients"} | OF_HOST, marks=pytest.mark.long),
+        pytest.param("step.json", b"{", {"ticks", "clients"} | OF_HOST, marks=pytest.mark.long),
+        pytest.param("job.json", b"[]", {"ticks", "clients"}, marks=pytest.mark.long),
     ],
 )
+@pytest.mark.long
 def test_a_damaged_file_is_named_and_costs_only_the_rows_that_it_would_give(
     tmp_path: Path, file: str, content: bytes | None, lost: set[str]
 ) -> None:
@@ -337,7 +343,9 @@ def test_a_frame_has_the_columns_and_types_of_its_table(result: Result, table: T
     assert {name: str(kind) for name, kind in found.dtypes.items()} == expected
 
 
-@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
+@pytest.mark.parametrize(
+    "form", ["csv", *(pytest.param(one, marks=pytest.mark.long) for one in ("json", "parquet"))]
+)
 def test_every_form_says_the_same(folder: Path, database: Path, tmp_path: Path, form: str) -> None:
     written = write.export([folder], write.wish(f"{tmp_path}/all/", None, form))
     assert {path.name for path in written.files} == {f"{table.name}.{form}" for table in TABLES}
@@ -402,12 +410,20 @@ def test_a_file_that_is_there_is_replaced_or_left_as_it_was(folder: Path, tmp_pa
     ("arguments", "said"),
     [
         (("--to", "x.xlsx"), ".csv, .json, .parquet or .duckdb"),
-        (("--to", "x"), ".csv, .json, .parquet or .duckdb"),
-        (("--to", "x.csv", "--table", "step"), "there are plans, arms,"),
-        (("--to", "x.csv", "--format", "json"), "leave --format out"),
-        (("--to", "x/", "--format", "duckdb"), "csv, json, parquet"),
-        (("--to", "no/such/x.csv"), "cannot be written"),
-        (("--to", "x.csv", "--base", "pg16"), "it has pg17, pg18"),
+        pytest.param(("--to", "x"), ".csv, .json, .parquet or .duckdb", marks=pytest.mark.long),
+        pytest.param(
+            ("--to", "x.csv", "--table", "step"), "there are plans, arms,", marks=pytest.mark.long
+        ),
+        pytest.param(
+            ("--to", "x.csv", "--format", "json"), "leave --format out", marks=pytest.mark.long
+        ),
+        pytest.param(
+            ("--to", "x/", "--format", "duckdb"), "csv, json, parquet", marks=pytest.mark.long
+        ),
+        pytest.param(("--to", "no/such/x.csv"), "cannot be written", marks=pytest.mark.long),
+        pytest.param(
+            ("--to", "x.csv", "--base", "pg16"), "it has pg17, pg18", marks=pytest.mark.long
+        ),
     ],
 )
 def test_a_wrong_wish_is_said_in_one_line(

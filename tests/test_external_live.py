@@ -17,7 +17,8 @@ from dbdyno.model.error import ServerError
 from dbdyno.run import blocks
 from dbdyno.run.check import preflight
 from foreign_server import made_certificate, switch_tls_on
-from server_place import a_place, builds, over_tcp, reached, started, within
+from mysql_place import build_of
+from server_place import a_place, ends, over_tcp, reached, started, within
 
 pytestmark = pytest.mark.live
 
@@ -60,9 +61,7 @@ def elsewhere(arm: Arm) -> ExternalServer:
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Foreign]:
     """A running PostgreSQL which the plans below know by DSN only."""
-    if not builds():
-        pytest.skip("no PostgreSQL is here")
-    arm = Arm(name="foreign", engine="postgres", base_dir=builds()[0], transport="tcp")
+    arm = Arm(name="foreign", engine="postgres", base_dir=ends()[0], transport="tcp")
     with a_place() as place, started(arm, place) as server:
         assert server.data_dir is not None
         certificate = made_certificate(server.data_dir, place.account.uid)
@@ -91,6 +90,7 @@ def only_run(folder: Path, step: str) -> StepRun:
     return found.cells[0].runs[0]
 
 
+@pytest.mark.capability("external server")
 def test_a_foreign_server_is_loaded_and_measured_and_what_cannot_be_seen_has_no_figure(
     foreign: Foreign, tmp_path: Path
 ):
@@ -170,6 +170,7 @@ def test_a_table_that_dyno_did_not_make_is_dropped_only_by_an_arm_that_may(
     assert blocks.run(foreign.plan(database="orders"), tmp_path / "own", wait=True).failed == 0
 
 
+@pytest.mark.capability("TLS")
 def test_a_certificate_is_verified_or_the_line_says_that_it_is_not(foreign: Foreign):
     root = f"?sslmode=verify-full&sslrootcert={foreign.certificate}"
     preflight.prepare(foreign.plan(query=root))
@@ -226,13 +227,17 @@ parameters = {{ rows = 5000, seconds = 1, warmup_s = 0.2, administer = 0 }}
 """
 
 
+@pytest.mark.capability("external server")
 def test_a_foreign_mysql_is_loaded_and_measured_by_a_user_of_its_own(
     mysql_server: LabServer, tmp_path: Path
 ):
+    caches = mysql_server.engine == "mysql" and build_of("mysql").version_num >= 80000
+    known = "SELECT 1 FROM mysql.user WHERE user = 'visitor' AND host = '127.0.0.1'"
+    if mysql_server.execute(known):
+        mysql_server.execute("DROP USER visitor@'127.0.0.1'")
     mysql_server.execute(
         "DROP DATABASE IF EXISTS shop",
         "CREATE DATABASE shop",
-        "DROP USER IF EXISTS visitor@'127.0.0.1'",
         f"CREATE USER visitor@'127.0.0.1' IDENTIFIED BY '{SECRET}'",
         "GRANT ALL ON shop.* TO visitor@'127.0.0.1'",
     )
@@ -243,7 +248,7 @@ def test_a_foreign_mysql_is_loaded_and_measured_by_a_user_of_its_own(
     values = {"engine": mysql_server.engine, "port": port, "passfile": passfile}
     values |= {"query": "", "password": ""}
     # MySQL has cached no password yet, and wants the password itself.
-    if mysql_server.engine == "mysql":
+    if caches:
         open_text = MYSQL_PLAN.format(**values | {"query": "?ssl-mode=DISABLED"})
         with pytest.raises(ServerError, match=r"public key .* `insecure = true`"):
             preflight.prepare(plan.parse(open_text, None))
@@ -259,10 +264,11 @@ def test_a_foreign_mysql_is_loaded_and_measured_by_a_user_of_its_own(
     assert run.metrics["server_cpu_per_op"] is None
     assert mysql_server.execute("SELECT count(*) FROM shop.sbtest1") == [(5000,)]
     (arm,) = plan.parse(text, None).arms
-    can_encrypt = mysql_server.engine == "mysql"
-    words = "TLSv1." if can_encrypt else "not encrypted: the server has no TLS"
+    has = dict(mysql_server.execute("SHOW VARIABLES LIKE 'have_ssl'"))
+    encrypts = has.get("have_ssl", "YES") == "YES"
+    words = "TLSv1." if encrypts else "not encrypted: the server has no TLS"
     assert elsewhere(arm).encryption().startswith(words)
-    if mysql_server.engine == "mysql":
+    if caches:
         mysql_server.execute("FLUSH PRIVILEGES")
         text = MYSQL_PLAN.format(
             **values | {"query": "?ssl-mode=DISABLED", "password": ", insecure = true"}

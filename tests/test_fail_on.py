@@ -41,12 +41,14 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # --- The exit status -------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_without_it_a_slower_arm_is_no_failure(folder: Path, dyno: Dyno) -> None:
     status, out, err = dyno(folder)
     assert (status, err) == (0, "")
     assert "slower" in out
 
 
+@pytest.mark.long
 def test_a_slower_step_is_status_1_and_a_line_names_each(folder: Path, dyno: Dyno) -> None:
     status, out, err = dyno(folder, "--fail-on", "slower")
     assert status == 1
@@ -60,6 +62,7 @@ def test_several_words_are_told_apart(folder: Path, dyno: Dyno) -> None:
     assert err.endswith(": pg18: slower in l.i0 and qr100, faster in l.x\n")
 
 
+@pytest.mark.long
 def test_a_change_within_the_margin_counts_only_where_it_is_asked_for(
     folder: Path, dyno: Dyno
 ) -> None:
@@ -87,6 +90,7 @@ def test_an_aa_arm_never_counts(folder: Path, dyno: Dyno) -> None:
     assert (status, "ghost" in err) == (1, False)
 
 
+@pytest.mark.long
 def test_a_step_that_failed_once_is_status_1_without_any_option(tmp_path: Path, dyno: Dyno) -> None:
     folder = build(tmp_path, failed={(2, "pg18", "qr100"): "the server ended"})
     status, out, _ = dyno(folder)
@@ -95,6 +99,7 @@ def test_a_step_that_failed_once_is_status_1_without_any_option(tmp_path: Path, 
     assert (status, err) == (1, "--fail-on slower,failed: pg18: failed in qr100\n")
 
 
+@pytest.mark.long
 def test_a_failed_step_is_found(tmp_path: Path, dyno: Dyno) -> None:
     failed = {(block, "pg18", "qr100"): "the server ended" for block in (1, 2, 3)}
     status, _, err = dyno(build(tmp_path, failed=failed), "--fail-on", "slower,failed")

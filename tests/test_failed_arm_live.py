@@ -11,7 +11,7 @@ import pytest
 import read_steps
 from command import dyno
 from dbdyno.analysis import compare
-from server_place import builds
+from server_place import ends
 
 pytestmark = pytest.mark.live
 
@@ -52,7 +52,7 @@ def test_an_arm_that_crashed_once_has_no_other_word_and_every_command_says_so(
 ) -> None:
     (tmp_path / "reads.toml").write_text(read_steps.text())
     plan = tmp_path / "crash.toml"
-    plan.write_text(PLAN.format(base_dir=builds()[-1], data=data))
+    plan.write_text(PLAN.format(base_dir=ends()[-1], data=data))
     words = ["run", plan, "--out", tmp_path / "out", "--wait", "--quiet"]
     first = dyno(*words)
     assert first.returncode == 1, first.stderr

@@ -55,7 +55,10 @@ def test_the_script_is_one_that_a_shell_reads() -> None:
     subprocess.run(["sh", "-n", FILES / "install"], check=True)
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze here")
+@pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None,
+    reason="no systemd-analyze here: `apt-get install systemd`",
+)
 def test_the_units_are_valid(tmp_path: Path) -> None:
     for unit in FILES.glob("dyno-watch*"):
         text = unit.read_text().replace("/opt/dyno/bin/dyno", "/bin/true")

@@ -24,7 +24,7 @@ from farm_world import World, sha
 
 CHANGES = {2: 0.03, 5: -0.03}
 REPORTS = [f"master-{sha(2)[:10]}-1", f"master-{sha(2)[:10]}-2", f"master-{sha(5)[:10]}-1"]
-MOMENTS, MOMENTS_OF_SOAK = 10, 100
+MOMENTS, MOMENTS_OF_SOAK = 6, 100
 RUNS_MAX = 60
 
 
@@ -132,7 +132,9 @@ def test_without_a_kill_each_commit_is_measured_and_each_report_delivered_once(
     assert [finding.standing for finding in findings.values()] == ["reverted", "open"]
 
 
-@pytest.mark.parametrize("seed", range(MOMENTS))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, MOMENTS))]
+)
 def test_a_watcher_that_is_killed_loses_nothing_and_does_nothing_twice(
     tmp_path: Path, undisturbed: Path, moments: list[Operation], seed: int
 ) -> None:

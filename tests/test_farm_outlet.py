@@ -59,7 +59,7 @@ def test_a_command_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) 
     begun_s = time.monotonic()
     why = deliver(tmp_path, "sleep 300 & echo $! >pid; wait", limit_s=0.3)
     assert why == "report_command: did not end in time, and was ended; it is tried again"
-    assert time.monotonic() - begun_s < 10
+    assert time.monotonic() - begun_s < 100
     pid = int((tmp_path / "pid").read_text())
     with pytest.raises(ProcessLookupError):
         for _ in range(100):
@@ -68,7 +68,7 @@ def test_a_command_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) 
 
 
 def test_a_command_outlives_a_killed_watcher_and_is_not_run_again(tmp_path: Path) -> None:
-    command = "echo begun >begun; sleep 0.6; cat >>got"
+    command = "echo begun >begun; until [ -e killed ]; do sleep 0.05; done; cat >>got"
     if (pid := os.fork()) == 0:
         deliver(tmp_path, command)
         os._exit(0)
@@ -76,15 +76,16 @@ def test_a_command_outlives_a_killed_watcher_and_is_not_run_again(tmp_path: Path
         time.sleep(0.01)
     os.kill(pid, signal.SIGKILL)
     assert os.WIFSIGNALED(os.waitpid(pid, 0)[1])
-    assert not (tmp_path / "got").exists(), "it was killed too late"
+    (tmp_path / "killed").touch()
     assert deliver(tmp_path, command) == ""
     assert (tmp_path / "got").read_bytes() == REPORT
 
 
 def test_a_command_may_leave_a_program_running(tmp_path: Path) -> None:
     """What it leaves holds no lock: the report is not taken for one that is being delivered."""
-    assert deliver(tmp_path, "sleep 3 >/dev/null 2>&1 & cat >got") == ""
+    assert deliver(tmp_path, "sleep 600 >/dev/null 2>&1 & echo $! >left; cat >got") == ""
     begun_s = time.monotonic()
     assert deliver(tmp_path, "cat >again") == ""
-    assert time.monotonic() - begun_s < 2
+    assert time.monotonic() - begun_s < 500
     assert not (tmp_path / "again").exists()
+    os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)

@@ -91,6 +91,7 @@ def test_a_cell_leads_to_the_report_of_its_result(folder: Path) -> None:
     assert "throughput" in asking.get(address).text
 
 
+@pytest.mark.long
 def test_a_farm_below_the_folder_that_is_served_has_the_same_reports(folder: Path) -> None:
     asking = client(folder.parent)
     (address,) = {link for link in links(asking.get("/farm").text) if "/report/" in link}
@@ -98,6 +99,7 @@ def test_a_farm_below_the_folder_that_is_served_has_the_same_reports(folder: Pat
     assert asking.get(address).status_code == 200
 
 
+@pytest.mark.long
 def test_every_link_of_every_page_opens(folder: Path) -> None:
     asking = client(folder)
     todo, seen = ["/farm"], {"/farm"}
@@ -170,6 +172,7 @@ def test_two_farms_are_listed(folder: Path) -> None:
     assert "18.0" in asking.get("/farm?farm=other").text
 
 
+@pytest.mark.long
 def test_a_year_of_commits_is_a_page_within_seconds(tmp_path: Path) -> None:
     steps = {
         replace(POINT, step=("sysbench", f"step-{place}")): [
@@ -190,6 +193,7 @@ def test_a_year_of_commits_is_a_page_within_seconds(tmp_path: Path) -> None:
 # --- Histories ---------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_history_of_a_farm_marks_no_change_point(tmp_path: Path) -> None:
     from history_builder import result as dated
     from test_history import WOBBLE
@@ -267,6 +271,7 @@ def test_names_of_files_are_apart_and_need_no_escape() -> None:
     assert all(re.fullmatch(r"[A-Za-z0-9._~-]+", name) for name in names)
 
 
+@pytest.mark.long
 def test_the_command_writes_a_site(folder: Path, tmp_path: Path) -> None:
     from dbdyno.cli import app
 

@@ -289,7 +289,7 @@ class Signer:
 @pytest.fixture(name="signer")
 def _signer(site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[Signer]:
     if shutil.which("gpg") is None:
-        pytest.skip("no gpg here: apt-get install gpg")
+        pytest.skip("no gpg here: `apt-get install gpg`")
     with a_place() as made:  # a short path: gpg's agent listens on a socket in it
         home = made.data_root / "gnupg"
         home.mkdir(mode=0o700)

@@ -479,7 +479,7 @@ def test_the_command_prints_the_folder_alone(site: Site, cache: Path):
 def test_a_real_server_is_brought_and_runs(site: Site, monkeypatch: pytest.MonkeyPatch):
     real = next(iter(build.installed()), None)
     if real is None:
-        pytest.skip("no PostgreSQL is here: dyno server fetch postgres 17")
+        pytest.skip("no PostgreSQL here: `dyno server fetch postgres 18`")
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:xz", preset=0) as made:
         for name in ("bin", "lib", "share"):

@@ -153,6 +153,7 @@ def pages(server: Server, kind: str) -> dict[str, int]:
     return dict(rows(server, PAGES.format(kind=kind)))
 
 
+@pytest.mark.capability("fills")
 def test_sysbenchs_tables_are_the_same_by_either_load(server: Server) -> None:
     prepared, _ = load(server, "sysbench", SYSBENCH, "published")
     assert prepared["totals"]["insert"]["rows"] == 60_000

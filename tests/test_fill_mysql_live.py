@@ -12,7 +12,7 @@ from dbdyno.engine import Server
 from dbdyno.engine.mysql.connection import connect
 from dbdyno.model import Address, Arm, Json
 from mysql_jobs import Ran, at, job, run, value
-from server_place import a_place, builds, started
+from server_place import a_place, ends, started
 
 pytestmark = pytest.mark.live
 
@@ -60,7 +60,7 @@ def fill(engine: str, server: Json, *, streams: int, tables: int = 1) -> Json:
 @pytest.fixture(name="expected", scope="module")
 def _expected() -> Iterator[list[tuple[Any, ...]]]:
     """The rows that PostgreSQL has after its fill."""
-    arm = Arm(name="a", engine="postgres", base_dir=builds()[-1])
+    arm = Arm(name="a", engine="postgres", base_dir=ends()[-1])
     with a_place() as place, started(arm, place) as server:
         server.create_database("ib")
         address = server.address()
@@ -110,6 +110,7 @@ def failed(ran: Ran) -> str:
     return reason
 
 
+@pytest.mark.capability("fills")
 @pytest.mark.parametrize("streams", [1, 3])
 def test_a_fill_has_the_very_rows_of_postgresqls(
     mysql_server: Server, address: Address, expected: list[tuple[Any, ...]], streams: int
@@ -146,7 +147,8 @@ def test_rows_that_are_there_already_fail_the_fill(mysql_server: Server, address
     made = fill(mysql_server.engine, at(address), streams=1)
     done(run(made))
     reason = failed(run(made))
-    assert "1062 Duplicate entry '1'" in reason
+    # MySQL 5.5 tells no warning of what it leaves out; that nothing came is told by the count.
+    assert "1062 Duplicate entry '1'" in reason or f"kept 0 of {ROWS} rows" in reason
     assert execute(address, "SELECT count(*) FROM ib.t1") == [(ROWS,)]
 
 

@@ -40,12 +40,18 @@ def test_one_fill_makes_far_more_false_words_than_5_percent() -> None:
     assert alarmed(Filled(sd=0.01)).value > 0.15
 
 
-@pytest.mark.parametrize("count", [4, 6])
-@pytest.mark.parametrize("sd", [0.0, 0.01, 0.02])
+LONG = pytest.mark.long
+
+
+@pytest.mark.parametrize(
+    ("count", "sd"),
+    [(4, 0.02), *(pytest.param(*some, marks=LONG) for some in ((4, 0.0), (6, 0.01), (6, 0.02)))],
+)
 def test_with_fills_as_units_at_most_5_percent_are_false(count: int, sd: float) -> None:
     assert at_most_5_percent(alarmed(Filled(sd=sd, fills=count)))
 
 
+@LONG
 @pytest.mark.parametrize("sd", [0.0, 0.02])
 def test_a_calibration_holds_for_an_e_process_too(sd: float) -> None:
     every = [Look(blocks=blocks, share=1.0) for blocks in range(3, 31)]
@@ -53,8 +59,16 @@ def test_a_calibration_holds_for_an_e_process_too(sd: float) -> None:
     assert at_most_5_percent(alarms(how, every, TRIALS, seeded(4), Aims(judge="any time")))
 
 
-@pytest.mark.parametrize("blocks_each", [3, 10])
-@pytest.mark.parametrize("sd", [0.0, 0.005, 0.01, 0.02])
+@pytest.mark.parametrize(
+    ("blocks_each", "sd"),
+    [
+        (3, 0.02),
+        *(
+            pytest.param(*some, marks=LONG)
+            for some in ((3, 0.0), (3, 0.005), (10, 0.01), (10, 0.02))
+        ),
+    ],
+)
 def test_with_what_a_calibration_measured_at_most_5_percent_are_false(
     blocks_each: int, sd: float
 ) -> None:

@@ -380,6 +380,7 @@ def measured(of: Plan, parent: Path) -> tuple[Results, Comparison]:
     return Results.open(outcome.folder), compare.load(outcome.folder)
 
 
+@pytest.mark.long
 def test_the_first_block_of_each_fill_makes_a_copy_and_later_ones_begin_from_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -431,6 +432,7 @@ def test_the_first_block_of_each_fill_makes_a_copy_and_later_ones_begin_from_it(
     assert known.price([said]) == "more fills"
 
 
+@pytest.mark.long
 def test_two_fills_are_judged_by_blocks_and_said_to_be_too_few(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -443,6 +445,7 @@ def test_two_fills_are_judged_by_blocks_and_said_to_be_too_few(
     assert said and all(its.fills is None for its in said)
 
 
+@pytest.mark.long
 def test_a_result_of_one_fill_warns_until_a_calibration_lies_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

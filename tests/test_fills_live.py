@@ -16,7 +16,7 @@ from dbdyno.host.place import Place
 from dbdyno.model import Arm
 from dbdyno.run import blocks
 from dbdyno.store import Results
-from server_place import a_place, builds
+from server_place import a_place, ends
 
 pytestmark = pytest.mark.live
 PLAN = """
@@ -49,7 +49,7 @@ def here() -> Iterator[Place]:
 
 def rows_of(copy: Copy, here: Place) -> list[tuple]:
     """What a server finds that begins from the copy."""
-    arm = Arm(name="reader", engine="postgres", base_dir=builds()[-1])
+    arm = Arm(name="reader", engine="postgres", base_dir=ends()[-1])
     server = provide(arm, place=here)
     try:
         server.prepare_from(copy, shared_blocks=False)
@@ -64,7 +64,7 @@ def rows_of(copy: Copy, here: Place) -> list[tuple]:
 def test_two_fills_have_copies_with_other_rows_and_the_aa_arm_has_its_own(
     tmp_path: Path, here: Place
 ) -> None:
-    written = PLAN.replace("BUILD", str(builds()[-1])).replace("DATA", str(here.data_root))
+    written = PLAN.replace("BUILD", str(ends()[-1])).replace("DATA", str(here.data_root))
     outcome = blocks.run(plan.parse(written, None), tmp_path, wait=True)
     assert outcome.failed == 0
     results = Results.open(outcome.folder)

@@ -186,6 +186,7 @@ def test_a_profiled_step_has_a_flame_graph_of_each_arm_and_others_have_none() ->
     assert not any(by_step.values())
 
 
+@pytest.mark.long
 def test_html_holds_the_graph_packed_in_a_fold_of_its_arm() -> None:
     text = html.render(page.make(comparison()), draw=drawn)
     (found,) = [
@@ -196,6 +197,7 @@ def test_html_holds_the_graph_packed_in_a_fold_of_its_arm() -> None:
     assert gzip.decompress(base64.b64decode(data)).decode() == drawn(graph())
 
 
+@pytest.mark.long
 def test_html_says_why_a_graph_is_missing() -> None:
     def missing(_: FlameGraph) -> str:
         raise DynoError("`dyno-flame` is not installed: tried `/x`")
@@ -205,6 +207,7 @@ def test_html_says_why_a_graph_is_missing() -> None:
     assert "data-flame=" not in text.split("<script")[0]
 
 
+@pytest.mark.long
 def test_html_without_what_draws_says_what_does() -> None:
     text = html.render(page.make(comparison()))
     assert "`dyno export RESULT --flame FOLDER` draws it" in text
@@ -309,6 +312,7 @@ def test_a_result_without_profiles_is_one_line(
 
 
 @needs_program
+@pytest.mark.long
 def test_a_graph_of_many_stacks_is_small_on_a_page() -> None:
     stacks = many_stacks(4_000)
     made = page.make(comparison(of_stacks(stacks, many_stacks(4_000, seed=2) | stacks)))

@@ -83,7 +83,10 @@ def test_a_holder_that_is_gone_is_taken_over_from_on_the_same_boot(tmp_path: Pat
     assert not (tmp_path / FILE).exists()
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("unshare"), reason="needs namespaces")
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("unshare"),
+    reason="namespaces need root and `apt-get install util-linux`",
+)
 def test_two_containers_of_a_host_do_not_both_write(tmp_path: Path) -> None:
     with held(tmp_path, before=("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")):
         assert "another lab writes there" in refused(tmp_path)

@@ -230,6 +230,7 @@ def counted(base: str, head: str, change: float) -> WorkComparison:
     )  # fmt: skip
 
 
+@pytest.mark.long
 def test_more_work_ends_a_gate_without_a_race(gate: Gate, tmp_path: Path) -> None:
     files = tmp_path / "gate.md", tmp_path / "gate.xml"
     status, out, _ = gate(
@@ -245,6 +246,7 @@ def test_more_work_ends_a_gate_without_a_race(gate: Gate, tmp_path: Path) -> Non
     assert json.loads(kept.read_text()) == written
 
 
+@pytest.mark.long
 def test_the_same_work_and_the_same_time_are_yes(gate: Gate) -> None:
     status, out, _ = gate(faster=(1.0,))
     assert (status, out.splitlines()[0][:9]) == (0, "gate: yes")
@@ -254,6 +256,7 @@ def test_a_gate_of_work_alone_races_nothing(gate: Gate) -> None:
     assert gate("--time", "off")[0] == 0
 
 
+@pytest.mark.long
 def test_a_loss_of_time_is_raced_again_with_both_sides_built_otherwise(gate: Gate) -> None:
     status, out, err = gate(faster=(0.85, 0.88))
     assert (status, "with another layout −1" in " ".join(out.split())) == (1, True), out
@@ -267,6 +270,7 @@ def test_a_loss_that_another_layout_does_not_have_accuses_nobody(gate: Gate) -> 
     assert "slower with one layout of its code, and not with another" in " ".join(out.split())
 
 
+@pytest.mark.long
 def test_what_is_not_built_here_is_never_accused_by_time(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:

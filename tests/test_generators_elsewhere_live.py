@@ -30,7 +30,7 @@ host = "h1"
 [generator]
 hosts = ["h2", "h3"]
 [arms.pg]
-version = "17"
+base_dir = "BUILD"
 [[workloads]]
 name = "./rate.toml"
 [schedule]

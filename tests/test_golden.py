@@ -80,6 +80,7 @@ def place(root: Path) -> Place:
 
 
 @given(st.dictionaries(st.text(max_size=5), SCALARS, max_size=5))
+@pytest.mark.long
 def test_a_key_does_not_depend_on_the_order_in_which_its_parts_stand(parts: Json) -> None:
     turned = dict(reversed(parts.items()))
     assert golden.key_of(parts) == golden.key_of(turned)

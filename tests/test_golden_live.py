@@ -51,7 +51,7 @@ LOOK = "SELECT count(*), min(a), max(a), sum(b), sum(length(c)) FROM t"
 
 
 def newest() -> Path:
-    return builds()[-1]
+    return ends()[-1]
 
 
 def server_of(base_dir: Path, place: Place, **changes: object) -> LabServer:
@@ -76,6 +76,7 @@ def again(server: LabServer, copy: Copy, *, shared_blocks: bool = False) -> list
     return server.execute(LOOK)
 
 
+@pytest.mark.capability("golden copy")
 @pytest.mark.parametrize(("base_dir", "wal"), [(ends()[0], False), (ends()[-1], True)])
 def test_every_run_from_a_copy_finds_the_rows_that_were_kept(
     base_dir: Path, place: Place, wal: bool
@@ -147,7 +148,7 @@ def test_what_a_key_is_made_of_follows_the_arm_and_not_the_disk(place: Place) ->
         identity(memory="512MB"),
         identity(settings={"max_wal_size": "1GB"}),
         identity(settings={"work_mem": "8MB"}),
-        server_of(builds()[0], place).identity,
+        server_of(ends()[0], place).identity,
         server_of(newest(), replace(place, wal_root=place.data_root)).identity,
     ]
     keys = [golden.key_of(one) for one in [own, *others]]
@@ -157,6 +158,7 @@ def test_what_a_key_is_made_of_follows_the_arm_and_not_the_disk(place: Place) ->
 # --- Warm-up -----------------------------------------------------------------------------------
 
 
+@pytest.mark.capability("warm-up")
 @pytest.mark.parametrize("how", ["prewarm", "scan"])
 def test_a_warm_up_reads_every_block_of_tables_and_indexes(
     base_dir: Path, place: Place, how: str
@@ -241,8 +243,8 @@ def data() -> Iterator[Path]:
 
 def text(data: Path, **changes: object) -> str:
     values: dict[str, object] = {
-        "old": builds()[0],
-        "new": builds()[-1],
+        "old": ends()[0],
+        "new": ends()[-1],
         "data": data,
         "steps": json.dumps(["l.i0", "l.x", "cleanup", "qr100"]),
         "save": "cleanup",
@@ -469,7 +471,7 @@ def test_a_lab_that_is_killed_between_two_runs_leaves_copies_whole_and_its_block
 ) -> None:
     """Killed right after the first copy was made; the same plan with one block more goes on."""
     file = tmp_path / "kept.toml"
-    file.write_text(text(data, new=builds()[0], blocks=1))
+    file.write_text(text(data, new=ends()[0], blocks=1))
     command = own_lab.command("run", file, "--out", tmp_path / "out", "--wait")
     lab = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert within(LAB_S_MAX, lambda: golden.marked(data))
@@ -478,7 +480,7 @@ def test_a_lab_that_is_killed_between_two_runs_leaves_copies_whole_and_its_block
     (folder,) = golden.marked(data)  # two arms alike share one
     killed = golden.find(data, folder.name)
     assert killed is not None
-    file.write_text(text(data, new=builds()[0], blocks=2))
+    file.write_text(text(data, new=ends()[0], blocks=2))
     done = subprocess.run(command, timeout=LAB_S_MAX, check=False, capture_output=True)
     assert done.returncode == 0, done.stderr
     results = Results.open(tmp_path / "out" / "kept")
@@ -489,6 +491,6 @@ def test_a_lab_that_is_killed_between_two_runs_leaves_copies_whole_and_its_block
     again = golden.find(data, folder.name)
     assert again is not None
     assert again.facts.made_unix_ns > killed.facts.made_unix_ns, "all steps were done again"
-    shut = plan.parse(text(data, new=builds()[0], blocks=3, save="l.x"), None)
+    shut = plan.parse(text(data, new=ends()[0], blocks=3, save="l.x"), None)
     with pytest.raises(ResultError, match=r"`workloads\[0\]\.save` is \"post-l\.x\" now"):
         blocks.run(shut, tmp_path / "out", wait=True)

@@ -185,6 +185,7 @@ BROKEN = PLAN.replace(
 
 
 @pytest.mark.parametrize("words", [("run",), ("calibrate", "--comparisons", "1")])
+@pytest.mark.long
 def test_a_finished_result_that_failed_ends_the_same_command_with_1_again(
     words: tuple[str, ...], tmp_path: Path
 ) -> None:

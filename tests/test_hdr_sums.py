@@ -57,7 +57,6 @@ def test_the_reference_library_reads_what_is_written(values: list[int]) -> None:
     assert read(hdr_histogram.encoded(places, found[places])) == read(written(values))
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(times_us, min_size=1, max_size=3), max_size=4))
 def test_the_sum_of_parts_is_the_whole(groups: list[list[list[int]]]) -> None:
     found = hdr_histogram.sums([[written(part) for part in parts] for parts in groups])

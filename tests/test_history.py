@@ -55,6 +55,7 @@ def test_a_history_has_a_change_point_where_the_version_changed(days: list[Index
     assert "version" in [one.what for one in rise.unlike]
 
 
+@pytest.mark.long
 def test_a_change_point_says_what_differs_in_the_host_and_in_how_it_was_measured(
     tmp_path: Path,
 ) -> None:

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from msgspec import structs
 
 import report_parts
@@ -88,6 +89,7 @@ def facts_of(comparison: Comparison, host: HostFacts) -> dict[str, str]:
     return report_parts.pairs(page.make(replace(comparison, host=host)), "facts")
 
 
+@pytest.mark.long
 def test_what_disturbs_stands_among_the_facts_of_a_report(tmp_path: Path) -> None:
     comparison = compare.load(result_builder.build(tmp_path, blocks=2))
     assert facts_of(comparison, quiet_host())["What disturbs here"] == "nothing known"

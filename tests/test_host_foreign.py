@@ -26,7 +26,7 @@ from dbdyno.host.observe.usage import TICK_US
 from dbdyno.model.host_reading import ForeignLoad
 
 LAB = 100
-BURN = "import time\nend = time.monotonic() + 30\nwhile time.monotonic() < end: pass"
+BURN = "import time\nend = time.monotonic() + 600\nwhile time.monotonic() < end: pass"
 
 
 def stat(parent: int, ticks: int, children: int = 0, flags: int = 0) -> ProcessStat:
@@ -97,18 +97,24 @@ def burning(**environment: str) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
+def own_ticks(before: Look, lab_pid: int) -> dict[int, int]:
+    """What each process that has worked since then has spent, by its id."""
+    return {birth[0]: its for birth, its in grown(before, look(dict(stats()), lab_pid)).items()}
+
+
 def test_a_busy_loop_on_this_host_is_seen_unless_it_is_a_hooks() -> None:
     with subprocess.Popen(["sleep", "60"]) as lab:  # the tests' own processes are not its
         try:
             with burning() as foreign, burning(**{HOOK_MARK: "/results"}) as of_hook:
-                watch, before = Foreign(lab.pid), look(dict(stats()), lab.pid)
+                watch = Foreign(lab.pid)
                 assert watch.read().cpu_us == 0
-                time.sleep(1)
-                found, now = watch.read(), look(dict(stats()), lab.pid)
+                before = look(dict(stats()), lab.pid)
+                while not {foreign.pid, of_hook.pid} <= own_ticks(before, lab.pid).keys():
+                    time.sleep(0.02)
+                ticks = own_ticks(before, lab.pid)
+                found = watch.read()
                 assert (is_of_hook(foreign.pid), is_of_hook(of_hook.pid)) == (False, True)
-            ticks = {birth[0]: its for birth, its in grown(before, now).items()}
-            assert ticks[foreign.pid] > 1
-            assert found.cpu_us >= (ticks[foreign.pid] - 1) * TICK_US
+            assert found.cpu_us >= ticks[foreign.pid] * TICK_US
             assert of_hook.pid not in [process.pid for process in found.processes]
         finally:
             lab.kill()

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.host.observe import device, owned_processes, sampler
+from dbdyno.host.observe.owners import Usage
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.host.observe.usage import ProcessReader, counts_nanoseconds
 from dbdyno.model import Json
@@ -405,29 +406,46 @@ def test_a_process_that_has_not_run_keeps_its_reading(server: Forking) -> None:
     assert reader.read() is None
 
 
-BUSY = "import time, os; os.sched_setaffinity(0, {%d})\nwhile True: pass"
+BUSY = "import os; os.sched_setaffinity(0, {%d}); print(flush=True)\nwhile True: pass"
+WAITED_NS = 50_000_000
+WAITED_WITHIN_NS = 400 * WAITED_NS
+"""Of two that share a core each waits half of the time, or more beside others."""
 
 
 def test_what_waits_for_its_core_has_run_delay_as_long_as_it_waited() -> None:
     core = min(os.sched_getaffinity(0))
-    rivals = [subprocess.Popen([sys.executable, "-c", BUSY % core]) for _ in range(2)]
+    command = [sys.executable, "-S", "-c", BUSY % core]
+    rivals = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
     try:
-        time.sleep(0.3)
+        begun_ns = time.monotonic_ns()
+        for rival in rivals:
+            assert rival.stdout is not None and rival.stdout.readline() == b"\n"
         readers = [ProcessReader(pid=rival.pid, nanoseconds=True) for rival in rivals]
-        first, begun_ns = [reader.read() for reader in readers], time.monotonic_ns()
-        time.sleep(0.6)
-        last, passed_ns = [reader.read() for reader in readers], time.monotonic_ns() - begun_ns
+        first = last = [used(reader) for reader in readers]
+        while min(map(waited_ns, first, last)) < WAITED_NS:
+            time.sleep(0.05)
+            assert time.monotonic_ns() - begun_ns < WAITED_WITHIN_NS
+            last = [used(reader) for reader in readers]
+        passed_ns = time.monotonic_ns() - begun_ns
     finally:
         for rival in rivals:
             rival.kill()
-            rival.wait()
+            rival.communicate()
     for before, after in zip(first, last, strict=True):
-        assert before is not None
-        assert after is not None
-        waited_ns = (after.usage.run_delay_ns or 0) - (before.usage.run_delay_ns or 0)
-        worked_ns = after.usage.cpu_ns - before.usage.cpu_ns
-        assert waited_ns > 0.2 * passed_ns
-        assert waited_ns + worked_ns == pytest.approx(passed_ns, rel=0.2)
+        assert after.cpu_ns > before.cpu_ns
+        assert waited_ns(before, after) + after.cpu_ns - before.cpu_ns < 1.1 * passed_ns
+
+
+def used(reader: ProcessReader) -> Usage:
+    """What a process has used until now."""
+    found = reader.read()
+    assert found is not None
+    return found.usage
+
+
+def waited_ns(before: Usage, after: Usage) -> int:
+    """How long it waited for its core between two readings."""
+    return (after.run_delay_ns or 0) - (before.run_delay_ns or 0)
 
 
 def test_the_process_that_is_asked_for_waits_is_the_labs_cost(

@@ -94,6 +94,7 @@ def test_files_and_lines_beyond_all_measure_are_refused(
         list(read_structs(tmp_path / "sparse.json", Json))
 
 
+@pytest.mark.long
 def test_one_bad_folder_hides_no_other(result: Path) -> None:
     shutil.copytree(EXAMPLE, result.parent / "good")
     for name in ("plan.json", "looks.json", "blocks/001/order.json"):

@@ -16,7 +16,7 @@ from dbdyno.model import StepRun
 from dbdyno.run import blocks
 from dbdyno.store import Results
 from mysql_place import ENGINES, SETTINGS, build_of
-from server_place import builds
+from server_place import ends
 
 pytestmark = pytest.mark.live
 
@@ -99,7 +99,7 @@ def test_what_a_waiting_server_cleans_up_is_charged_and_a_quiet_one_owes_nothing
 ) -> None:
     (tmp_path / "reads.toml").write_text(WORKLOAD)
     file = tmp_path / "idle.toml"
-    base_dir = builds()[-1] if engine == "postgres" else build_of(engine).base_dir
+    base_dir = ends()[-1] if engine == "postgres" else build_of(engine).base_dir
     quiet, dirty = (
         ", ".join(filter(None, [*inherited(engine), settings])) for settings in SLOWLY[engine]
     )

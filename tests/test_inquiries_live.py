@@ -16,7 +16,7 @@ from dbdyno.analysis import compare
 from dbdyno.engine import LabServer
 from dbdyno.model import Arm, Comparison
 from dbdyno.run import blocks
-from server_place import a_place, address, builds, started
+from server_place import a_place, address, ends, started
 
 pytestmark = pytest.mark.live
 
@@ -67,7 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     home = tmp_path_factory.mktemp("asked")
     arms = [
         Arm(name=name, engine="postgres", base_dir=path)
-        for name, path in zip(("old", "new"), (builds()[0], builds()[-1]), strict=True)
+        for name, path in zip(("old", "new"), (ends()[0], ends()[-1]), strict=True)
     ]
     with a_place() as place, started(arms[0], place) as old, started(arms[1], place) as new:
         for server, more in ((old, ()), (new, PLANTED)):
@@ -108,6 +108,7 @@ def compared(folder: Path) -> Comparison:
     return compare.load(folder)
 
 
+@pytest.mark.capability("own queries")
 def test_each_query_has_its_word(compared: Comparison) -> None:
     words = {
         change.place.query: (change.word, change.detail) for change in compared.queries.answers
@@ -123,6 +124,7 @@ def test_each_query_has_its_word(compared: Comparison) -> None:
     }
 
 
+@pytest.mark.capability("query plans")
 def test_the_changed_plan_is_named_where_it_parts(compared: Comparison) -> None:
     plans = {change.place.query: change for change in compared.queries.plans}
     assert plans["flips"].word == "changed"
@@ -132,6 +134,7 @@ def test_the_changed_plan_is_named_where_it_parts(compared: Comparison) -> None:
     assert plans["bound"].word == "same"
 
 
+@pytest.mark.capability("own queries")
 def test_no_value_reaches_a_result_a_report_or_an_error(folder: Path, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     said = [

@@ -74,6 +74,7 @@ def root(explained: Explained) -> PlanNode:
     return explained.root
 
 
+@pytest.mark.capability("own queries")
 def test_rows_are_counted_and_hashed_and_no_value_is_kept(server: LabServer) -> None:
     answered = asked(server, call("SELECT id, t FROM f WHERE a < 100"))
     assert (answered.outcome, answered.rows) == ("rows", 2001)
@@ -140,7 +141,7 @@ def test_a_query_that_takes_too_long_ends(server: LabServer) -> None:
     begun_s = time.monotonic()
     late = asked(server, call("SELECT pg_sleep(60)", limit_s=0.5))
     assert late.outcome == "timed out"
-    assert time.monotonic() - begun_s < 20
+    assert time.monotonic() - begun_s < 55, "before its sleep ends"
 
 
 def test_rows_beyond_the_most_are_not_read(

@@ -51,6 +51,7 @@ def plan(server: LabServer, of: Call, **how: bool) -> Explained:
         return inquirer.explain(of, **how)
 
 
+@pytest.mark.capability("own queries")
 def test_rows_are_counted_and_hashed_and_no_value_is_kept(server: LabServer) -> None:
     answered = asked(server, call("SELECT id, t, d FROM f WHERE a < 10"))
     assert (answered.outcome, answered.rows) == ("rows", 1001)

@@ -11,7 +11,7 @@ import pytest
 from dbdyno.model import Json
 from dbdyno.store import Results, StepFolder
 from one_arm import results_of, statements
-from server_place import builds
+from server_place import ends
 
 pytestmark = pytest.mark.live
 
@@ -47,7 +47,7 @@ steps = ["l.i0", "l.x", "l.i1p", "cleanup", "qr100e"]
 def of_2023(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
     """A run of the form of 2023."""
     yield from results_of(
-        PLAN, tmp_path_factory.mktemp("of_2023"), base_dir=builds()[-1], workload=OF_2023
+        PLAN, tmp_path_factory.mktemp("of_2023"), base_dir=ends()[-1], workload=OF_2023
     )
 
 
@@ -55,7 +55,7 @@ def of_2023(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
     """A run with partitions, two indexes, long transactions, an even pace and prepared writes."""
     yield from results_of(
-        PLAN, tmp_path_factory.mktemp("mixed"), base_dir=builds()[-1], workload=MIXED
+        PLAN, tmp_path_factory.mktemp("mixed"), base_dir=ends()[-1], workload=MIXED
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+import mysql_place
 from dbdyno import workload
 from dbdyno.engine import Server
 from mysql_place import build_of
@@ -67,6 +68,7 @@ def test_the_tables_are_innodbs_with_three_indexes(
     assert all(one.count("ADD INDEX") == 3 for one in alters), "one pass makes all three"
 
 
+@pytest.mark.capability("insert benchmark")
 def test_inserts_are_texts_of_100_50_and_5_rows_and_nothing_is_prepared(
     seen: Mapping[str, Seen],
 ) -> None:
@@ -79,6 +81,7 @@ def test_inserts_are_texts_of_100_50_and_5_rows_and_nothing_is_prepared(
         assert not one.texts("Prepare", "Execute")
 
 
+@pytest.mark.capability("insert benchmark")
 def test_deletes_follow_the_tail_and_find_all_their_rows(seen: Mapping[str, Seen]) -> None:
     wanted = (
         r"DELETE FROM (pi[12]) WHERE transactionid >= (\d+) ORDER BY transactionid ASC LIMIT (\d+)"
@@ -123,6 +126,7 @@ def test_queries_are_texts_that_name_their_index(seen: Mapping[str, Seen]) -> No
 def test_cleanup_lowers_the_limits_of_dirty_pages_for_the_wait_and_puts_them_back(
     server: Server, seen: Mapping[str, Seen]
 ) -> None:
+    mysql_place.needs(server.engine, "innodb_max_dirty_pages_pct_lwm", mysql=80000)
     (analyze1, analyze2, flush) = sorted(seen["cleanup"].sessions(), key=len)
     tables = {one.sql for one in analyze1 + analyze2 if one.sql.startswith("ANALYZE")}
     assert tables == {"ANALYZE TABLE pi1", "ANALYZE TABLE pi2"}

@@ -11,7 +11,7 @@ from dbdyno import workload
 from dbdyno.engine import Server
 from dbdyno.model import Arm, Step
 from mysql_place import build_of
-from server_place import a_place, builds, started
+from server_place import a_place, ends, started
 from step_load import load
 
 pytestmark = pytest.mark.live
@@ -26,7 +26,7 @@ READINGS = 2 * 4
 def server() -> Iterator[Server]:
     """A PostgreSQL server of the newest version that is here, with a database."""
     settings = {"fsync": "off", "autovacuum": "off"}
-    arm = Arm(name="a", engine="postgres", base_dir=builds()[-1], settings=settings)
+    arm = Arm(name="a", engine="postgres", base_dir=ends()[-1], settings=settings)
     with a_place() as place, started(arm, place) as one:
         one.create_database(DATABASE)
         one.use_database(DATABASE)

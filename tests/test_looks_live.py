@@ -17,7 +17,7 @@ from dbdyno.model.looks import Looks
 from dbdyno.run import looks
 from dbdyno.run.way import Here
 from dbdyno.store import Results
-from server_place import builds
+from server_place import ends
 
 pytestmark = pytest.mark.live
 PLAN = """
@@ -78,7 +78,7 @@ def with_planted_words(results: Results) -> Comparison:
 def test_blocks_from_a_golden_copy_do_only_the_steps_that_are_open(
     data: Path, tmp_path: Path
 ) -> None:
-    of = plan.parse(PLAN.format(build=builds()[-1], data=data), None)
+    of = plan.parse(PLAN.format(build=ends()[-1], data=data), None)
     outcome = looks.run(of, tmp_path, with_planted_words, way=Here(wait=True))
     assert (outcome.failed, outcome.voids) == (0, 0)
     results = Results.open(outcome.folder)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -13,14 +15,13 @@ import pytest
 import read_steps
 from dbdyno import plan, store
 from dbdyno.analysis import compare
-from dbdyno.host import program
 from dbdyno.model import Block, Cell, Comparison, Json, Plan, Step, StepComparison, StepRun
 from dbdyno.model.error import ResultError
 from dbdyno.model.looks import Looks
 from dbdyno.model.verdict import Verdict, Word
 from dbdyno.plan import schedule
 from dbdyno.run import blocks as runner
-from dbdyno.run import looks
+from dbdyno.run import looks, site
 from dbdyno.run.check import preflight
 from dbdyno.run.driver.interface import GeneratorDied
 from dbdyno.run.lab import Lab
@@ -49,12 +50,13 @@ ALONE = ("fill", "warm", "noisy")
 """What a block does that is for `noisy` alone: the warm-up before it stays."""
 NEVER = 1000
 
-pytestmark = pytest.mark.usefixtures("generator")
+pytestmark = pytest.mark.usefixtures("unmeasured")
 
 
-@pytest.fixture(name="generator")
-def _generator() -> Path:
-    return program.find("dyno-loadgen")
+@pytest.fixture(name="unmeasured")
+def _unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks whose arms do nothing: what tests read of a result is made up as well."""
+    monkeypatch.setattr(site, "measured", lambda *_: [])
 
 
 def workload(writes: str = "") -> str:
@@ -141,11 +143,21 @@ def ten_minutes_each(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Results, "minutes", minutes)
 
 
-@pytest.fixture(scope="module", name="done")
-def _done(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The result folder of a plan that was never broken off."""
-    folder = tmp_path_factory.mktemp("whole")
-    return looks.run(made(folder), folder, SOONER, way=HERE).folder
+def measured(folder: Path, read: looks.Read) -> tuple[Path, str]:
+    """The result folder of the plan, measured on the fake server, and what was said meanwhile."""
+    with redirect_stderr(io.StringIO()) as said:
+        return looks.run(made(folder), folder, read, way=HERE).folder, said.getvalue()
+
+
+@pytest.fixture(scope="module", name="whole")
+def _whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A plan in which one step is decided sooner than the other."""
+    return measured(tmp_path_factory.mktemp("whole"), SOONER)
+
+
+@pytest.fixture(name="done")
+def _done(whole: tuple[Path, str]) -> Path:
+    return whole[0]
 
 
 # --- Until it is decided -----------------------------------------------------------------------
@@ -157,24 +169,22 @@ def test_what_is_decided_at_a_look_rests_until_all_is(done: Path) -> None:
     assert looks_of(done) == Looks(first=None, minutes_max=120.0)
 
 
-def test_a_plan_ends_at_the_first_look_where_all_is_told_apart(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture(scope="module", name="judged")
+def _judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """By the lab's own judging; b is slower by a half."""
-    folder = looks.run(made(tmp_path), tmp_path, compare.load, way=HERE).folder
+    return measured(tmp_path_factory.mktemp("judged"), compare.load)
+
+
+def test_a_plan_ends_at_the_first_look_where_all_is_told_apart(judged: tuple[Path, str]) -> None:
+    folder, said = judged
     assert list(blocks_of(folder)) == ["001", "002", "003"]
-    comparison = compare.load(folder)
-    assert comparison.incomplete is None
-    said = capsys.readouterr().err
+    assert compare.load(folder).incomplete is None
     assert "look after 3 blocks: 2 of 2 steps decided: 2 slower" in said
     assert said.rstrip().endswith("every step is decided after 3 blocks")
 
 
-def test_a_look_says_what_is_decided_and_what_is_open(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    looks.run(made(tmp_path), tmp_path, SOONER, way=HERE)
-    said = capsys.readouterr().err.splitlines()
+def test_a_look_says_what_is_decided_and_what_is_open(whole: tuple[Path, str]) -> None:
+    said = whole[1].splitlines()
     assert [line for line in said if line.startswith("look")] == [
         "looks: after 3, 4, 6, 8, 12, 20 and 30 blocks, until every step is decided, or 2 h 00 min "
         "are over",

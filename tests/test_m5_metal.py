@@ -131,6 +131,7 @@ def plan_of(name: str) -> Plan:
     return plan.load(ROOT / "plans" / "studies" / f"{name}.toml")
 
 
+@pytest.mark.long
 def test_the_study_s_plans_keep_its_ratios() -> None:
     """9.5.21, 9.6, 10, 11 and 12.1 were compared; 9.6 is the oldest version that dyno has."""
     whole = plan_of("m5-metal-full")

@@ -55,7 +55,7 @@ void = {{ foreign = 1 }}
 def measured(base_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder of a block of both arms."""
     if locales.encoding(LOCALE) is None:
-        pytest.skip(f"this host has no locale {LOCALE}")
+        pytest.skip(f"no locale {LOCALE} here: `apt-get install locales`")
     data = Path("/var/tmp") / f"dyno-test-making-{os.getpid()}"
     written = PLAN.format(base_dir=base_dir, data=data, locale=LOCALE)
     try:

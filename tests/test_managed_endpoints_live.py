@@ -92,6 +92,7 @@ def steps_of(results: Results) -> dict[str, StepFolder]:
     return {step.step().name: step for step in run.steps()}
 
 
+@pytest.mark.capability("managed endpoints")
 def test_roles_read_from_an_endpoint_and_its_lag_is_told_by_itself(
     theirs: Followed, tmp_path: Path
 ):

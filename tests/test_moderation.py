@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 from scipy.optimize import brentq
@@ -128,7 +128,6 @@ def test_many_priors_at_once_are_those_of_each() -> None:
 # --- What is lent ----------------------------------------------------------------------------
 
 
-@settings(max_examples=50)
 @given(units)
 def test_never_more_is_lent_than_half_of_d0_and_than_the_others_have(
     values: list[list[float]],
@@ -141,7 +140,6 @@ def test_never_more_is_lent_than_half_of_d0_and_than_the_others_have(
         assert its.freedom == freedom + its.lent
 
 
-@settings(max_examples=50)
 @given(units, st.randoms(use_true_random=False))
 def test_the_order_of_steps_and_of_blocks_changes_nothing(
     values: list[list[float]], random: np.random.Generator

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import mysql_place
 from dbdyno.engine import LabServer
 from dbdyno.engine.mysql.connection import connect
 from dbdyno.model import Address, Json
@@ -72,6 +73,7 @@ def ok(ran: Ran) -> Ran:
     return ran
 
 
+@pytest.mark.capability("sessions")
 @pytest.mark.parametrize("protocol", [SIMPLE, PREPARED])
 def test_values_arrive_as_they_were_drawn(
     mysql_server: LabServer, address: Address, server: Json, protocol: str
@@ -125,6 +127,7 @@ def test_affected_rows_are_those_that_changed_or_those_that_were_found(
 def test_a_connection_is_that_of_its_number_and_thread(
     mysql_server: LabServer, server: Json
 ) -> None:
+    mysql_place.needs(mysql_server.engine, "ids of threads", mysql=80000)
     select = statement("select", "SELECT CONNECTION_ID(), @@character_set_client, @@autocommit")
     ran = ok(run(job(mysql_server.engine, server, [select])))
     (connected,) = ran.of("connected")
@@ -223,6 +226,7 @@ def test_a_killed_connection_is_made_anew_with_its_statements(
 @pytest.fixture(name="users", scope="module")
 def _users(mysql_server: LabServer, address: Address) -> dict[str, str]:
     """A user for each method of authentication that the server has: the name by the method."""
+    mysql_place.needs(mysql_server.engine, "DROP USER IF EXISTS", mysql=80000)
     methods = {
         "mariadb": {
             "mysql_native_password": f"VIA mysql_native_password USING PASSWORD('{SECRET}')"
@@ -284,8 +288,8 @@ def test_every_method_lets_in_over_a_socket_and_over_tcp_with_and_without_a_know
 def test_a_password_goes_over_tcp_without_tls_only_as_a_proof_unless_the_job_says_so(
     mysql_server: LabServer, address: Address, users: dict[str, str], port: str
 ) -> None:
-    if mysql_server.engine != "mysql":
-        pytest.skip("its methods never ask for the password itself")
+    if mysql_server.engine != "mysql":  # whose methods never ask for the password itself
+        return
     execute(address, "FLUSH PRIVILEGES")  # no hash is known then
     for user in users.values():
         refused = let_in(mysql_server, over_tcp(address, port, user=user, password=PUBLIC))
@@ -316,7 +320,7 @@ def test_a_wrong_password_and_none_are_refused_in_a_line(
 def _certificates() -> Iterator[Path]:
     """A folder that a server can read: a root certificate, and one for localhost, by openssl."""
     if shutil.which("openssl") is None:
-        pytest.skip("no openssl here")
+        pytest.skip("no openssl here: `apt-get install openssl`")
     with an_open_folder() as folder:
         (folder / "names").write_text("subjectAltName=DNS:localhost\n")
         for command in (
@@ -338,6 +342,7 @@ def _encrypting(
     mysql_engine: str, mysql_server: LabServer, certificates: Path
 ) -> Iterator[tuple[LabServer, Address]]:
     """A server that shows the certificate: MySQL takes it while it runs, MariaDB at its start."""
+    mysql_place.needs(mysql_server.engine, "certificates that change", mysql=80000)
     cert, key = certificates / "server.crt", certificates / "server.key"
     if mysql_engine == "mysql":
         address = mysql_server.address()

@@ -17,7 +17,7 @@ from dbdyno.engine.external import ExternalServer
 from dbdyno.model import Arm
 from dbdyno.model.error import ServerError
 from dbdyno.run import blocks
-from server_place import a_place, builds, over_tcp, started
+from server_place import a_place, ends, over_tcp, started
 from server_place import reached as load_address
 
 pytestmark = pytest.mark.live
@@ -39,7 +39,7 @@ parameters = {{ rows = 1000, seconds = 1, warmup_s = 0.2, administer = 0 }}
 @pytest.fixture(scope="module")
 def servers() -> Iterator[tuple[LabServer, LabServer]]:
     """Two servers that answer at one port of two addresses of this host."""
-    other_arm = Arm(name="b", engine="postgres", base_dir=builds()[-1], transport="tcp")
+    other_arm = Arm(name="b", engine="postgres", base_dir=ends()[-1], transport="tcp")
     with a_place() as place, started(other_arm, place) as other:
         other.execute("ALTER SYSTEM SET listen_addresses = '127.0.0.2'")
         other.stop()

@@ -165,6 +165,7 @@ def outcomes(lines: list[bytes]) -> tuple[dict[str, int], int]:
     return counts, sum(back)
 
 
+@pytest.mark.capability("orders")
 def test_conditions_hold_on_postgresql_after_the_load_and_after_runs(postgres: LabServer) -> None:
     check_load(postgres)
     check_runs(postgres)

@@ -15,7 +15,7 @@ from dbdyno.engine import LabServer
 from dbdyno.model import Arm
 from dbdyno.run import blocks
 from dbdyno.run.check import notices, preflight
-from server_place import a_place, address, builds, started
+from server_place import a_place, address, ends, started
 
 pytestmark = pytest.mark.live
 TABLES = (
@@ -62,7 +62,7 @@ WRITES = "allow_writes = true"
 def servers() -> Iterator[list[LabServer]]:
     arms = [
         Arm(name=name, engine="postgres", base_dir=path)
-        for name, path in zip(("old", "new"), (builds()[0], builds()[-1]), strict=True)
+        for name, path in zip(("old", "new"), (ends()[0], ends()[-1]), strict=True)
     ]
     with a_place() as place, started(arms[0], place) as old, started(arms[1], place) as new:
         for server in (old, new):

@@ -16,7 +16,7 @@ from dbdyno.engine import LabServer
 from dbdyno.engine.mysql import connection
 from dbdyno.run import blocks
 from dbdyno.run.check import notices, preflight
-from mysql_place import an_arm
+from mysql_place import an_arm, needs
 from server_place import a_place, address, started
 
 pytestmark = pytest.mark.live
@@ -63,6 +63,7 @@ turn_s = 0.3
 @pytest.fixture(scope="module")
 def servers() -> Iterator[list[LabServer]]:
     """A MySQL and a MariaDB with the same rows."""
+    needs("mysql", "time limit of a session's statements", mysql=50708)
     with (
         a_place("mysql") as one,
         started(an_arm("mysql"), one) as old,

@@ -36,7 +36,9 @@ needs_install = pytest.mark.skipif(
     not (SCRIPTS / "dyno").exists(),
     reason="the package is not installed in this environment: run `make setup`",
 )
-needs_uv = pytest.mark.skipif(UV is None, reason="uv is not on PATH: run through `make test`")
+needs_uv = pytest.mark.skipif(
+    UV is None, reason="no uv here: `make setup` brings it, and `make test` has it"
+)
 
 
 def output(*command: str | Path) -> str:
@@ -87,9 +89,10 @@ def test_the_command_line_starts_without_the_heavy_libraries() -> None:
     assert not HEAVY & set(output(sys.executable, "-c", code).split())
 
 
+@pytest.mark.long
 def test_rust_that_the_set_up_asks_for_is_new_enough_for_every_dependency() -> None:
     if shutil.which("cargo") is None:
-        pytest.skip("cargo is not on PATH: run through `make test`")
+        pytest.skip("no cargo here: `make setup` brings it, and `make test` has it")
     asked = next(
         line.split("=")[1].split()[0]
         for line in (ROOT / "tools/setup").read_text().splitlines()
@@ -118,6 +121,7 @@ def version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".")[:2])
 
 
+@pytest.mark.long
 def test_every_dependency_is_used_and_whatever_is_used_is_a_dependency() -> None:
     sources = tidy.read(ROOT / "dbdyno").of(".py")
     imported = {name.split(".")[0] for source in sources for name, _ in tidy.imported(source)}
@@ -191,7 +195,7 @@ def _wheel() -> Path:
     """The wheel that `make soak` made beforehand."""
     made = [*ROOT.glob("dist/*.whl")]
     if not made:
-        pytest.skip("no wheel is in dist/: run `make wheel`")
+        pytest.skip("no wheel in dist/: `make wheel`")
     (wheel,) = made
     return wheel
 
@@ -207,7 +211,9 @@ def test_the_wheel_for_other_machines_is_whole_and_its_tag_names_an_old_glibc(wh
 
 
 @pytest.mark.soak
-@pytest.mark.skipif(shutil.which("readelf") is None, reason="readelf is not on PATH")
+@pytest.mark.skipif(
+    shutil.which("readelf") is None, reason="no readelf here: `apt-get install binutils`"
+)
 @pytest.mark.parametrize("program", BINARIES)
 def test_its_binaries_run_with_an_old_glibc_and_ask_for_no_other_library(
     wheel: Path, program: str, tmp_path: Path

@@ -48,7 +48,7 @@ def perf() -> Perf:
 def compiled(folder: Path, *flags: str) -> Path:
     """The busy program, compiled with these flags."""
     if shutil.which("cc") is None:
-        pytest.skip("no C compiler here: apt-get install gcc libc6-dev")
+        pytest.skip("no C compiler here: `apt-get install gcc libc6-dev`")
     folder.mkdir(exist_ok=True)
     source, program = folder / "busy.c", folder / "busy"
     source.write_text(SOURCE)

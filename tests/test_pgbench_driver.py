@@ -386,6 +386,7 @@ with run.Run(msgspec.json.decode(sys.argv[1], type=Job), lambda line: None, cpus
 """
 
 
+@pytest.mark.long
 def test_neither_it_nor_its_log_outlives_a_dyno_that_is_killed(tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()
     job = fake_pgbench.job(tmp_path, seconds=60)

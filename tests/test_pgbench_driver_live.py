@@ -21,7 +21,9 @@ from two_arms import of_17, two_arms
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(client.newest() is None, reason="no pgbench here: install postgresql"),
+    pytest.mark.skipif(
+        client.newest() is None, reason="no pgbench here: `apt-get install postgresql`"
+    ),
 ]
 
 TABLES = """
@@ -105,7 +107,7 @@ def test_rate_and_percentiles_are_those_of_the_log_by_hand_and_of_pgbench_s_repo
     printed = done["report"]
     assert printed["processed"] == len(lines) == done["totals"]["pgbench"]["count"]
     took_us = max(map(ends_us, lines)) - min(ends_us(one) - int(one[2]) for one in lines)
-    assert len(lines) * 1e6 / took_us == pytest.approx(printed["tps"], rel=0.01)
+    assert len(lines) * 1e6 / took_us == pytest.approx(printed["tps"], rel=0.05)
     assert printed["latency_derived"] is True
     # The window: what began in it, by the wall clock.
     (started_at,) = [event for event in events if event["event"] == "started"]
@@ -210,7 +212,7 @@ def with_pgbench() -> Path:
     """The folder of a build that has its own pgbench; skips where there is none."""
     found = [path for path in builds() if client.in_build(path).is_file()]
     if not found:
-        pytest.skip("no build here has a pgbench: install a distribution's postgresql")
+        pytest.skip("no build here has a pgbench: `apt-get install postgresql`")
     return found[-1]
 
 

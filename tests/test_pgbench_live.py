@@ -25,7 +25,7 @@ from dbdyno.run import blocks
 from dbdyno.run.check import existing_tables, preflight
 from dbdyno.store import Results
 from one_arm import ONE_LIVE_ARM
-from server_place import a_place, address, builds, newest, started
+from server_place import a_place, address, ends, newest, started
 from step_load import load
 
 pytestmark = pytest.mark.live
@@ -329,7 +329,7 @@ parameters = {{ clients = 2, transactions = 30, {parameters} }}
 def ran(folder: Path, name: str, more: str = "", parameters: str = "scale = 1") -> Results:
     """Runs a plan of one arm as a user would."""
     data = Path("/var/tmp") / f"dyno-test-{os.getpid()}"
-    parts = {"base_dir": builds()[-1], "name": name, "more": more, "parameters": parameters}
+    parts = {"base_dir": ends()[-1], "name": name, "more": more, "parameters": parameters}
     path = folder / "plan.toml"
     path.write_text(PLAN.format(data=data, **parts))
     try:
@@ -351,6 +351,7 @@ def ended(results: Results) -> dict[str, dict[str, Any]]:
     }
 
 
+@pytest.mark.capability("pgbench")
 def test_balances_are_checked_after_each_script_that_writes(tmp_path: Path) -> None:
     results = ran(tmp_path, "pgbench", more='fill = "published"')
     found = ended(results)

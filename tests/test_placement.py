@@ -15,7 +15,6 @@ import read_steps
 from comparison_builder import comparison
 from dbdyno import plan
 from dbdyno.analysis.across import work
-from dbdyno.engine import installed
 from dbdyno.host import core_sets, placement
 from dbdyno.host.lock import HostLock
 from dbdyno.host.observe.reader import Reader
@@ -34,7 +33,8 @@ from dbdyno.stats import tolerance
 from dbdyno.stats.sample import Sample
 from dbdyno.store import Results
 from dbdyno.workload import expand, used
-from server_place import builds
+from mysql_place import build_of
+from server_place import ends
 
 PLAN = """
 name = "placed"
@@ -336,7 +336,7 @@ def test_a_report_says_microseconds_first_and_then_the_share_of_a_free_operation
 @pytest.mark.live
 @pytest.mark.soak
 def test_a_trial_measures_both_placements_on_one_server(tmp_path: Path) -> None:
-    here = ('version = "18"', f'base_dir = "{builds()[-1]}"')
+    here = ('version = "18"', f'base_dir = "{ends()[-1]}"')
     free = made(tmp_path, here, ('"together"', '"free"'))
     with HostLock(plan="trial", wait=True):
         trial = placement_trial.measured(free)
@@ -386,18 +386,10 @@ def processor_of(thread: int) -> int:
     return int(Path(f"/proc/{thread}/stat").read_text().rpartition(")")[2].split()[36])
 
 
-def newest(engine: str) -> Path:
-    """The newest installed server of this engine."""
-    rows = [row for row in installed.rows() if row.engine == engine]
-    if not rows:
-        pytest.skip(f"no {engine} is installed")
-    return Path(rows[-1].folder)
-
-
 @pytest.mark.live
 @pytest.mark.parametrize(
     "engine",
-    ["postgres", *(pytest.param(name, marks=pytest.mark.soak) for name in ("mariadb", "mysql"))],
+    ["postgres", *(pytest.param(name, marks=pytest.mark.long) for name in ("mariadb", "mysql"))],
 )
 def test_each_session_runs_on_the_processor_of_its_client(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
@@ -407,7 +399,7 @@ def test_each_session_runs_on_the_processor_of_its_client(
         f'roles.query = {{ run = "point", per = "step", connections = {CONNECTIONS} }}',
     )
     (tmp_path / "reads.toml").write_text(text)
-    base_dir = builds()[-1] if engine == "postgres" else newest(engine)
+    base_dir = ends()[-1] if engine == "postgres" else build_of(engine).base_dir
     seen: list[tuple[int, set[int]]] = []
     release = sessions.Sessions.release
 

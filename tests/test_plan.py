@@ -137,6 +137,7 @@ def test_what_gives_the_word_arrives() -> None:
     assert parse(SMALL + '[verdict]\njudge = "any time"').aims.judge == "any time"
 
 
+@pytest.mark.long
 def test_what_is_observed_and_what_verdicts_tell_apart_arrives() -> None:
     made = parse(SMALL)
     assert (made.observe, made.aims) == (Observe(), Aims(margin=0.03, effect=0.03, power=0.8))
@@ -472,6 +473,7 @@ def test_the_reference_of_plans_names_every_key() -> None:
             assert f"`{key}`" in reference or f"{key}`" in reference, f"{one.__name__}.{key}"
 
 
+@pytest.mark.long
 def test_the_examples_of_the_reference_are_valid() -> None:
     reference = (ROOT / "docs" / "plan.md").read_text()
     examples = [part.split("```")[0] for part in reference.split("```toml\n")[1:]]

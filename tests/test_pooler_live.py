@@ -20,7 +20,7 @@ from dbdyno.model import Address, Arm
 from dbdyno.model.error import ServerError
 from dbdyno.run import blocks
 from pooler import pooled
-from server_place import a_place, builds, over_tcp, started
+from server_place import a_place, ends, over_tcp, started
 from step_load import events, only_step
 
 pytestmark = pytest.mark.live
@@ -61,7 +61,7 @@ roles.query = {{ run = "get", connections = 8 }}
 @pytest.fixture(scope="module")
 def server() -> Iterator[LabServer]:
     """A server whose database begins sessions otherwise than clients expect."""
-    arm = Arm(name="behind", engine="postgres", base_dir=builds()[-1], transport="tcp")
+    arm = Arm(name="behind", engine="postgres", base_dir=ends()[-1], transport="tcp")
     with a_place() as place, started(arm, place) as server:
         over_tcp(server).write_text("local all all trust\nhost all all 127.0.0.1/32 trust\n")
         server.execute(

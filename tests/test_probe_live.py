@@ -20,7 +20,7 @@ from dbdyno.model import Address, Arm
 from dbdyno.model.error import ServerError
 from dbdyno.model.snapshot import Snapshot, StatementPlan
 from dbdyno.store import Lines
-from server_place import a_place, address, builds, started
+from server_place import a_place, address, each, started
 
 pytestmark = pytest.mark.live
 
@@ -39,7 +39,7 @@ EXPLAIN = {
 }
 
 
-@pytest.fixture(params=builds(), ids=lambda path: path.name, scope="module")
+@pytest.fixture(params=each(), ids=lambda path: path.name, scope="module")
 def server(request: pytest.FixtureRequest) -> Iterator[LabServer]:
     """A server with twelve small tables in the database `ib`."""
     arm = Arm(
@@ -127,6 +127,7 @@ def test_whatever_is_null_is_named_with_its_reason(server: LabServer) -> None:
     assert all("\n" not in reason for reason in found.unavailable.values())
 
 
+@pytest.mark.capability("probe")
 def test_what_the_server_did_is_the_difference_of_two_snapshots(server: LabServer) -> None:
     before = snapshot(server)
     server.execute(
@@ -198,6 +199,7 @@ def test_a_table_that_is_not_there_is_left_out_and_named(server: LabServer) -> N
     assert found.indexes.keys() == {"pi1_pkey", "pi1_k"}
 
 
+@pytest.mark.capability("probe")
 def test_every_statement_has_its_plans_and_none_is_run(server: LabServer) -> None:
     before = rows(server, "SELECT count(*), min(id) FROM pi1")
     found = snapshot(server)
@@ -227,6 +229,7 @@ def test_a_statement_without_a_plan_does_not_hinder_the_others(server: LabServer
     assert found.database["numbackends"] >= 1
 
 
+@pytest.mark.soak
 def test_a_snapshot_is_quick(server: LabServer) -> None:
     took_s = sorted(snapshot(server).took_us / 1e6 for _ in range(3))
     assert took_s[0] < SNAPSHOT_S_MAX

@@ -13,6 +13,7 @@ import pymysql
 import pytest
 from pymysql.cursors import Cursor
 
+import mysql_place
 from dbdyno.analysis.step import innodb
 from dbdyno.analysis.step.state import state
 from dbdyno.engine import LabServer
@@ -76,6 +77,7 @@ def snapshot(server: LabServer, *, after: bool = False) -> Snapshot:
 
 
 def test_a_snapshot_has_every_part_or_the_reason(server: LabServer) -> None:
+    mysql_place.needs(server.engine, "innodb_metrics", mysql=80000)
     found = snapshot(server)
     json.dumps(msgspec.to_builtins(found), allow_nan=False)
     missing = {name for name in found.__struct_fields__ if getattr(found, name) is None}
@@ -97,12 +99,14 @@ def test_a_snapshot_has_every_part_or_the_reason(server: LabServer) -> None:
 
 
 def test_plans_are_read_in_one_form_of_both_engines(server: LabServer) -> None:
+    mysql_place.needs(server.engine, "EXPLAIN FORMAT=JSON", mysql=80000)
     found = snapshot(server).explain
     assert found["market"].custom.startswith("range on pi1 by pi1_market: ")
     assert found["delete"].custom.startswith("range on pi1 by PRIMARY: Using where")
     assert found["alter"].custom is None
 
 
+@pytest.mark.capability("probe")
 def test_what_is_written_between_two_snapshots_is_their_difference(server: LabServer) -> None:
     first = snapshot(server)
     again = snapshot(server, after=True)
@@ -125,7 +129,9 @@ def test_a_server_that_is_not_there_is_named_with_its_socket(tmp_path: Path) -> 
         probe.before(Subject(nowhere))
 
 
+@pytest.mark.capability("probe")
 def test_owners_are_threads_and_add_up_to_the_process(server: LabServer, tmp_path: Path) -> None:
+    mysql_place.needs(server.engine, "ids of threads", mysql=80000)
     path = tmp_path / "host.jsonl"
     watch = Sampler(Lines(path), device=None, server=server)
     with closing(connect(address(server), "test")) as connection:

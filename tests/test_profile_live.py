@@ -12,9 +12,9 @@ from dbdyno.host import perf
 from dbdyno.model.error import HostError
 from dbdyno.run import blocks
 from dbdyno.store import Results, StepFolder
-from server_place import builds
+from server_place import ends
 
-pytestmark = [pytest.mark.live, pytest.mark.soak]
+pytestmark = pytest.mark.live
 
 WORKLOAD = """
 [parameters]
@@ -74,7 +74,7 @@ def steps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, StepFolder]:
         pytest.skip(str(error))
     folder = tmp_path_factory.mktemp("profiled")
     (folder / "w.toml").write_text(WORKLOAD)
-    of = plan.parse(PLAN.format(folder=builds()[-1]), folder / "p.toml")
+    of = plan.parse(PLAN.format(folder=ends()[-1]), folder / "p.toml")
     (block,) = Results.open(blocks.run(of, folder, wait=True).folder).blocks()
     return {step.name: step for step in block.runs()[0].steps()}
 
@@ -85,6 +85,7 @@ def told(step: StepFolder | None) -> float:
     return float(done.metrics["sum"].value)
 
 
+@pytest.mark.capability("profile")
 def test_no_judged_step_finds_what_a_profile_has_done(steps: dict[str, StepFolder]) -> None:
     assert list(steps) == ["fill", "raise", "read", "more"]
     assert told(steps["raise"]) == 700
@@ -100,6 +101,7 @@ def test_a_step_that_writes_is_repeated_from_where_it_began(steps: dict[str, Ste
     assert steps["fill"].profile() is None, "it is not measured"
 
 
+@pytest.mark.capability("profile")
 @pytest.mark.parametrize("name", ["raise", "read", "more"])
 def test_what_a_server_did_is_in_the_profile(steps: dict[str, StepFolder], name: str) -> None:
     run = assemble.step_run(steps[name])

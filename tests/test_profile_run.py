@@ -89,6 +89,7 @@ def test_all_that_is_done_is_foreseen(
     assert came == foreseen == legs
 
 
+@pytest.mark.long
 def test_a_profile_lies_with_its_step_and_is_a_step_of_no_block(tmp_path: Path) -> None:
     results, _, _ = walked(made(tmp_path, three=True), tmp_path)
     (block,) = results.blocks()

@@ -121,6 +121,7 @@ def measured(of: Plan) -> tuple[Comparison, StepRun]:
     return compare.load(folder), assemble.step_run(its[0].steps()[0])
 
 
+@pytest.mark.long
 def test_what_a_program_tells_comes_out_and_is_judged(tmp_path: Path) -> None:
     comparison, run = measured(written(tmp_path, seconds(), blocks=3, step="seconds = 130"))
     assert run.ending.status == "ok"
@@ -189,6 +190,7 @@ UNTOLD = (
 )
 
 
+@pytest.mark.long
 def test_what_a_program_does_not_tell_is_null_with_its_reason(tmp_path: Path) -> None:
     _, run = measured(written(tmp_path, seconds()))
     assert {name: run.metrics[name] for name in UNTOLD} == dict.fromkeys(UNTOLD)
@@ -219,6 +221,7 @@ def test_without_seconds_there_is_nothing_over_time_and_the_step_says_so(tmp_pat
         ({"get": '{"retries": None}'}, "retries", "retries"),
     ],
 )
+@pytest.mark.long
 def test_rows_and_retries_that_are_not_told_are_not_counted_as_none(
     tmp_path: Path, told: dict[str, str], metric: str, lost: str
 ) -> None:
@@ -229,6 +232,7 @@ def test_rows_and_retries_that_are_not_told_are_not_counted_as_none(
     assert any(lost in text for text in run.warnings if text.startswith("not reported"))
 
 
+@pytest.mark.long
 def test_lateness_that_is_told_says_that_the_load_was_not_at_its_limit(tmp_path: Path) -> None:
     tick = '{"late_us_max": 12, "backlog": 0}'
     _, run = measured(written(tmp_path, seconds(tick=tick)))

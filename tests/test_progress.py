@@ -146,6 +146,7 @@ def test_work_that_is_told_beforehand_has_no_rate_on_the_way() -> None:
 
 
 @given(st.lists(st.lists(st.integers(1, 10_000_000), max_size=20), min_size=1, max_size=5))
+@pytest.mark.long
 def test_p99_so_far_is_what_the_report_will_say(seconds: list[list[int]]) -> None:
     meter = Meter(step(role("query"), headline=QUERIES))
     whole = Histogram()

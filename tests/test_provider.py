@@ -77,6 +77,7 @@ def test_what_is_wrong_with_a_table_is_one_line(text: str, line: str) -> None:
     assert str(raised.value).startswith(f"m.csv: {line}")
 
 
+@pytest.mark.long
 def test_an_imported_table_stands_with_what_steps_tell_and_is_kept_as_it_came(tmp_path: Path):
     folder = blocks.run(hooked(tmp_path), tmp_path / "results", wait=True).folder
     (block,) = Results.open(folder).blocks()

@@ -289,6 +289,7 @@ def made_up() -> Comparison:
     return dataclasses.replace(made, steps=tuple(steps))
 
 
+@pytest.mark.long
 def test_a_table_has_every_study_ours_with_its_interval_cpu_and_a_verdict() -> None:
     of = published_pairs.by_version(made_up(), None, STUDIES)
     assert [one.label for one, _, _ in of.studies] == [one.label for one in STUDIES]
@@ -308,6 +309,7 @@ def test_a_table_has_every_study_ours_with_its_interval_cpu_and_a_verdict() -> N
     assert "| insert |" in text and "| not run |" in text
 
 
+@pytest.mark.long
 def test_the_counts_are_those_of_the_rows() -> None:
     text = document(published_pairs.by_version(made_up(), None, STUDIES))
     counted = re.findall(r"^\| \[(.*?)\]\(.*\|(.*?)\|(.*?)\|(.*?)\|(.*?)\|$", text, re.M)

@@ -74,6 +74,7 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_plan_s_result_finds_its_post_and_each_published_pair(
     studies: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -89,6 +90,7 @@ def test_a_plan_s_result_finds_its_post_and_each_published_pair(
     assert "disk_wrqmps" not in text  # 0 by 0 is no ratio
 
 
+@pytest.mark.long
 def test_steps_are_divided_by_a_step_of_the_same_arm_and_values_stand_beside_ours(
     studies: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -105,6 +107,7 @@ def test_steps_are_divided_by_a_step_of_the_same_arm_and_values_stand_beside_our
     assert counts is not None and sum(map(int, counts.groups())) == 3
 
 
+@pytest.mark.long
 def test_any_result_can_be_set_beside_a_post(
     studies: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,6 +121,7 @@ def test_any_result_can_be_set_beside_a_post(
     assert "write ARM=PUBLISHED" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_arms_that_stand_for_nothing_are_said(
     studies: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -62,6 +62,7 @@ def everything(engine: str) -> Iterator[tuple[str, Capacity]]:
 
 
 @pytest.mark.parametrize("engine", VERSIONS)
+@pytest.mark.long
 def test_pool_and_log_are_sane_for_every_preset_size_and_version(engine: str) -> None:
     """Not 15 files of 30 GB of redo log, as MariaDB 10.2 to 10.4 once had: 450 GB."""
     for name, host in everything(engine):

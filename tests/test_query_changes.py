@@ -184,12 +184,14 @@ def shown() -> str:
     return console.file.getvalue()
 
 
+@pytest.mark.long
 def test_what_fails_stands_on_the_first_screen() -> None:
     text = shown()
     assert "bad fails on pg18 alone: 42601 syntax error" in text
     assert text.index("fails on pg18") < text.index("another type") < text.index("Warnings")
 
 
+@pytest.mark.long
 def test_a_plan_without_an_effect_is_folded_away() -> None:
     changes = made()
     found = query_plans.with_effect(changes, changes.queries.plans)

@@ -26,7 +26,7 @@ from dbdyno.plan import race as races
 from dbdyno.plan.race.arm import Here
 from dbdyno.run.way import Here as HereOfHost
 from dbdyno.run.way import Way
-from server_place import builds
+from server_place import ends
 
 HOST = Capacity(cores=2, memory_bytes=24 << 30, free_disk_bytes=50 << 30)
 
@@ -236,7 +236,7 @@ def test_a_ref_of_a_checkout_is_raced_as_its_build(
 
 @pytest.mark.live
 def test_a_folder_is_the_server_that_lies_in_it(tmp_path: Path) -> None:
-    (build,) = builds()[:1]
+    (build,) = ends()[:1]
     found: Here = race.look_around(builds_sources=False)
     assert found.folder(build, None).engine == "postgres"
     with pytest.raises(DynoError, match="name the folder above bin/"):
@@ -247,29 +247,13 @@ def test_a_folder_is_the_server_that_lies_in_it(tmp_path: Path) -> None:
 
 @pytest.mark.live
 def test_a_dry_run_prints_the_plan_and_writes_nothing(tmp_path: Path) -> None:
-    (build,) = builds()[:1]
+    (build,) = ends()[:1]
     done = subprocess.run(
         own_lab.command("race", str(build), f"{build};jit=off", "--dry-run", "--out", tmp_path),
         capture_output=True, text=True, check=True, env=dict(os.environ),
     )  # fmt: skip
     assert "[schedule]" in done.stdout and "plan race-" in done.stdout
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.live
-@pytest.mark.soak
-def test_a_race_of_two_sides_ends_with_five_lines(tmp_path: Path) -> None:
-    (build,) = builds()[:1]
-    done = subprocess.run(
-        own_lab.command(
-            "race", str(build), "--set", "jit=off", "--steps", "point-query",
-            "--minutes", "2", "--out", tmp_path,
-        ),
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert len(done.stdout.splitlines()) == 5
-    assert "so far, 1 block" in done.stderr
-    assert list(tmp_path.glob("race-*/report.html"))
 
 
 def test_the_password_of_a_server_elsewhere_is_in_no_file(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ def test_a_verdict_is_five_lines_of_eighty_columns(arms: int, blocks: int) -> No
     assert all(0 < len(line) <= 80 for line in lines)
 
 
+@pytest.mark.long
 def test_the_first_line_counts_words_and_the_next_have_figures() -> None:
     first, decided, still, *_ = five(comparison(troubles=False))
     assert first.startswith("pg18 against pg17: ") and "3 blocks" in first
@@ -64,6 +65,7 @@ def test_the_last_line_names_the_report() -> None:
     assert five(comparison())[4] == f"report: {REPORT}"
 
 
+@pytest.mark.long
 def test_several_challengers_have_a_line_each() -> None:
     _, second, third, *_ = five(comparison(arms=("pg18", "mysql", "mariadb"), troubles=False))
     assert second.startswith("mysql: ") and third.startswith("mariadb: ")
@@ -86,6 +88,7 @@ def test_evidence_is_a_ratio_with_its_interval_and_never_a_word() -> None:
         assert not any(word in line for word in get_args(Word))
 
 
+@pytest.mark.long
 def test_evidence_of_several_arms_names_each() -> None:
     lines = evidence.lines(comparison(arms=("pg18", "mysql", "mariadb"), troubles=False))
     assert lines[0] == "so far, 3 blocks, by pg18:"

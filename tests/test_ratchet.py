@@ -13,11 +13,6 @@ def rate(step: Step, blocks: int) -> float:
 """
 
 
-def test_the_package_is_not_above_what_is_kept() -> None:
-    now = {room: ratchet.of_room(sources) for room, sources in ratchet.rooms().items()}
-    assert list(ratchet.above(now, ratchet.kept())) == []
-
-
 def test_what_has_types_and_names_counts_nothing() -> None:
     assert ratchet.of_room([PLAIN]) == ratchet.of_room([])
 

@@ -294,6 +294,7 @@ def test_a_check_says_what_would_be_brought_and_built_and_builds_nothing(site: S
     assert left(cache) == []
 
 
+@pytest.mark.long
 def test_a_run_builds_what_is_missing_once_and_then_needs_no_network(
     site: Site, cache: Path, monkeypatch: pytest.MonkeyPatch
 ):

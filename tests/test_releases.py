@@ -105,6 +105,7 @@ def test_a_plan_of_every_release_is_read(release: Path) -> None:
     assert made.schedule.blocks == 3
 
 
+@pytest.mark.long
 def test_an_export_of_every_release_has_the_rows_that_it_had(
     release: Path, result: Path, tmp_path: Path
 ) -> None:

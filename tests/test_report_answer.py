@@ -44,12 +44,14 @@ def test_compare_of_two_arms_fits_25_lines_of_80_columns(steps: int) -> None:
     assert any(line.startswith("pg18 against pg17: ") for line in lines)
 
 
+@pytest.mark.long
 def test_of_42_steps_the_first_are_drawn_and_the_others_counted() -> None:
     lines = answer(2, 42)
     assert len(lines) < 30
     assert any(line.startswith("and 33 more steps: ") for line in lines)
 
 
+@pytest.mark.long
 def test_of_five_arms_each_has_its_sentence_and_three_a_picture() -> None:
     lines = answer(5, 2)
     assert sum(" against pg17: " in line for line in lines) == 4

@@ -214,6 +214,7 @@ def displayed(tab: Tab, scope: str) -> list[str]:
     return seen
 
 
+@pytest.mark.long
 def test_a_key_hides_an_arm_in_all_charts_and_tables_and_shows_it_again(
     tab: Tab, shown: Page
 ) -> None:
@@ -265,6 +266,7 @@ def zoomed(tab: Tab, section: Group, kind: str = "graphs") -> str:
     return said
 
 
+@pytest.mark.long
 def test_a_drag_looks_closer_in_all_charts_of_the_step_and_an_aa_arm_click_shows_all(
     tab: Tab, shown: Page
 ) -> None:
@@ -304,6 +306,7 @@ def test_a_drag_looks_closer_in_all_charts_of_the_step_and_an_aa_arm_click_shows
     tab.wait(f"{joined(other)} === {json.dumps(' '.join(before))}")
 
 
+@pytest.mark.long
 def test_buttons_and_the_wheel_with_a_key_look_closer_but_the_wheel_alone_scrolls(
     tab: Tab, shown: Page
 ) -> None:
@@ -397,6 +400,7 @@ def test_a_chart_can_have_the_other_scale(tab: Tab, shown: Page) -> None:
 
 
 @pytest.mark.parametrize("kind", ["ratios", "throughput", "insert-max-us"])
+@pytest.mark.long
 def test_a_chart_is_saved_as_svg_and_png_that_stand_by_themselves(
     tab: Tab, shown: Page, place: Path, kind: str
 ) -> None:
@@ -416,6 +420,7 @@ def test_a_chart_is_saved_as_svg_and_png_that_stand_by_themselves(
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280])
+@pytest.mark.long
 def test_nothing_is_wider_than_the_window(fresh: Tab, width: int) -> None:
     fresh.width(width, mobile=width < 500)
     fresh.wait(f"innerWidth === {width}")
@@ -455,6 +460,7 @@ LOWEST_CONTRAST = """(() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.long
 def test_all_words_stand_out_from_their_ground(fresh: Tab, scheme: str) -> None:
     fresh.media(prefers_color_scheme=scheme)
     fresh.run(DRAW_ALL)
@@ -462,6 +468,7 @@ def test_all_words_stand_out_from_their_ground(fresh: Tab, scheme: str) -> None:
     assert contrast >= CONTRAST_MIN, where
 
 
+@pytest.mark.long
 def test_paper_has_every_chart_though_none_was_looked_at(
     fresh: Tab, shown: Page, file: Path
 ) -> None:
@@ -474,6 +481,7 @@ def test_paper_has_every_chart_though_none_was_looked_at(
     assert fresh.run("document.querySelectorAll('.chart.drawn').length") == len(chart.specs(shown))
 
 
+@pytest.mark.long
 def test_paper_cuts_no_table_of_eight_arms(running: Browser, place: Path) -> None:
     made = page.make(comparison(blocks=2, arms=[f"pg{number}" for number in range(11, 19)]))
     one = report_parts.with_steps(made, report_parts.steps(made)[8])

@@ -17,10 +17,13 @@ from profile_builder import ARM, BASE, comparison, many_stacks, of_stacks
 FOLD = "document.querySelector('details.flame')"
 INSIDE = f"{FOLD}.querySelector('iframe').contentDocument"
 
-pytestmark = pytest.mark.skipif(
-    not (Path(sysconfig.get_path("scripts")) / program.NAME).exists(),
-    reason=f"{program.NAME} is not installed: run `make setup`",
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(
+        not (Path(sysconfig.get_path("scripts")) / program.NAME).exists(),
+        reason=f"{program.NAME} is not installed: run `make setup`",
+    ),
+]
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,9 @@ from dbdyno.report.render import html
 CHART = "document.querySelector('.stacks .chart')"
 
 
+pytestmark = pytest.mark.long
+
+
 @pytest.fixture(scope="module")
 def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
     """The page with its layers drawn; the console has to stay empty."""

@@ -76,6 +76,7 @@ def test_the_steps_are_named_in_which_the_wanted_change_is_not_seen(sure: Page) 
     assert cpu.text.startswith("By CPU a change of 3 % can be seen in 5 of 10 steps; ")
 
 
+@pytest.mark.long
 def test_a_step_in_which_no_change_is_ever_seen_says_so(quiet: Comparison) -> None:
     found = calibration(quiet, arm="ghost")
     noise = (replace(found.noise[0], visible=None), *found.noise[1:])
@@ -121,6 +122,7 @@ def test_the_noise_of_each_step_and_metric_is_a_table(sure: Page) -> None:
     assert "should be: p = 0.41 (Kolmogorov-Smirnov)" in table.note
 
 
+@pytest.mark.long
 def test_the_noise_is_printed_where_nothing_else_was_measured(sure: Page) -> None:
     made = comparison(blocks=6, arms=("pg17", "ghost"), troubles=False)
     alone = page.make(replace(made, calibration=calibration(made, arm="ghost")))

@@ -153,6 +153,7 @@ def test_several_clients_are_several_lines_of_an_arm_in_one_panel() -> None:
     assert spec["spec"]["layer"][3]["encoding"]["detail"] == {"field": "label"}
 
 
+@pytest.mark.long
 def test_every_kind_of_chart_becomes_a_picture_that_names_itself(shown: Page) -> None:
     specs = chart.specs(shown)
     words = {

@@ -344,6 +344,7 @@ def two_sweeps(times: int = 1) -> Comparison:
     return replace(made, steps=(*made.steps, *more), across=(*across, *made.across))
 
 
+@pytest.mark.long
 def test_several_sweeps_are_in_one_table_too() -> None:
     table = report_parts.beside(page.make(two_sweeps()), "scale-up")
     assert table is not None
@@ -352,6 +353,7 @@ def test_several_sweeps_are_in_one_table_too() -> None:
     assert table.rows[1].cells[-1].detail
 
 
+@pytest.mark.long
 def test_sweeps_from_other_numbers_of_clients_have_each_its_ideal() -> None:
     made = page.make(two_sweeps(times=3))
     assert report_parts.beside(made, "scale-up") is None

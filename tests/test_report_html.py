@@ -24,6 +24,12 @@ def shown() -> Page:
 
 
 @pytest.fixture(scope="module")
+def short() -> Page:
+    """A page of one step."""
+    return page.make(comparison(blocks=3, names=["l.i0"]))
+
+
+@pytest.fixture(scope="module")
 def text(shown: Page) -> str:
     return html.render(shown)
 
@@ -84,23 +90,23 @@ def test_no_network_is_allowed_by_the_page_itself(text: str) -> None:
     assert "default-src 'none'" in text
 
 
-def test_words_from_outside_are_never_markup(shown: Page) -> None:
+def test_words_from_outside_are_never_markup(short: Page) -> None:
     evil = "</script><script>alert(1)</script><b>&"
-    step = replace(report_parts.steps(shown)[0], title=evil)
-    odd = report_parts.with_steps(report_parts.warned(shown, evil), step)
+    step = replace(report_parts.steps(short)[0], title=evil)
+    odd = report_parts.with_steps(report_parts.warned(short, evil), step)
     made = html.render(replace(odd, title=evil))
     assert "<script>alert(1)" not in made
     assert entities.escape(evil) in made
 
 
-def test_what_stands_between_backticks_is_code(shown: Page) -> None:
-    made = html.render(report_parts.warned(shown, "key `a<b` is `wrong"))
+def test_what_stands_between_backticks_is_code(short: Page) -> None:
+    made = html.render(report_parts.warned(short, "key `a<b` is `wrong"))
     assert "key <code>a&lt;b</code> is `wrong" in made
 
 
 @pytest.mark.parametrize("words", ["{charts}", "<charts>"])
-def test_words_from_outside_are_never_the_place_of_the_charts(shown: Page, words: str) -> None:
-    made = html.render(replace(report_parts.warned(shown, words), label=words))
+def test_words_from_outside_are_never_the_place_of_the_charts(short: Page, words: str) -> None:
+    made = html.render(replace(report_parts.warned(short, words), label=words))
     assert made.count(entities.escape(words)) >= 2
     assert '"shape"' in made
 
@@ -110,6 +116,7 @@ def test_json_in_a_script_cannot_end_it() -> None:
     assert json.loads(html.embed({"a": "</script>\u2028"})) == {"a": "</script>\u2028"}
 
 
+@pytest.mark.long
 def test_more_arms_and_blocks_get_fewer_points_each_and_the_page_stays_small(shown: Page) -> None:
     def points(text: str) -> int:
         found = re.search(r'id="specs">(.*?)</script>', text, re.S)
@@ -124,5 +131,5 @@ def test_more_arms_and_blocks_get_fewer_points_each_and_the_page_stays_small(sho
     assert html.POINTS_MIN < points(made) < points(html.render(shown)) <= 2_000
 
 
-def test_a_page_without_steps_is_a_page_too(shown: Page) -> None:
-    assert "<main" in html.render(replace(shown, parts=()))
+def test_a_page_without_steps_is_a_page_too(short: Page) -> None:
+    assert "<main" in html.render(replace(short, parts=()))

@@ -17,7 +17,7 @@ from dbdyno.model.looks import Looks
 from dbdyno.model.verdict import Judgement
 from dbdyno.report import known, looks, page
 from dbdyno.report.parts import TableCell
-from dbdyno.report.render import html, markdown, terminal
+from dbdyno.report.render import markdown, terminal
 from dbdyno.report.section import headline, verdicts
 from dbdyno.stats.looks import looked
 from dbdyno.stats.sample import Sample
@@ -203,14 +203,14 @@ def test_no_interval_wider_than_a_factor_of_10_is_shown(quiet: Comparison) -> No
     assert effect.speed is not None and effect.speed.low is None
 
 
-def test_every_format_has_what_is_known_in_its_width(quiet: Comparison) -> None:
+def test_the_terminal_and_a_post_have_what_is_known_in_their_width(quiet: Comparison) -> None:
     made = page.make(one_step(quiet, "l.i1", undecided("ips", 0.948, 0.86, 1.045)))
     console = Console(file=io.StringIO(), width=80)
     terminal.print_page(made, console)
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue()
     assert max(map(cell_len, text.splitlines())) <= 80
-    for shown in (text, markdown.render(made), html.render(made)):
+    for shown in (text, markdown.render(made)):
         assert "no loss beyond 14.0" in " ".join(shown.replace("\u00a0", " ").split())
 
 

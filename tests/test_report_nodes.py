@@ -168,6 +168,7 @@ def test_many_nodes_are_a_sample() -> None:
     )
 
 
+@pytest.mark.long
 def test_one_node_is_said_to_say_nothing_of_others() -> None:
     made = replace(comparison(blocks=3), nodes=dict.fromkeys((1, 2, 3), "n1"))
     assert list(section.sentences(made)) == [
@@ -177,6 +178,7 @@ def test_one_node_is_said_to_say_nothing_of_others() -> None:
     assert "All blocks were measured on one machine" not in printed(page.make(made))
 
 
+@pytest.mark.long
 def test_a_result_without_named_hosts_has_no_section() -> None:
     shown = page.make(comparison(blocks=3))
     assert report_parts.table(shown, "nodes-1") is None
@@ -200,6 +202,7 @@ def test_each_node_is_a_column_with_its_change_and_interval(three: Page) -> None
     assert [cell.text for cell in second.cells[4:6]] == ["no difference seen", "not seen"]
 
 
+@pytest.mark.long
 def test_cpu_has_a_row_only_where_nodes_disagree_by_it() -> None:
     calm = table(page.make(on_nodes(cpu="no difference seen")), "nodes-1")
     apart = table(page.make(on_nodes(cpu="disagree")), "nodes-1")
@@ -207,6 +210,7 @@ def test_cpu_has_a_row_only_where_nodes_disagree_by_it() -> None:
     assert [cell.text for cell in apart.rows[1].cells[:2]] == ["l.i0", "CPU"]
 
 
+@pytest.mark.long
 def test_of_many_nodes_the_ends_stand_in_the_table_and_all_in_another() -> None:
     shown = page.make(on_nodes([0.95 + at / 100 for at in range(8)]))
     found = table(shown, "nodes-1")
@@ -238,11 +242,13 @@ def test_compare_and_posts_show_the_nodes(three: Page) -> None:
 # --- Of the hosts ---------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_sentences_without_a_title_have_no_heading(three: Page) -> None:
     assert not re.search(r"(?m)^#+ *$", markdown.render(three))
     assert not re.search(r"<h\d[^>]*></h\d>", html.render(three, draw=flame.draw))
 
 
+@pytest.mark.long
 def test_measured_on_has_what_all_hosts_have_alike_and_a_table_of_the_rest() -> None:
     made, host = on_nodes(), comparison(blocks=3).host
     newer = structs.replace(host, kernel="6.13.0")
@@ -346,6 +352,7 @@ def test_nodes_that_are_unlike_are_named_with_how_much() -> None:
     assert "nobody can say which" in node_noise.sentence([NODE, slow])
 
 
+@pytest.mark.long
 def test_where_no_node_is_unlike_that_is_said_in_the_headline() -> None:
     shown = calibrated(NODE, node("n2"))
     said = report_parts.headline(shown)[-1].items[-1].text

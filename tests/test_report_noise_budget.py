@@ -13,7 +13,7 @@ from comparison_builder import comparison
 from dbdyno.model import Comparison
 from dbdyno.model.noise_budget import Component, NoiseBudget, Prospect
 from dbdyno.report import page
-from dbdyno.report.render import html, markdown, terminal
+from dbdyno.report.render import markdown, terminal
 from dbdyno.report.section import noise_budget
 from verdict_builder import calibration
 
@@ -79,12 +79,14 @@ def test_what_buys_most_is_said_in_a_sentence() -> None:
 
 
 @pytest.mark.parametrize("budget", [(), (BUDGET,)])
-def test_every_format_shows_it_where_there_is_one(budget: tuple[NoiseBudget, ...]) -> None:
+def test_the_terminal_and_a_post_show_it_where_there_is_one(
+    budget: tuple[NoiseBudget, ...],
+) -> None:
     view = page.make(with_budget(*budget))
     console = Console(file=io.StringIO(), width=100)
     terminal.print_page(view, console, full=True)
     assert isinstance(console.file, io.StringIO)
-    for text in (console.file.getvalue(), html.render(view), markdown.render(view)):
+    for text in (console.file.getvalue(), markdown.render(view)):
         flat = " ".join(text.split())
         assert ("Where the noise of pg17 comes from" in flat) == bool(budget)
         assert ("The same minutes gain most from longer steps" in flat) == bool(budget)

@@ -60,6 +60,7 @@ def test_every_picture_is_one_and_says_in_words_what_it_shows(files: dict[Path, 
     assert pictures and all(content.startswith(PNG) for content in pictures)
 
 
+@pytest.mark.long
 def test_every_chart_is_to_be_had_as_svg_and_as_png(shown: Page) -> None:
     found = post.pictures(shown, Path("all"))
     assert {path.stem for path in found} == chart.pictured(shown).keys()
@@ -170,6 +171,7 @@ def test_a_full_disk_leaves_nothing_half_done_and_the_old_files_whole(
 # --- The command -----------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_command_writes_a_post_beside_its_pictures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

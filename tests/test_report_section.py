@@ -71,8 +71,7 @@ SECTION = Section("step", _parts)
 def shown(monkeypatch: pytest.MonkeyPatch) -> Page:
     """A page in whose list of sections of a step stands one line more."""
     monkeypatch.setattr(page, "STEP", (*page.STEP, SECTION))
-    made = comparison(blocks=1)
-    return page.make(made)
+    return page.make(comparison(blocks=1, names=["l.i0"]))
 
 
 def anchor(shown: Page) -> str:
@@ -120,7 +119,7 @@ def wider(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Pa
     scope: Scope = "page" if request.param == "PAGE" else "workload"
     listed = (*getattr(page, request.param), Section(scope, _parts))
     monkeypatch.setattr(page, request.param, listed)
-    return page.make(comparison(blocks=1))
+    return page.make(comparison(blocks=1, names=["l.i0"]))
 
 
 def test_every_format_has_a_new_section_of_the_whole_or_of_a_workload(wider: Page) -> None:

@@ -153,6 +153,7 @@ def test_more_clients_are_drawn_beside_the_ideal_line(shown: Page) -> None:
 # --- HTML ------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_whole_suite_of_three_arms_and_three_blocks_is_under_5_mb() -> None:
     made = page.make(comparison(blocks=3, arms=("pg12", "pg17", "pg18"), swept=True))
     text = html.render(made)

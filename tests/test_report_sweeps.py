@@ -64,6 +64,7 @@ def test_a_peak_is_said_in_words() -> None:
     assert sweeps.said(one) == "pg18 peaks at 1 client (1 block)"
 
 
+@pytest.mark.long
 def test_the_table_of_peaks_has_a_row_for_each_arm() -> None:
     page = shown(swept("clients", (1, 64), peaks=(peak("pg17"), peak("pg18"))))
     (table,) = [one for one in flat(page.parts) if isinstance(one, Table) and "peaks" in one.name]
@@ -85,6 +86,7 @@ def test_a_limit_of_the_generator_and_a_standstill_are_said() -> None:
     assert "≥: the load generator" in table.note and "‖: stood still" in table.note
 
 
+@pytest.mark.long
 def test_clients_have_two_curves_and_a_rate_has_its_latency() -> None:
     page = shown(swept("clients", (1, 2, 4)), swept("rate", (0, 500, 1000)))
     throughput, p99, latency = drawn(page)
@@ -102,6 +104,7 @@ def test_another_parameter_and_a_single_point_have_no_curve() -> None:
     assert drawn(shown(swept("fillfactor", (70, 100)), swept("rate", (0, 10)))) == []
 
 
+@pytest.mark.long
 def test_clients_are_as_far_apart_as_they_multiply_and_bands_are_drawn() -> None:
     page = shown(swept("clients", (1, 4, 64)))
     first, second = drawn(page)

@@ -43,6 +43,7 @@ def test_no_line_is_wider_than_the_terminal(shown: Page, width: int, full: bool)
     assert max(widths) <= width
 
 
+@pytest.mark.long
 def test_eight_arms_fit_80_columns_too() -> None:
     made = page.make(comparison(blocks=2, arms=[f"pg18.{minor}-x10b" for minor in range(8)]))
     assert max(cell_len(line) for line in printed(made).splitlines()) <= 80

@@ -15,7 +15,7 @@ from dbdyno.model import Comparison, StepComparison
 from dbdyno.report import chart, page
 from dbdyno.report.chart import layers, style
 from dbdyno.report.parts import Group, Page, Row, Table
-from dbdyno.report.render import html, markdown, picture, terminal
+from dbdyno.report.render import markdown, picture, terminal
 from dbdyno.report.section import time_ledger, waits
 from run_builder import changed
 
@@ -232,15 +232,14 @@ def test_the_terminal_shows_why_and_where_the_time_goes_within_its_width(shown: 
     assert whole.count(WAITING.partition(" per ")[0]) == 2  # in the headline and in the section
 
 
-def test_markdown_and_html_have_the_same_figures(shown: Page) -> None:
+def test_a_post_has_the_same_figures(shown: Page) -> None:
     table = report_parts.tables(section(shown), "time")[0]
-    post, site = markdown.render(shown), html.render(shown)
+    post = markdown.render(shown)
     for text in (
         *texts(table, "waiting: the server's own locks"),
         "Where the time of a query goes",
     ):
         assert text in post
-        assert text in site
     assert markdown.escape(WAITING).partition(" per ")[0] in post.replace("\u00a0", " ")
 
 

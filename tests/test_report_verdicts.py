@@ -130,6 +130,7 @@ def test_the_largest_change_is_told_first(quiet: Comparison) -> None:
     assert names[:3] == ["l.x", "qr1000", "l.i2"]
 
 
+@pytest.mark.long
 def test_the_sentence_of_an_arm_has_its_means_with_throughput_first(quiet: Comparison) -> None:
     throughput, cpu = judged(quiet, "l.i0").judgements
     whole = overall(
@@ -167,6 +168,7 @@ def test_a_reason_stands_beside_the_step_that_changed(quiet: Comparison) -> None
     assert effects["l.i0"].reason == ""
 
 
+@pytest.mark.long
 def test_a_bound_is_told_beside_the_change(quiet: Comparison) -> None:
     for bound, sign in (("at least", "≥ "), ("at most", "≤ "), ("exact", "")):
         made = limited(with_words(quiet, {"l.x": "faster"}), "l.x", bound)  # type: ignore[arg-type]
@@ -248,6 +250,7 @@ def test_a_missed_target_is_marked_and_not_coloured_as_slow(shown: Page) -> None
     assert cells[1].title.startswith("held in 1 of 3")
 
 
+@pytest.mark.long
 def test_every_arm_has_its_table() -> None:
     made = page.make(comparison(blocks=3, arms=("pg16", "pg17", "pg18"), troubles=False))
     found = report_parts.verdicts(made)
@@ -275,6 +278,7 @@ def test_a_post_has_the_answer_and_the_table_of_verdicts(told: Page) -> None:
     assert "▲: faster; ▼: slower." in text
 
 
+@pytest.mark.long
 def test_a_reason_is_text_on_the_page(worded: Comparison) -> None:
     text = html.render(page.make(explained(worded, {"l.i2": "<9.1 % slower>"})))
     assert '<b class="word t-slower">slower</b>' in text

@@ -16,7 +16,7 @@ from dbdyno.engine.mysql.restore import MysqlDump, MysqlRestorer, definers_of, t
 from dbdyno.engine.restore import Session
 from dbdyno.model.error import PlanError, ServerError
 from dbdyno.model.job.external import Restore
-from mysql_place import an_arm
+from mysql_place import an_arm, needs
 from server_place import a_place, address, started
 
 MARKER = "Zaubernuss-4711"
@@ -66,7 +66,7 @@ def test_two_databases_are_refused() -> None:
 @pytest.fixture(scope="module")
 def source() -> Iterator[LabServer]:
     if DUMP is None:
-        pytest.skip("no mariadb-dump")
+        pytest.skip("no mariadb-dump here: `dyno server fetch mariadb 11.4.5`")
     with a_place("mariadb") as place, started(an_arm("mariadb"), place) as server:
         server.create_database("shop")
         server.execute(*SHOP)
@@ -96,6 +96,7 @@ def looked_into(path: Path) -> MysqlDump:
     return MysqlRestorer().read(Restore(path=str(path)), [])
 
 
+@pytest.mark.capability("restore")
 @pytest.mark.live
 def test_a_dump_becomes_the_data_and_nothing_acts_by_itself(dumped: Path, arm: LabServer) -> None:
     assert looked_into(dumped).carry_out(address(arm), Session()) == []
@@ -118,6 +119,7 @@ STATISTICS = """
 def test_arms_of_a_dump_share_one_sample_of_statistics(
     dumped: Path, arm: LabServer, tmp_path: Path
 ) -> None:
+    needs(arm.engine, "statistics that stay", mysql=50606)
     file = tmp_path / "statistics"
     assert looked_into(dumped).carry_out(address(arm), Session(), file) == []
     assert file.stat().st_mode & 0o777 == 0o600

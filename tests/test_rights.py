@@ -30,6 +30,7 @@ def needs(name: str, engine: str, administer: int) -> set[Need]:
 
 
 @pytest.mark.parametrize("name", ADMINISTERED)
+@pytest.mark.long
 def test_workloads_that_administer_need_more_than_tables_and_with_administer_0_they_do_not(
     name: str,
 ):

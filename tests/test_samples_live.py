@@ -110,6 +110,7 @@ def assert_drawn(rows: list[tuple[Any, ...]]) -> None:
     assert 80 < counts[0] < 160 > counts[1] > 30 > counts[2] > 3
 
 
+@pytest.mark.capability("own values")
 def test_a_tuple_arrives_whole_whatever_the_protocol(server: LabServer, tmp_path: Path) -> None:
     first = None
     for text in (

@@ -68,6 +68,7 @@ def drawn(generator: random.Random) -> str:
     return " ".join([operand(), *rest])
 
 
+@pytest.mark.long
 def test_drawn_expressions_get_the_same_verdict(tmp_path: Path) -> None:
     """What is right goes in one go; pgbench stops at the first that it refuses."""
     generator = random.Random(18)

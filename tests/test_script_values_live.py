@@ -12,7 +12,7 @@ from dbdyno.engine import LabServer, Server
 from dbdyno.engine.mysql.connection import connect
 from dbdyno.model import Arm
 from mysql_jobs import Ran, at, run
-from server_place import a_place, address, builds, started
+from server_place import a_place, address, ends, started
 from workload_reader import job_of, steps
 
 pytestmark = pytest.mark.live
@@ -63,7 +63,7 @@ END $$
 @pytest.fixture(name="server", scope="module")
 def _server() -> Iterator[LabServer]:
     """A server of the oldest version that is here."""
-    arm = Arm(name="values", engine="postgres", base_dir=builds()[0])
+    arm = Arm(name="values", engine="postgres", base_dir=ends()[0])
     with a_place() as place, started(arm, place) as made:
         made.create_database("ib")
         yield made
@@ -93,6 +93,7 @@ def check(rows: list[tuple[int, int, str, int, int]]) -> None:
         assert most in {other for other, _, same, *_ in rows if same == name}
 
 
+@pytest.mark.capability("scripts")
 def test_postgresql_gets_the_same_values_by_every_protocol(
     server: LabServer, tmp_path: Path
 ) -> None:
@@ -127,6 +128,7 @@ def test_a_retried_script_has_the_values_of_its_first_try(
     assert all(first == second for first, second in pairs)
 
 
+@pytest.mark.capability("scripts")
 @pytest.mark.parametrize("protocol", ["simple", "prepared"])
 def test_mysql_gets_values_as_literals_and_as_parameters(
     mysql_server: Server, tmp_path: Path, protocol: str

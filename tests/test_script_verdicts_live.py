@@ -15,12 +15,14 @@ from dbdyno.model import Arm, Json
 from dbdyno.run.driver.pgbench import client
 from pgbench_expressions import EXPRESSIONS
 from pgbench_facts import FACTS, Fact
-from server_place import a_place, address, builds, started
+from server_place import a_place, address, ends, started
 from step_load import events, load, only_step
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(client.newest() is None, reason="no pgbench here: install postgresql"),
+    pytest.mark.skipif(
+        client.newest() is None, reason="no pgbench here: `apt-get install postgresql`"
+    ),
 ]
 
 DATABASE = "scripts"
@@ -42,7 +44,7 @@ VERDICTS = {0: "ok", 1: "start", 2: "run"}
 @pytest.fixture(scope="module", name="server")
 def _server() -> Iterator[Server]:
     """The newest PostgreSQL that is here."""
-    arm = Arm(name="scripts", engine="postgres", base_dir=builds()[-1], settings={"fsync": "off"})
+    arm = Arm(name="scripts", engine="postgres", base_dir=ends()[-1], settings={"fsync": "off"})
     with a_place() as place, started(arm, place) as made:
         made.create_database(DATABASE)
         yield made

@@ -20,7 +20,7 @@ from dbdyno.model import Address, Arm, Json
 from dbdyno.run.driver.pgbench import client
 from mysql_jobs import Ran, at, job, run, with_role
 from script_expressions import DRAWS, EXACT, FAULTS, Tree, text
-from server_place import a_place, address, builds, started
+from server_place import a_place, address, ends, started
 
 pytestmark = pytest.mark.live
 
@@ -34,7 +34,7 @@ FIVE = {"name": "five", "initial": {"client": {"first": 5}}}
 @pytest.fixture(name="server", scope="module")
 def _server() -> Iterator[Server]:
     """A server of the oldest version that is here."""
-    arm = Arm(name="scripts", engine="postgres", base_dir=builds()[0], settings={"fsync": "off"})
+    arm = Arm(name="scripts", engine="postgres", base_dir=ends()[0], settings={"fsync": "off"})
     with a_place() as place, started(arm, place) as made:
         made.create_database("ib")
         yield made
@@ -87,7 +87,7 @@ def pgbench(
     """Runs a script by pgbench with one client; a variable `five` is 5."""
     found = client.newest()
     if found is None:
-        pytest.skip("no pgbench here: install postgresql")
+        pytest.skip("no pgbench here: `apt-get install postgresql`")
     path, where = folder / "script.sql", address(server)
     path.write_text("\n".join(["\\set five 5", *lines, ""]))
     command = [str(found.path), "-n", "-f", str(path), "--random-seed=7", "-t", "1", *options]
@@ -187,6 +187,7 @@ def test_what_is_drawn_is_distributed_as_what_pgbench_draws(server: Server, tmp_
         assert square < square_max, text(DRAWS[kind])
 
 
+@pytest.mark.capability("scripts")
 @pytest.mark.parametrize("protocol", ["simple", "extended", "prepared"])
 def test_variables_take_results_decide_branches_and_go_through_pipelines(
     server: Server, protocol: str

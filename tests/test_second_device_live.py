@@ -19,7 +19,7 @@ from dbdyno.report import page
 from dbdyno.report.parts import Table, flat
 from dbdyno.run import blocks
 from dbdyno.store import Results
-from server_place import a_place, builds
+from server_place import a_place, ends
 
 pytestmark = pytest.mark.live
 MIB = 1 << 20
@@ -61,7 +61,7 @@ name = "./w.toml"
 def ran(tmp_path: Path, data: Path, log: Path) -> Path:
     """The result folder of the plan with these folders."""
     (tmp_path / "w.toml").write_text(WORKLOAD)
-    text = PLAN.format(build=builds()[-1], data=data, log=log)
+    text = PLAN.format(build=ends()[-1], data=data, log=log)
     outcome = blocks.run(plan.parse(text, tmp_path / "plan.toml"), tmp_path, wait=True)
     assert outcome.failed == 0
     return outcome.folder

@@ -94,6 +94,7 @@ def test_a_report_is_the_rendered_one_with_the_way_back_above(tmp_path: Path) ->
     assert "example: pg18 against pg17" in answer.text and 'id="specs"' in answer.text
 
 
+@pytest.mark.long
 def test_a_change_of_a_result_is_seen(tmp_path: Path) -> None:
     folder = example(tmp_path / "one")
     asking = client(tmp_path)
@@ -103,6 +104,7 @@ def test_a_change_of_a_result_is_seen(tmp_path: Path) -> None:
     assert "second: pg18" in asking.get("/report/one").text
 
 
+@pytest.mark.long
 def test_reading_writes_nothing(tmp_path: Path) -> None:
     example(tmp_path / "one")
     before = everything(tmp_path)
@@ -156,6 +158,7 @@ def test_the_comparison_is_the_document_of_dyno_compare(tmp_path: Path) -> None:
 # --- Security ----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_texts_of_plans_are_never_markup(tmp_path: Path) -> None:
     folder = example(tmp_path / "one")
     renamed(folder, '"label": null', f'"label": "{HOSTILE}"')
@@ -191,6 +194,7 @@ def test_nothing_but_reading_is_answered(tmp_path: Path, method: str) -> None:
         assert client(tmp_path).request(method, page).status_code == 405
 
 
+@pytest.mark.long
 def test_pages_ask_for_nothing_from_elsewhere(tmp_path: Path) -> None:
     example(tmp_path / "one")
     asking = client(tmp_path)
@@ -281,6 +285,7 @@ def test_a_result_folder_can_be_served_itself(tmp_path: Path) -> None:
     assert [one.key for one in folders.found([example(tmp_path / "one")])] == ["one"]
 
 
+@pytest.mark.long
 def test_a_thousand_results_are_listed_in_under_a_second(tmp_path: Path) -> None:
     for number in range(1_000):
         small(tmp_path / f"nightly-{number:04}")

@@ -78,6 +78,7 @@ def asked(tab: Tab) -> set[str]:
     return {"/".join(url.split("/")[:3]) for url in urls if not url.startswith("data:")}
 
 
+@pytest.mark.long
 def test_every_page_fits_every_width_in_light_and_dark_and_asks_nobody_else(
     tab: Tab, tmp_path: Path
 ) -> None:
@@ -99,6 +100,7 @@ def test_every_page_fits_every_width_in_light_and_dark_and_asks_nobody_else(
         assert asked(tab) == {link.rstrip("/")}
 
 
+@pytest.mark.long
 def test_the_list_is_searched_by_keyboard_and_fills_in_its_headlines(
     tab: Tab, tmp_path: Path
 ) -> None:
@@ -121,6 +123,7 @@ def test_the_list_is_searched_by_keyboard_and_fills_in_its_headlines(
         assert "one: pg18 against pg17" in tab.run("document.querySelector('h1').textContent")
 
 
+@pytest.mark.long
 def test_the_live_page_draws_each_second_as_it_comes(tab: Tab, tmp_path: Path) -> None:
     step = began(tmp_path / "one")
     of_query = [line for line in ticks(step) if '"role":"query"' in line]
@@ -139,6 +142,7 @@ def test_the_live_page_draws_each_second_as_it_comes(tab: Tab, tmp_path: Path) -
         tab.wait("!document.querySelector('.is-runs')")
 
 
+@pytest.mark.long
 def test_a_link_with_a_token_opens_the_pages_and_nothing_else_does(
     tab: Tab, tmp_path: Path
 ) -> None:

@@ -73,7 +73,9 @@ def test_a_server_with_a_memory_limit_is_in_its_own_cgroup_as_its_account(tmp_pa
     assert not group.exists()
 
 
-@pytest.mark.skipif(shutil.which("numactl") is None, reason="no numactl: apt-get install numactl")
+@pytest.mark.skipif(
+    shutil.which("numactl") is None, reason="no numactl here: `apt-get install numactl`"
+)
 def test_a_servers_memory_is_interleaved_over_the_nodes(tmp_path: Path):
     arm = Arm(name="a", engine="postgres")
     said = ended(arm, tmp_path, account=SELF, placement=Placement(interleave_memory=True))

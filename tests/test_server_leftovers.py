@@ -16,7 +16,7 @@ import pytest
 
 from dbdyno.engine import Place
 from dbdyno.host import leftovers, process, shared_memory
-from server_place import builds, within
+from server_place import ends, within
 
 ROOT = Path(__file__).parents[1]
 WAIT_S = 20.0
@@ -52,7 +52,7 @@ def a_killed_lab(place: Place, how: str) -> tuple[int, list[Path]]:
 
     Returns the postmaster's process id and the files of its shared memory.
     """
-    command = [sys.executable, "-c", LAB, str(place.data_root.parent), str(builds()[-1]), how]
+    command = [sys.executable, "-c", LAB, str(place.data_root.parent), str(ends()[-1]), how]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=120, check=False, cwd=ROOT
     )
@@ -85,7 +85,7 @@ def test_its_data_folder_is_free_again(place: Place):
 
     a_killed_lab(place, "running")
     leftovers.end_leftovers(place.run_root)
-    arm = Arm(name="a", engine="postgres", base_dir=builds()[-1])
+    arm = Arm(name="a", engine="postgres", base_dir=ends()[-1])
     server = provide(arm, place=place)
     server.prepare()
     server.remove()

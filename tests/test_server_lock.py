@@ -98,7 +98,7 @@ def test_every_user_of_the_host_takes_the_same_lock(monkeypatch: pytest.MonkeyPa
 
 def test_another_users_file_is_locked_all_the_same(tmp_path: Path):
     if os.geteuid() != 0:
-        pytest.skip("only root can leave a file of another user")
+        pytest.skip("only root can leave a file of another user: `sudo make test`")
     path = tmp_path / "lock"
     path.touch()
     os.chown(path, 65534, 65534)

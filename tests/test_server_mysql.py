@@ -22,7 +22,7 @@ from dbdyno.engine.mysql import buffer_pool
 from dbdyno.engine.mysql.connection import connect
 from dbdyno.host import process
 from dbdyno.model.error import HostError, PlanError, ServerError
-from mysql_place import an_arm
+from mysql_place import an_arm, build_of, needs
 from server_place import a_place, address, reached, started, within
 
 ORIGIN = Origin(workload="w", step="fill", block_begun_unix_ns=5)
@@ -47,8 +47,8 @@ def test_it_answers_over_its_socket_and_over_the_loopback_and_nowhere_else(
 ):
     for place, host in ((address(mysql_server), "localhost"), (reached(mysql_server), "127.0.0.1")):
         with connect(place, "test") as connection, connection.cursor() as cursor:
-            cursor.execute("SELECT CURRENT_USER(), @@bind_address, @@local_infile")
-            assert cursor.fetchone() == (f"dyno@{host}", "127.0.0.1", 1)
+            cursor.execute("SELECT CURRENT_USER(), @@local_infile")
+            assert cursor.fetchone() == (f"dyno@{host}", 1)
     pid = mysql_server.postmaster_pid
     assert listening(pid) == {("127.0.0.1", mysql_server.address().port)}
 
@@ -74,9 +74,8 @@ def listening(pid: int) -> set[tuple[str, int]]:
 def test_statements_run_each_by_itself_and_the_last_gives_its_rows(mysql_server: LabServer):
     mysql_server.create_database("ib")
     rows = mysql_server.execute(
-        "CREATE TABLE t (a int, b text)", "INSERT INTO t VALUES (7, 'ü%s')", "TABLE t"
-        if mysql_server.engine == "mysql" else "SELECT * FROM t",
-    )  # fmt: skip
+        "CREATE TABLE t (a int, b text)", "INSERT INTO t VALUES (7, 'ü%s')", "SELECT * FROM t"
+    )
     assert rows == [(7, "ü%s")]
     assert mysql_server.address().database == "ib"
     mysql_server.create_database("ib")
@@ -98,7 +97,8 @@ def test_facts_tell_version_every_variable_and_which_were_set(mysql_server: LabS
     assert facts.engine == mysql_server.engine
     assert facts.version_text.startswith(facts.version)
     assert facts.settings["innodb_buffer_pool_size"] == str(64 << 20)
-    assert facts.nondefault["innodb_buffer_pool_size"] == str(64 << 20)
+    if is_since_80(mysql_server.engine):
+        assert facts.nondefault["innodb_buffer_pool_size"] == str(64 << 20)
     assert "sort_buffer_size" not in facts.nondefault
     assert facts.departures == ()
     assert facts.block_size == 16384
@@ -107,6 +107,7 @@ def test_facts_tell_version_every_variable_and_which_were_set(mysql_server: LabS
 
 
 def test_threads_are_told_apart_and_a_connection_is_none_of_the_background(mysql_server: LabServer):
+    needs(mysql_server.engine, "threads by their kinds", mysql=80000)
     before = mysql_server.processes()
     kinds = set(before.values())
     if mysql_server.engine == "mysql":
@@ -133,6 +134,7 @@ THREAD_OF_SESSION = {
 # --- Servers of one test -----------------------------------------------------------------------
 
 
+@pytest.mark.capability("servers")
 def test_it_shuts_down_crashes_recovers_says_why_it_cannot_start_and_is_gone(
     where: Place, mysql_engine: str
 ):
@@ -157,11 +159,17 @@ def test_it_shuts_down_crashes_recovers_says_why_it_cannot_start_and_is_gone(
         assert "crash recovery" in [event.name for event in server.log_events(since)]
         server.stop()
         (server.data_dir / "ibdata1").write_bytes(b"no tablespace" * 1_000_000)
-        with pytest.raises(ServerError, match=r"the server does not start: .*[Ss]pace"):
+        why = ".*[Ss]pace" if is_since_80(mysql_engine) else ""
+        with pytest.raises(ServerError, match=f"the server does not start: {why}"):
             server.start()
     assert server.log_path.read_text()
     assert not list(where.data_root.iterdir())
     assert not [path for path in where.run_root.rglob("*") if path.is_file()]
+
+
+def is_since_80(engine: str) -> bool:
+    """Whether a server says more than MySQL before 8.0 does."""
+    return engine == "mariadb" or build_of(engine).version_num >= 80000
 
 
 def test_an_option_or_value_that_the_build_does_not_take_is_found_before_anything_is_made(
@@ -175,6 +183,8 @@ def test_an_option_or_value_that_the_build_does_not_take_is_found_before_anythin
         ({"datadir": "/tmp"}, r"settings.datadir: dyno sets this itself"),
         ({"log_bin": "/tmp/x"}, r"settings.log_bin: write on or off"),
     ):  # fmt: skip
+        if "PRAYER" in message and not is_since_80(mysql_engine):
+            continue
         with pytest.raises(PlanError, match=f"^arms.a.{message}"):
             provide(an_arm(mysql_engine, settings=settings), place=where).prepare()
     lacking = an_arm(mysql_engine, environment={"LD_PRELOAD": "/no/libjemalloc.so.2"})
@@ -200,8 +210,8 @@ def test_a_value_that_the_server_takes_otherwise_is_said_and_logs_lie_where_the_
     place = dataclasses.replace(where, wal_root=where.data_root.parent / "wal")
     settings = {"innodb_io_capacity": "10", "sync_binlog": "0", "log_bin": "on"}
     with started(an_arm(mysql_engine, settings=settings), place) as server:
-        (sentence,) = server.facts().departures
-        assert sentence == "innodb_io_capacity is 100, not 10: the server changed it"
+        sentence = "innodb_io_capacity is 100, not 10: the server changed it"
+        assert sentence in server.facts().departures
         assert server.execute("SELECT @@log_bin") == [(1,)]
         names = {path.name for path in server.wal_dir.iterdir()}
         assert {"binlog.index", "binlog.000001"} <= names
@@ -229,12 +239,14 @@ def goes_on_from_a_golden_copy(server: LabServer, place: Place) -> None:
     assert server.facts().copy_s > 0
     warmed = server.client.warm_up("scan", server.execute)
     assert (warmed.relations, warmed.left_out) == (2, [])
-    reads = "SELECT COUNT(*) FROM information_schema.INNODB_BUFFER_PAGE WHERE INDEX_NAME = 'by_b'"
-    assert server.execute(reads)[0][0] > 0
+    if is_since_80(server.engine):
+        pages = "FROM information_schema.INNODB_BUFFER_PAGE WHERE INDEX_NAME = 'by_b'"
+        assert server.execute(f"SELECT COUNT(*) {pages}")[0][0] > 0
     server.execute("UPDATE t SET b = b + 1")
+    limit = server.execute("SELECT @@innodb_max_dirty_pages_pct")
     server.client.checkpoint(server.execute)
     assert buffer_pool.dirty_pages(server.execute) <= buffer_pool.DIRTY_PAGES_MAX
-    assert float(server.execute("SELECT @@innodb_max_dirty_pages_pct")[0][0]) == 90
+    assert server.execute("SELECT @@innodb_max_dirty_pages_pct") == limit
     server.stop()
     copied = dataclasses.replace(
         copy, facts=structs.replace(copy.facts, wal_dir=str(server.wal_dir))

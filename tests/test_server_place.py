@@ -1,17 +1,20 @@
-"""The servers that tests use are those that they name, whatever else lies in a lab's cache."""
+"""The servers that tests use: what `make test` and `make test-all` bring, and what is here."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import mysql_place
 import server_place
+from dbdyno.engine import Build
 from dbdyno.engine.mysql import build
 from dbdyno.host import place
 from dbdyno.model.error import ServerError
@@ -19,11 +22,10 @@ from dbdyno.model.error import ServerError
 ROOT = Path(__file__).parents[1]
 
 
-def test_the_versions_are_those_that_make_servers_brings() -> None:
-    (named,) = re.findall(r"(?m)^TEST_SERVERS := (.*)$", (ROOT / "Makefile").read_text())
-    assert tuple(named.split()) == server_place.FETCHED
-    (named,) = re.findall(r"(?m)^TEST_RELEASES := (.*)$", (ROOT / "Makefile").read_text())
-    assert tuple(named.split()) == mysql_place.RELEASES
+@pytest.mark.parametrize("name", ["TEST_SERVERS", "ALL_SERVERS"])
+def test_the_versions_are_those_that_make_brings(name: str) -> None:
+    (named,) = re.findall(rf"(?m)^{name} := (.*)$", (ROOT / "Makefile").read_text())
+    assert tuple(named.split()) == getattr(server_place, name)
 
 
 def test_tests_of_one_group_come_to_one_process(tmp_path: Path) -> None:
@@ -53,32 +55,46 @@ def test_tests_of_one_group_come_to_one_process(tmp_path: Path) -> None:
     assert len(set(re.findall(r"\[(gw\d)\]", said))) == 1
 
 
-def test_what_else_a_lab_left_in_the_cache_is_not_tested(
+def test_any_postgresql_that_is_here_is_tested_and_12_and_18_stand_for_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for version in ("9.6.24", "12.22", "17.2", "17.11", "18.6", "175.1"):
+    for version in ("9.6.24", "11.22", "12.22", "17.2", "17.11", "18.6", "19.1", "REL_18_6"):
         (tmp_path / "postgres" / version / "bin").mkdir(parents=True)
         for program in ("postgres", "initdb"):
             (tmp_path / "postgres" / version / "bin" / program).touch(0o755)
     monkeypatch.setattr(place, "cache_root", lambda: tmp_path)
     cached = [path.name for path in server_place.builds() if path.is_relative_to(tmp_path)]
-    assert cached == ["17.11", "18.6"]
+    assert cached == ["11.22", "12.22", "17.11", "18.6", "19.1"]
+    assert [path.name for path in server_place.ends()] == ["12.22", "18.6"]
+    for version in ("12.22", "18.6"):
+        shutil.rmtree(tmp_path / "postgres" / version)
+    assert [path.name for path in server_place.ends()] == ["11.22", "19.1"]
 
 
-def test_a_mysql_that_a_lab_left_in_the_cache_is_not_tested(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("engine", mysql_place.ENGINES)
+def test_the_newest_mysql_that_is_here_is_tested(
+    engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "mysql" / "8.0.36").mkdir(parents=True)
-    looked_at = list[Path]()
+    numbers = {"5.5.9": 50509, "unstable": 90700, "8.0.36": 80036}
 
-    def none(folder: Path, *_: object) -> None:
-        looked_at.append(folder)
-        raise ServerError("there is none")
+    def inspected(folder: Path, of: str, *_: object) -> Build:
+        if folder.name not in numbers:
+            raise ServerError("it is of the other engine")
+        return Build(
+            engine=of, base_dir=folder, program=folder, version=folder.name,
+            version_num=numbers[folder.name],
+        )  # fmt: skip
 
-    monkeypatch.setattr(place, "cache_root", lambda: tmp_path)
-    monkeypatch.setattr(build, "inspect", none)
-    monkeypatch.delenv("DYNO_MYSQL", raising=False)
-    for engine in mysql_place.ENGINES:
-        mysql_place.found.__wrapped__(engine)
-    assert Path("/usr") in looked_at
-    assert not [path for path in looked_at if path.is_relative_to(tmp_path)]
+    monkeypatch.delenv(mysql_place.VARIABLES[engine], raising=False)
+    monkeypatch.setattr(build, "folders", lambda _: map(Path, ["/usr", *numbers]))
+    monkeypatch.setattr(build, "inspect", inspected)
+    newest = mysql_place.found.__wrapped__(engine)
+    assert isinstance(newest, Build) and newest.version_num == 90700
+    monkeypatch.setattr(mysql_place, "build_of", lambda _: replace(newest, version_num=50509))
+    with pytest.raises(pytest.skip.Exception, match="no windows: `dyno server fetch") as skipped:
+        mysql_place.needs(engine, "windows", mysql=80000, mariadb=100200)
+    mysql_place.needs(engine, "words", mysql=50505, mariadb=50505)
+    assert str(skipped.value).endswith("brings one that has")
+    numbers.clear()
+    none = mysql_place.found.__wrapped__(engine)
+    assert isinstance(none, str) and f"`{mysql_place.FETCH[engine]}`" in none

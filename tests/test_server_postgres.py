@@ -20,7 +20,7 @@ from dbdyno.host import process
 from dbdyno.model import Arm
 from dbdyno.model.error import HostError, PlanError, ServerError
 from dbdyno.model.step_files import LogEvent
-from server_place import a_place, builds, started, within
+from server_place import a_place, ends, started, within
 
 pytestmark = pytest.mark.live
 WAIT_S = 10.0
@@ -55,6 +55,7 @@ def a_connection(server: LabServer) -> psycopg.Connection:
     )
 
 
+@pytest.mark.capability("servers")
 def test_it_answers_over_its_socket_and_listens_nowhere_else(shared: LabServer):
     assert shared.load_address == shared.address()
     assert shared.execute("SELECT 1") == [(1,)]
@@ -153,6 +154,7 @@ def test_ending_a_backend_by_the_server_is_no_crash(shared: LabServer):
     assert shared.failure() is None
 
 
+@pytest.mark.capability("servers")
 def test_a_killed_postmaster_is_a_failure_and_leaves_nothing_behind(own: LabServer):
     pid = own.postmaster_pid
     children = list(own.processes())
@@ -303,7 +305,7 @@ def test_connections_of_the_load_raise_the_servers_limit(place: Place, base_dir:
 
 def test_a_server_that_cannot_start_says_why(place: Place):
     libraries = {"shared_preload_libraries": "no_such_library"}
-    server = provide(an_arm(builds()[-1], settings=libraries), place=place)
+    server = provide(an_arm(ends()[-1], settings=libraries), place=place)
     server.prepare()
     try:
         with pytest.raises(

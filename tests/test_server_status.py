@@ -24,7 +24,7 @@ from dbdyno.report import page
 from dbdyno.report.parts import Table, Text, flat
 from mysql_place import ENGINES, an_arm
 from result_planted import MONO_NS
-from server_place import FETCHED, a_place, address, started
+from server_place import a_place, address, ends, started
 from test_analysis import step_folder
 
 # --- Asking --------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def test_a_mysql_that_does_not_tell_threads_is_not_asked_as_its_cost_would_be_th
 def test_a_real_postgres_tells_its_wal_its_sessions_and_all_of_its_indexes() -> None:
     with (
         a_place() as place,
-        started(Arm(name="a", engine="postgres", version=FETCHED[-1]), place) as server,
+        started(Arm(name="a", engine="postgres", base_dir=ends()[-1]), place) as server,
     ):
         server.create_database("ib")
         assert server.client is not None

@@ -13,17 +13,20 @@ from simulated_farm import BUDGET, HOSTS, Hands, Host
 COUNTS, STEADY, LOUD = HOSTS
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("host", HOSTS, ids=[host.words for host in HOSTS])
 def test_a_year_without_changes_has_a_false_report_a_quarter_at_most(host: Host) -> None:
     assert simulated_farm.quiet(host, years=2).false_a_quarter <= 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("host", [COUNTS, STEADY], ids=["counts", "time"])
 def test_three_percent_are_reported_within_three_nights(host: Host) -> None:
     # 95 of 100 are asked for; 111 of 120 happen by chance in a tenth of such draws.
     assert simulated_farm.planted(host, -0.03, 120).at_once >= 0.92
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("host", HOSTS, ids=[host.words for host in HOSTS])
 def test_a_drift_of_small_steps_is_reported(host: Host) -> None:
     drift = simulated_farm.drifted(host, 24)

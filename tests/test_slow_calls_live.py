@@ -18,7 +18,7 @@ from dbdyno.engine import LabServer
 from dbdyno.model import Arm, Comparison
 from dbdyno.report.section import application
 from dbdyno.run import blocks
-from server_place import a_place, address, builds, started
+from server_place import a_place, address, ends, started
 
 pytestmark = [pytest.mark.live, pytest.mark.soak]
 MEAN_S = 0.05
@@ -61,7 +61,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Comparison]:
     (app / "workload.toml").write_text(APP + "".join(QUERY.format(name=name) for name in QUERIES))
     for name in QUERIES:
         (app / f"{name}.sql").write_text(f"SELECT {name}()")
-    arms = [Arm(name=name, engine="postgres", base_dir=builds()[-1]) for name in ("old", "new")]
+    arms = [Arm(name=name, engine="postgres", base_dir=ends()[-1]) for name in ("old", "new")]
     with a_place() as place, started(arms[0], place) as old, started(arms[1], place) as new:
         make(old, dict.fromkeys(QUERIES, MEAN_S))
         make(new, {"ended": ENDED_S, "fills": FILLS_S, "same": MEAN_S})

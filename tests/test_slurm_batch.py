@@ -160,6 +160,7 @@ def void(results: Results) -> list[tuple[str, str | None]]:
     return [(str(one.reason), one.cause) for one in results.blocks() if one.state == "void"]
 
 
+@pytest.mark.long
 def test_a_plan_goes_from_look_to_look_as_on_one_host(plan: Plan, tmp_path: Path) -> None:
     text = TEXT.replace("blocks = 3", 'blocks = "until decided"\nminutes_max = 60')
     decided, played = plans.parse(text, plan.path), Played()
@@ -170,6 +171,7 @@ def test_a_plan_goes_from_look_to_look_as_on_one_host(plan: Plan, tmp_path: Path
     assert by_slurm.looks() == Results.open(alone.folder).looks()
 
 
+@pytest.mark.long
 def test_a_plan_that_goes_on_with_more_blocks_submits_those_alone(plan: Plan, out: Path) -> None:
     played = Played()
     run(plan, out, played)

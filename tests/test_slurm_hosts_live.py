@@ -17,7 +17,7 @@ from dbdyno.run import looks
 from dbdyno.run.slurm.cluster import Asked
 from dbdyno.run.slurm.way import Slurm, Times
 from dbdyno.store import Results
-from server_place import builds
+from server_place import ends
 from slurm_cluster import TestCluster
 from test_looks_run import SOONER
 
@@ -79,7 +79,7 @@ def test_a_job_of_two_nodes_has_the_server_on_one_and_its_load_from_the_other(
     cluster: TestCluster, tmp_path: Path
 ) -> None:
     path = tmp_path / "plan.toml"
-    path.write_text(PLAN.format(build=builds()[-1]))
+    path.write_text(PLAN.format(build=ends()[-1]))
     way = Slurm(Asked(), command=cluster.command, times=TIMES)
     outcome = looks.run(plans.load(path), tmp_path / "out", SOONER, way=way, quiet=True)
     assert (outcome.failed, outcome.voids) == (0, 0)

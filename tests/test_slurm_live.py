@@ -32,7 +32,7 @@ from dbdyno.run.slurm.spool import Begun, Spool
 from dbdyno.run.slurm.way import Slurm, Times
 from dbdyno.run.way import Here
 from dbdyno.store import Results
-from server_place import builds, within
+from server_place import ends, within
 from slurm_cluster import TestCluster
 
 pytestmark = [
@@ -198,7 +198,7 @@ def test_both_nodes_measure_at_once_and_the_result_is_that_of_one_host(
 
 
 def server_plan(folder: Path, data: Path, *, blocks: int, save: str = "") -> Plan:
-    text = SERVER.format(build=builds()[-1], data=data, blocks=blocks, save=save)
+    text = SERVER.format(build=ends()[-1], data=data, blocks=blocks, save=save)
     return plans.parse(text, folder / "server.toml")
 
 

@@ -16,7 +16,7 @@ from dbdyno.report.section import over_time
 from dbdyno.run import blocks, in_window
 from dbdyno.run.check import preflight
 from dbdyno.store import BlockFolder, Results, StepFolder, read_structs
-from server_place import builds
+from server_place import ends
 
 pytestmark = pytest.mark.live
 ROWS = 20_000
@@ -52,7 +52,7 @@ standby = "join"
 
 def planned(folder: Path, more: str = "", **changes: str) -> Path:
     path = folder / "standby.toml"
-    there = {"newest": builds()[-1], "oldest": builds()[0], "rows": ROWS} | changes
+    there = {"newest": ends()[-1], "oldest": ends()[0], "rows": ROWS} | changes
     path.write_text(PLAN.format(**there) + more)
     return path
 

@@ -137,8 +137,16 @@ def drawn(counts: Sequence[int], apart: float, seed: int) -> list[Nodes]:
     ]
 
 
-@pytest.mark.parametrize("apart", [0.0, 1.0, 4.0])
-@pytest.mark.parametrize("counts", [(3, 3), (2, 2, 2, 2), (6, 6, 6), (2, 3, 4, 12)])
+@pytest.mark.parametrize(
+    ("counts", "apart"),
+    [
+        *(((2, 3, 4, 12), 1.0), ((3, 3), 4.0)),
+        *(
+            pytest.param(*some, marks=pytest.mark.long)
+            for some in (((3, 3), 0.0), ((2, 2, 2, 2), 4.0), ((6, 6, 6), 1.0), ((2, 3, 4, 12), 0.0))
+        ),
+    ],
+)
 def test_the_interval_of_such_machines_holds_their_ratio(
     counts: tuple[int, ...], apart: float
 ) -> None:
@@ -153,7 +161,13 @@ def test_the_interval_of_such_machines_holds_their_ratio(
         assert low <= 0.97, f"{held} of {DRAWN}"
 
 
-@pytest.mark.parametrize("counts", [(3, 3), (2, 2, 2, 2), (6, 6, 6), (2, 3, 4, 12)])
+@pytest.mark.parametrize(
+    "counts",
+    [
+        (2, 3, 4, 12),
+        *(pytest.param(its, marks=pytest.mark.long) for its in ((3, 3), (2, 2, 2, 2), (6, 6, 6))),
+    ],
+)
 def test_equal_nodes_are_said_to_disagree_in_five_percent_of_comparisons(
     counts: tuple[int, ...],
 ) -> None:

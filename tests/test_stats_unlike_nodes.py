@@ -61,8 +61,16 @@ def test_a_node_that_is_noisy_is_not_out_of_line_for_that() -> None:
     assert share_interval(calls, DRAWN, 0.99)[0] <= 0.05
 
 
-@pytest.mark.parametrize("heavy", [False, True])
-@pytest.mark.parametrize("counts", [(6, 6), (3, 3, 3), (3,) * 12, (2, 3, 4, 12)])
+@pytest.mark.parametrize(
+    ("counts", "heavy"),
+    [
+        ((3, 3, 3), True),
+        *(
+            pytest.param(*some, marks=pytest.mark.long)
+            for some in (((6, 6), False), ((3,) * 12, True), ((2, 3, 4, 12), False))
+        ),
+    ],
+)
 def test_of_equal_nodes_a_mean_is_named_in_at_most_five_percent(
     counts: tuple[int, ...], heavy: bool
 ) -> None:
@@ -83,6 +91,7 @@ def test_nothing_is_said_of_too_few_blocks_and_nodes_that_are_equal_are_alike() 
 # --- Scatter ---------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("heavy", [False, True])
 @pytest.mark.parametrize(("counts", "figures"), [((6, 6), 1), ((3,) * 8, 6), ((2, 3, 4, 12), 4)])
 def test_of_equal_nodes_one_is_called_noisy_in_about_five_percent(

@@ -87,6 +87,7 @@ def test_what_names_its_seconds_or_has_no_turns_stays_as_it_is(of: Plan, tmp_pat
     assert step_lengths.settle(of, tmp_path / "open", none) == of
 
 
+@pytest.mark.long
 def test_without_a_calibration_six_blocks_have_time(tmp_path: Path) -> None:
     found = step_lengths.settle(made(), tmp_path / "open", none)
     assert found.lengths is not None
@@ -109,6 +110,7 @@ def test_without_a_calibration_six_blocks_have_time(tmp_path: Path) -> None:
     assert little.lengths.seconds == step_lengths.SECONDS_MIN
 
 
+@pytest.mark.long
 def test_a_calibration_says_how_long_unless_time_is_short(tmp_path: Path) -> None:
     def seconds(*best: float | None, minutes: float = 20) -> float:
         budgets = [replace(BUDGET, best_seconds=one) for one in best]
@@ -169,6 +171,7 @@ def refused(results: Results, of: Plan) -> str | None:
     return continuation.refused(before, {"format": before["format"], **now}, 1)
 
 
+@pytest.mark.long
 def test_a_plan_goes_on_with_the_lengths_of_its_folder(tmp_path: Path) -> None:
     first = step_lengths.settle(made(), tmp_path / "open", told(BUDGET))
     results = Results.open_or_create(tmp_path, first, written(first))

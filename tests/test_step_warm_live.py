@@ -6,7 +6,7 @@ import pytest
 
 from dbdyno.model import Arm
 from dbdyno.model.error import ServerError
-from server_place import a_place, builds, started
+from server_place import a_place, ends, started
 
 pytestmark = pytest.mark.live
 SHARED_BUFFERS = 8 << 20
@@ -14,7 +14,7 @@ SHARED_BUFFERS = 8 << 20
 
 def test_relations_are_read_in_their_order_and_the_last_one_stays() -> None:
     settings = {"shared_buffers": "8MB", "fsync": "off"}
-    arm = Arm(name="a", engine="postgres", base_dir=builds()[-1], settings=settings)
+    arm = Arm(name="a", engine="postgres", base_dir=ends()[-1], settings=settings)
     with a_place() as place, started(arm, place) as server:
         server.create_database("ib")
         server.use_database("ib")

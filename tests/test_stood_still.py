@@ -212,13 +212,21 @@ def test_blocks_for_signs_are_the_fewest_with_the_power(share: float, level: flo
     assert power.blocks_for_signs(0.5, level, 0.8) is None
 
 
-@pytest.mark.parametrize("blocks", [3, 6, 12])
-@pytest.mark.parametrize("often", [0.05, 0.3])
+@pytest.mark.parametrize(
+    ("blocks", "often", "trials"),
+    [
+        (3, 0.3, 60),
+        *(
+            pytest.param(blocks, often, 300, marks=pytest.mark.long)
+            for blocks, often in ((3, 0.3), (6, 0.05), (6, 0.3), (12, 0.3))
+        ),
+    ],
+)
 def test_where_nothing_differs_standing_still_raises_no_more_alarms(
-    blocks: int, often: float
+    blocks: int, often: float, trials: int
 ) -> None:
     found = stood_alarms(
-        Standing(steps=2, often=often), blocks, 500, np.random.default_rng(11), AIMS
+        Standing(steps=2, often=often), blocks, trials, np.random.default_rng(11), AIMS
     )
     assert interval.share_interval(found.count, found.total, 0.99)[0] <= AIMS.level
 

@@ -121,6 +121,7 @@ def smallest(text: str) -> str:
     return text
 
 
+@pytest.mark.long
 def test_the_smallest_size_is_a_plan(tmp_path: Path) -> None:
     for name in REPEATED:
         made = plan.parse(smallest((PLANS / f"{name}.toml").read_text()), tmp_path / f"{name}.toml")

@@ -12,7 +12,7 @@ from dbdyno.engine import Server
 from dbdyno.engine.mysql.connection import connect
 from dbdyno.model import Address, Arm, Json
 from mysql_jobs import Ran, at, job, run
-from server_place import a_place, builds, started
+from server_place import a_place, ends, started
 
 pytestmark = pytest.mark.live
 
@@ -115,7 +115,7 @@ def check(table: Table, tmp_path: Path) -> None:
 
 
 def test_programs_and_files_fill_a_table_of_postgresql(tmp_path: Path) -> None:
-    arm = Arm(name="a", engine="postgres", base_dir=builds()[-1])
+    arm = Arm(name="a", engine="postgres", base_dir=ends()[-1])
     with a_place() as place, started(arm, place) as server:
         table = of(server)
         check(table, tmp_path)

@@ -227,6 +227,7 @@ def test_what_leads_to_a_kept_state_stays_as_the_file_has_it(tmp_path: Path) -> 
         assert sorted(one.name for one in found[3:]) == sorted(one.name for one in its[3:])
 
 
+@pytest.mark.long
 def test_a_run_takes_all_arms_through_the_order_that_it_notes(tmp_path: Path) -> None:
     program.find("dyno-loadgen")
     of = made("scale = [1, 2], clients = [1, 2, 4]", tmp_path)
@@ -241,6 +242,7 @@ def test_a_run_takes_all_arms_through_the_order_that_it_notes(tmp_path: Path) ->
                 assert [step.name.split("-", 1)[1] for step in swept] == [*its["select-only"]]
 
 
+@pytest.mark.long
 def test_workloads_of_a_block_are_taken_in_the_order_that_it_notes_with_their_arms(
     tmp_path: Path,
 ) -> None:

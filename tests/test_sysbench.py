@@ -124,6 +124,7 @@ def test_scale_up_has_each_measured_step_with_each_number_of_clients() -> None:
     assert steps["scan@clients=1"].group == "range queries without aggregation"
 
 
+@pytest.mark.long
 def test_hidden_steps_are_not_measured() -> None:
     hidden = [name for name, step in every().items() if not step.measured]
     assert hidden == [
@@ -152,6 +153,7 @@ def test_reads_and_writes_have_their_seconds() -> None:
     }
 
 
+@pytest.mark.long
 def test_pauses_follow_the_published_formula() -> None:
     for tables, rows, seconds in ((8, 10_000_000, 140), (1, 50_000_000, 110), (8, 10**9, 1200)):
         steps = sysbench(tables=tables, rows=rows)
@@ -185,6 +187,7 @@ def test_presets_are_the_published_sizes(
     assert (job_of(query)["stop"]["seconds"], job_of(update)["stop"]["seconds"]) == seconds
 
 
+@pytest.mark.long
 def test_presets_for_the_scale_up_are_the_published_ones() -> None:
     for preset, counts, tables in (
         ("48c128g-scale-up-4", [1, 2, 4], 1),
@@ -196,6 +199,7 @@ def test_presets_for_the_scale_up_are_the_published_ones() -> None:
         assert len(steps["scan.warm"].tables) == tables
 
 
+@pytest.mark.long
 def test_sizes_for_a_host_follow_its_memory() -> None:
     for cores, memory_bytes, clients, tables in ((2, 16 << 30, 1, 1), (48, 128 << 30, 36, 8)):
         host: Any = workload.host(cores, memory_bytes)
@@ -449,6 +453,7 @@ def test_an_insert_of_prepare_fills_sysbenchs_buffer() -> None:
 
 
 @pytest.mark.parametrize("name", ["sysbench", "insert-benchmark"])
+@pytest.mark.long
 def test_tables_are_of_the_storage_engine_that_is_wanted_and_cleanup_waits_for_it(
     name: str,
 ) -> None:

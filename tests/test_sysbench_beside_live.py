@@ -26,7 +26,9 @@ from server_place import a_place
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(arms.sysbench_program() is None, reason=arms.NO_SYSBENCH),
+    pytest.mark.skipif(
+        arms.sysbench_program() is None, reason="no sysbench here: `apt-get install sysbench`"
+    ),
 ]
 
 TABLES, ROWS = 2, 20_000
@@ -230,14 +232,8 @@ def test_connections_draw_from_parts_of_their_own(tables: LabServer, client: Cli
     assert 0 <= min(low) <= max(low) <= ROWS / 2 <= min(high) <= max(high) <= ROWS
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        "oltp_read_only",
-        pytest.param("oltp_point_select", marks=pytest.mark.soak),
-        pytest.param("oltp_update_index", marks=pytest.mark.soak),
-    ],
-)
+@pytest.mark.soak
+@pytest.mark.parametrize("script", ["oltp_read_only", "oltp_point_select", "oltp_update_index"])
 def test_throughput_and_the_servers_cpu_are_near_sysbenchs(tables: LabServer, script: str) -> None:
     address = server.address_of(tables)
 

@@ -19,7 +19,9 @@ from two_arms import of_17, two_arms
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(arms.sysbench_program() is None, reason=arms.NO_SYSBENCH),
+    pytest.mark.skipif(
+        arms.sysbench_program() is None, reason="no sysbench here: `apt-get install sysbench`"
+    ),
 ]
 
 TABLES = """

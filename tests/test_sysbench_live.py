@@ -188,6 +188,7 @@ SINGLE = {
 }  # fmt: skip
 
 
+@pytest.mark.capability("sysbench")
 def test_every_step_was_run(seen: Mapping[str, Seen]) -> None:
     named = {*SINGLE, *TRANSACTIONS, "insert"}
     assert set(seen) == named | {"fill", "postwrite.pre", "postwrite", SCAN_OF_42}

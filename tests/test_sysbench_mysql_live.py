@@ -151,7 +151,7 @@ def test_postwrite_makes_statistics_while_dirty_pages_are_written(seen: Mapping[
 # --- Beside sysbench itself -----------------------------------------------------------------------
 
 
-@pytest.mark.skipif(SYSBENCH is None, reason="no sysbench here: apt-get install sysbench")
+@pytest.mark.skipif(SYSBENCH is None, reason="no sysbench here: `apt-get install sysbench`")
 @pytest.mark.parametrize("script", [*SCRIPTS, *OF_ONE_TABLE])
 def test_the_server_is_sent_what_sysbench_sends(server: Server, script: str) -> None:
     tables = 1 if script in OF_ONE_TABLE or script == "bulk_insert" else TABLES
@@ -203,7 +203,9 @@ MYROCKS = Path("/usr/lib/mysql/plugin/ha_rocksdb.so")
 """Where Debian's mariadb-plugin-rocksdb lies."""
 
 
-@pytest.mark.skipif(not MYROCKS.exists(), reason="no MyRocks here: mariadb-plugin-rocksdb")
+@pytest.mark.skipif(
+    not MYROCKS.exists(), reason="no MyRocks here: `apt-get install mariadb-plugin-rocksdb`"
+)
 def test_a_real_myrocks_has_its_tables_and_ends_its_compaction() -> None:
     loaded = workload.load("sysbench")
     sizes = {"storage_engine": "rocksdb", "rows": 100, "pause_s": 1, "compaction_look_s": 1}

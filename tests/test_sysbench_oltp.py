@@ -82,6 +82,7 @@ def complaint(**given: Any) -> str:
 # --- Sets --------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_all_scripts_are_there_and_those_that_take_rows_away_come_last() -> None:
     assert list(scripts()) == ["fill", *READS, *OF_ONE_TABLE, *WRITES]
     assert list(scripts(tables=2)) == ["fill", *READS, *WRITES]
@@ -96,6 +97,7 @@ def test_each_script_is_a_set_with_the_load(script: str) -> None:
 
 
 @pytest.mark.parametrize("script", SENT)
+@pytest.mark.long
 def test_a_script_sends_what_sysbench_sends(script: str) -> None:
     step = scripts()[script]
     assert sent(step) == SENT[script]
@@ -105,11 +107,13 @@ def test_a_script_sends_what_sysbench_sends(script: str) -> None:
         assert one["protocol"] == ("simple" if text_only else "prepared")
 
 
+@pytest.mark.long
 def test_without_prepared_statements_everything_is_literal() -> None:
     for step in scripts(db_ps_mode="disable").values():
         assert {one["protocol"] for one in job_of(step)["statements"]} <= {"simple"}
 
 
+@pytest.mark.long
 def test_options_change_how_many_statements_there_are() -> None:
     counts = {"point_selects": 1, "simple_ranges": 0, "sum_ranges": 2, "index_updates": 0}
     step = scripts("oltp_read_write", **counts, delete_inserts=2)["oltp_read_write"]
@@ -124,6 +128,7 @@ def test_options_change_how_many_statements_there_are() -> None:
     assert sent(scripts(point_selects=3)["oltp_point_select"]) == ["point_selects"]
 
 
+@pytest.mark.long
 def test_a_table_is_drawn_for_each_kind_of_statement_and_one_for_a_row_that_comes_back() -> None:
     step = scripts(tables=4, clients=3)["oltp_read_write"]
     write = role(step, "write")
@@ -134,6 +139,7 @@ def test_a_table_is_drawn_for_each_kind_of_statement_and_one_for_a_row_that_come
     assert classes["deletes"] == classes["inserts"]
 
 
+@pytest.mark.long
 def test_transactions_are_tried_again_after_the_errors_that_sysbench_ignores() -> None:
     steps = scripts()
     for script in WRITES[:-1]:
@@ -157,6 +163,7 @@ def test_transactions_are_tried_again_after_the_errors_that_sysbench_ignores() -
         ("zipfian", {"zipf": {"range": [1, 700], "exponent": 0.9, "scattered": False}}),
     ],
 )
+@pytest.mark.long
 def test_rand_type_chooses_the_distribution_of_all_keys(kind: str, maker: Json) -> None:
     steps = scripts(
         table_size=700, rand_type=kind, rand_spec_iter=9, rand_spec_pct=2, rand_spec_res=60,
@@ -170,12 +177,14 @@ def test_rand_type_chooses_the_distribution_of_all_keys(kind: str, maker: Json) 
         assert {k: v for k, v in value(step, name).items() if k not in own} == maker
 
 
+@pytest.mark.long
 def test_the_presets_are_the_defaults_of_both_versions() -> None:
     assert "special" in value(scripts(preset="1.0")["oltp_delete"], "id")
     assert "uniform" in value(scripts(preset="1.1")["oltp_delete"], "id")
     assert "uniform" in value(scripts()["oltp_delete"], "id")
 
 
+@pytest.mark.long
 def test_defaults_are_those_of_sysbench() -> None:
     step = scripts()["oltp_read_only"]
     assert (job_of(step)["tables"], job_of(step)["clients"]) == ({"sbtest": 1}, 1)
@@ -189,6 +198,7 @@ def test_defaults_are_those_of_sysbench() -> None:
     assert value(scripts(rand_type="zipfian")["oltp_delete"], "id")["zipf"]["exponent"] == 0.8
 
 
+@pytest.mark.long
 def test_each_connection_of_the_random_selects_has_its_part_of_the_keys() -> None:
     step = scripts(clients=4, table_size=1000, delta=7, random_points=3)["select_random_ranges"]
     assert value(step, "part")["client"] == {"first": 0, "step": 250}
@@ -199,6 +209,7 @@ def test_each_connection_of_the_random_selects_has_its_part_of_the_keys() -> Non
     assert (names[end["value"]], end["plus"]) == ("point", 7)
 
 
+@pytest.mark.long
 def test_without_auto_inc_keys_are_drawn_once_each_into_empty_tables() -> None:
     step = scripts(auto_inc=0)["oltp_insert"]
     assert sql(step, "oltp_insert") == (
@@ -226,6 +237,7 @@ def test_the_connections_of_bulk_insert_count_in_tables_of_their_own() -> None:
 # --- How much and how fast ---------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_events_take_the_place_of_time() -> None:
     step = scripts(events=500, clients=8)["oltp_read_only"]
     assert job_of(step)["stop"] == {
@@ -235,6 +247,7 @@ def test_events_take_the_place_of_time() -> None:
     assert role(scripts(events=100_000)["bulk_insert"], "insert")["stop"] == {"operations": 4}
 
 
+@pytest.mark.long
 def test_a_rate_is_of_all_connections_and_at_random() -> None:
     for name, step in scripts(rate=250, clients=8).items():
         for one in job_of(step)["roles"]:
@@ -243,6 +256,7 @@ def test_a_rate_is_of_all_connections_and_at_random() -> None:
             assert one["per"] == "step"
 
 
+@pytest.mark.long
 def test_throughput_counts_all_statements() -> None:
     steps = scripts()
     for script in (*READS, *OF_ONE_TABLE, *WRITES[:-1]):
@@ -259,6 +273,7 @@ def fill_sql(**given: Any) -> list[str]:
     return [" ".join(one.split()) for one in (*fill.setup, *job_of(fill)["fills"][0]["after"])]
 
 
+@pytest.mark.long
 def test_the_tables_are_sysbenchs() -> None:
     columns = (
         "k INTEGER DEFAULT '0' NOT NULL, c CHAR(120) DEFAULT '' NOT NULL, "

@@ -11,7 +11,7 @@ import pytest
 from dbdyno.model import Json
 from dbdyno.store import Results
 from one_arm import results_of, statements
-from server_place import builds
+from server_place import ends
 
 pytestmark = pytest.mark.live
 
@@ -55,14 +55,14 @@ def plain(
 ) -> Iterator[Results]:
     """Scripts for a second as they are, on the newest server."""
     steps = f"steps = {json.dumps(['fill', *request.param])}"
-    parts = {"base_dir": builds()[-1], "log": "none", "parameters": PLAIN, "steps": steps}
+    parts = {"base_dir": ends()[-1], "log": "none", "parameters": PLAIN, "steps": steps}
     yield from results_of(PLAN, tmp_path_factory.mktemp("plain"), **parts)
 
 
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
     """So many events of every script with options of all kinds, on the oldest server."""
-    parts = {"base_dir": builds()[0], "log": "all", "parameters": ODD, "steps": ""}
+    parts = {"base_dir": ends()[0], "log": "all", "parameters": ODD, "steps": ""}
     yield from results_of(PLAN, tmp_path_factory.mktemp("odd"), **parts)
 
 
@@ -77,6 +77,7 @@ def totals(results: Results) -> dict[str, Json]:
     return found
 
 
+@pytest.mark.capability("sysbench-oltp")
 def test_scripts_run_as_they_are(plain: Results) -> None:
     found = totals(plain)
     named = [*(plain.plan.workloads[0].steps or ())]

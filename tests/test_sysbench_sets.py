@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from test_sysbench import (
     AFTER_POSTWRITE,
     LOADED,
@@ -58,6 +60,7 @@ def test_the_page_has_each_group_once_with_its_steps() -> None:
         assert sorted(full) == sorted(made[group])
 
 
+@pytest.mark.long
 def test_other_sets_have_the_published_members_in_their_order() -> None:
     assert list(sysbench(set="nopre")) == [*LOADED, *WRITES, "postwrite", *AFTER_POSTWRITE]
     of_42 = sysbench(set="42")

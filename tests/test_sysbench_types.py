@@ -97,6 +97,7 @@ def test_a_time_is_refused_as_sysbench_cannot_bind_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["sysbench", "sysbench-oltp"])
+@pytest.mark.long
 def test_the_shipped_suites_bind_as_sysbench_unless_asked(name: str) -> None:
     def bound(given: dict[str, str | int | float]) -> set[tuple[str, bool]]:
         found = workload.expand(workload.load(name), given, "postgres")

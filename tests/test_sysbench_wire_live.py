@@ -26,7 +26,9 @@ from test_sysbench_beside_live import OF_ONE_TABLE, SCRIPTS
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(arms.sysbench_program() is None, reason=arms.NO_SYSBENCH),
+    pytest.mark.skipif(
+        arms.sysbench_program() is None, reason="no sysbench here: `apt-get install sysbench`"
+    ),
 ]
 
 ROWS, EVENTS, LIMIT_S = 2_000, 20, 60

@@ -22,7 +22,9 @@ from test_sysbench_wire_live import EVENTS, LIMIT_S, ROWS, run_sysbench
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.skipif(arms.sysbench_program() is None, reason=arms.NO_SYSBENCH),
+    pytest.mark.skipif(
+        arms.sysbench_program() is None, reason="no sysbench here: `apt-get install sysbench`"
+    ),
 ]
 
 SCRIPT = "oltp_read_write"

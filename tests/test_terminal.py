@@ -128,7 +128,9 @@ def in_streams(words: tuple[str | Path, ...], out: io.TextIOWrapper, err: io.Tex
             sys.stderr.flush()
 
 
-@pytest.mark.skipif(shutil.which("localedef") is None, reason="no localedef: locales")
+@pytest.mark.skipif(
+    shutil.which("localedef") is None, reason="no localedef here: `apt-get install locales`"
+)
 def test_a_process_of_another_locale_reads_utf_8_and_prints_in_its_own(tmp_path: Path) -> None:
     locale = tmp_path / "xx_XX.ISO-8859-1"
     made = subprocess.run(["localedef", "--quiet", "-i", "POSIX", "-f", "ISO-8859-1", locale])

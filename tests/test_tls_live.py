@@ -229,6 +229,7 @@ def test_a_certificate_that_the_server_does_not_trust_is_a_line(
 
 
 def test_a_user_of_mysql_comes_by_a_certificate(mysql_engine: str) -> None:
+    mysql_place.needs(mysql_engine, "TLS in every build", mysql=50700)
     with a_place(mysql_engine) as place:
         folder = place.run_root / "certificates"
         place.account.make_folder(folder)

@@ -8,7 +8,7 @@ from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.model import StepRun
 from dbdyno.run import blocks
-from server_place import builds
+from server_place import ends
 
 pytestmark = pytest.mark.live
 
@@ -68,7 +68,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, StepRun]:
     folder = tmp_path_factory.mktemp("told")
     (folder / "told.toml").write_text(WORKLOAD)
     path = folder / "plan.toml"
-    text = PLAN.format(folder=builds()[-1])
+    text = PLAN.format(folder=ends()[-1])
     path.write_text(text)
     outcome = blocks.run(plan.parse(text, path), folder / "out", wait=True)
     found = compare.load(outcome.folder)

@@ -192,6 +192,7 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("9.8%", 3, "safe at 9.8 %: not yet (1 of "),
     ],
 )
+@pytest.mark.long
 def test_each_answer_has_its_line_and_its_status(
     folder: Path, dyno: Dyno, percent: str, status: int, words: str
 ) -> None:
@@ -203,6 +204,7 @@ def test_each_answer_has_its_line_and_its_status(
     assert f"S{words[1:]}" in page
 
 
+@pytest.mark.long
 def test_a_failed_step_of_the_arm_is_no(tmp_path: Path, dyno: Dyno) -> None:
     made = build(tmp_path, blocks=3, failed={(2, "pg18", "qr100"): "the server ended"})
     status, _, err = dyno(made, "--tolerate", "50%", "--json")
@@ -266,6 +268,7 @@ def test_a_plan_that_cannot_be_answered_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("slower_us", "answer", "status"), [(202, "yes", 0), (300, "no", 1)])
+@pytest.mark.long
 def test_a_plan_that_asks_for_a_tolerance_ends_with_the_answer(
     tmp_path: Path, slower_us: int, answer: str, status: int
 ) -> None:

@@ -208,6 +208,7 @@ def drawn(arms: int, unlike: float = 0.0, seed: int = 1) -> dict[str, list[float
     }  # fmt: skip
 
 
+@pytest.mark.long
 def test_forty_runs_of_one_build_give_780_pairs_of_which_few_are_called() -> None:
     found = false_words.of(drawn(40), Aims())
     assert found.pairs == 780

@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import cycle, pairwise
 from pathlib import Path
 from typing import Self
 
@@ -29,7 +29,7 @@ from dbdyno.report import page
 from dbdyno.run import blocks
 from dbdyno.run.check import preflight
 from dbdyno.store import Results, StepFolder
-from server_place import builds
+from server_place import ends
 from test_spine_live import children, eventually
 from wire_form import plain
 
@@ -58,6 +58,7 @@ ARM = """
 base_dir = "{base_dir}"
 settings = {{ log_connections = "on", log_statement = "ddl" }}
 """
+SHORT = ["fill", "three"]
 LAB_S_MAX = 300.0
 """A lab's end; a machine that runs other tests is slow."""
 
@@ -75,8 +76,8 @@ def written(folder: Path, data: Path, *, count: int = 2, **changes: object) -> P
     """A plan of so many builds that are here, the newest, in turns."""
     values: dict[str, object] = {
         "arms": "".join(
-            ARM.format(name=f"v{path.name.split('.')[0]}", base_dir=path)
-            for path in builds()[-count:]
+            ARM.format(name=f"v{number}", base_dir=path)
+            for number, path in zip(range(count), cycle([ends()[-1], ends()[0]]), strict=False)
         ),
         "data": data,
         "seconds": 2,
@@ -110,8 +111,9 @@ def turns_of(step: StepFolder) -> list[tuple[int, int]]:
     return found
 
 
+@pytest.mark.capability("turns")
 def test_arms_take_turns_of_which_each_has_its_own_costs(tmp_path: Path, data: Path) -> None:
-    of = plan.load(written(tmp_path, data, count=3))
+    of = plan.load(written(tmp_path, data, count=3, seconds=1.5, steps=json.dumps(SHORT)))
     outcome = blocks.run(of, tmp_path / "out", wait=True)
     assert outcome.failed == 0
     results = Results.open(outcome.folder)
@@ -131,7 +133,7 @@ def test_arms_take_turns_of_which_each_has_its_own_costs(tmp_path: Path, data: P
     for arm, step in steps.items():
         assert_costs(step, step.done().turns)
         assert len(turns[arm]) == step.done().turns.turns
-        assert step.done().window_ns == 2_000_000_000
+        assert step.done().window_ns == 1_500_000_000
         opened = connections(results, arm)
         first_ns, last_ns = all_turns[0][0], all_turns[-1][1]
         started = next(event for event in map(plain, step.events()) if event["event"] == "started")
@@ -164,7 +166,7 @@ def assert_costs(step: StepFolder, turns: Turns) -> None:
     # The moments that the readings are of: on a busy host they are made later.
     at_ns = [reading.mono_ns - (reading.delay_ns or 0) for reading in readings]
     seconds = (sum(at_ns[1::2]) - sum(at_ns[::2])) / 1e9
-    assert seconds == pytest.approx(run.window.seconds, rel=0.02)
+    assert seconds == pytest.approx(run.window.seconds, rel=0.05)
 
 
 def cpu_ns(reading: Reading, owner: str) -> float:
@@ -244,7 +246,7 @@ class Lab:
 
     def paused(self, name: str) -> dict[str, Path]:
         """Waits until all arms have had a turn in a step; their folders."""
-        arms = len(builds()[-2:])
+        arms = 2
 
         def look() -> Path | None:
             files = list(self.out.glob(f"turns/blocks/001/*/reads/*-{name}/events.jsonl"))
@@ -275,7 +277,7 @@ def server_pid(folder: Path) -> int:
 
 
 def test_a_killed_server_has_failed_and_the_others_go_on(tmp_path: Path, data: Path) -> None:
-    with Lab(written(tmp_path, data, seconds=4, steps=json.dumps(["fill", "one", "three"]))) as lab:
+    with Lab(written(tmp_path, data, seconds=3, steps=json.dumps(["fill", "one", "three"]))) as lab:
         folders = lab.paused("one")
         victim = sorted(folders)[-1]
         (postmaster,) = [
@@ -291,14 +293,14 @@ def test_a_killed_server_has_failed_and_the_others_go_on(tmp_path: Path, data: P
             failed = {name: steps_of(results, name)[arm].failed() for name in ("one", "three")}
             if arm != victim:
                 assert failed == {"one": None, "three": None}
-                assert assemble.step_run(steps_of(results, "one")[arm]).window.seconds == 4.0
+                assert assemble.step_run(steps_of(results, "one")[arm]).window.seconds == 3.0
                 continue
             assert "signal 9" in failed["one"].reason
             assert failed["three"].status == "skipped"
 
 
 def test_a_killed_generator_voids_the_block_which_is_done_again(tmp_path: Path, data: Path) -> None:
-    with Lab(written(tmp_path, data, seconds=4)) as lab:
+    with Lab(written(tmp_path, data, seconds=2, steps=json.dumps(SHORT))) as lab:
         lab.paused("three")
         os.kill(children(lab.process.pid, "dyno-loadgen")[0], signal.SIGKILL)
         assert lab.status() == 0, lab.process.stderr.read()

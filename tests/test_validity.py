@@ -220,6 +220,7 @@ def test_one_toolchain_raises_no_warning(tmp_path: Path) -> None:
     assert compare.load(build(tmp_path, blocks=1)).warnings == ()
 
 
+@pytest.mark.long
 def test_a_machine_that_was_slower_beside_one_arm_is_said(tmp_path: Path) -> None:
     def planted(arm: str, step: str, block: int) -> Planted:
         return plant(step, canary=(20_000 if arm == "pg17" else 22_500, 90.0, 400))
@@ -228,6 +229,7 @@ def test_a_machine_that_was_slower_beside_one_arm_is_said(tmp_path: Path) -> Non
     assert "arithmetic took 22,500 µs beside pg18, 20,000 µs beside pg17" in line
 
 
+@pytest.mark.long
 def test_ten_percent_of_a_canary_are_let_pass(tmp_path: Path) -> None:
     def planted(arm: str, step: str, block: int) -> Planted:
         return plant(step, canary=(20_000, 90.0 if arm == "pg17" else 98.9, 400))
@@ -235,6 +237,7 @@ def test_ten_percent_of_a_canary_are_let_pass(tmp_path: Path) -> None:
     assert compare.load(build(tmp_path, planted=planted)).warnings == ()
 
 
+@pytest.mark.long
 def test_an_arm_that_became_another_version_is_said(tmp_path: Path) -> None:
     folder = build(tmp_path)
     path = folder / "blocks" / "003" / "pg17" / "server.json"
@@ -243,6 +246,7 @@ def test_an_arm_that_became_another_version_is_said(tmp_path: Path) -> None:
     assert line == "changed server: pg17 differed between blocks: 17.6, 17.7"
 
 
+@pytest.mark.long
 def test_blocks_of_several_boots_are_said(tmp_path: Path) -> None:
     folder = build(tmp_path)
     path = folder / "blocks" / "003" / "order.json"

@@ -1,6 +1,7 @@
 """MariaDB 10.2 to 11.4 and MySQL 5.5 as they are fetched: the workloads' steps on each of them.
 
-`make servers` brings them. One step of each runs in `make test`, whole suites in `make soak`.
+One step of what `make test` brings runs there, of the others in `make test-all`; whole suites in
+`make soak`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dbdyno.host import place
 from dbdyno.model import Comparison
 from mysql_place import RELEASES
 from one_arm import results_of
+from server_place import TEST_SERVERS
 
 pytestmark = pytest.mark.live
 
@@ -56,12 +58,18 @@ wait_s = 1, clients = 2 }
 }
 
 
-@pytest.fixture(name="base_dir", params=RELEASES)
+@pytest.fixture(
+    name="base_dir",
+    params=[
+        name if name in TEST_SERVERS else pytest.param(name, marks=pytest.mark.long)
+        for name in RELEASES
+    ],
+)
 def _base_dir(request: pytest.FixtureRequest) -> Path:
     """The folder of each of the servers."""
     folder = place.cache_root() / request.param
     if not folder.is_dir():
-        pytest.skip(f"no {request.param} here: dyno server fetch {' '.join(folder.parts[-2:])}")
+        pytest.skip(f"no {request.param} here: `dyno server fetch {' '.join(folder.parts[-2:])}`")
     return folder
 
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pandas
+import pytest
 
 import dbdyno
 from dbdyno.model.wait_samples import SESSION_COLUMNS
@@ -15,6 +16,7 @@ from result_planted import MONO_NS
 from test_export import SECOND_NS, ask
 
 
+@pytest.mark.long
 def test_every_session_of_every_sample_is_a_row_and_the_studys_query_counts_them(
     tmp_path: Path,
 ) -> None:

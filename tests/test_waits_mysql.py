@@ -16,7 +16,7 @@ from dbdyno.model.error import PlanError, ServerError
 from dbdyno.model.job.statements import Statement
 from dbdyno.model.size import Capacity
 from dbdyno.model.wait_samples import SessionCount
-from mysql_place import an_arm, build_of
+from mysql_place import an_arm, build_of, needs
 
 FILE = "wait/io/file/innodb/innodb_data_file"
 MUTEX = "wait/synch/mutex/innodb/trx_sys_mutex"
@@ -198,6 +198,7 @@ WAITS = Demand(waits=True)
 @pytest.fixture(name="build")
 def _build(mysql_engine: str) -> Build:
     """A build of each engine that is here."""
+    needs(mysql_engine, "waits by thread", mysql=80000, mariadb=100600)
     return build_of(mysql_engine)
 
 

@@ -119,6 +119,7 @@ def change(base: float, arm: float, name: str) -> WorkChange:
 # --- From a look to a report ------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_slower_commit_is_named_with_its_function_and_reported_once(
     tree: Path, counted: list[str]
 ) -> None:
@@ -140,6 +141,7 @@ def test_a_slower_commit_is_named_with_its_function_and_reported_once(
     assert len(counted) == len(set(counted)) == 4, "a head was measured twice, or none"
 
 
+@pytest.mark.long
 def test_a_plan_of_a_head_has_three_arms_of_the_same_blocks(tree: Path, counted: list[str]) -> None:
     command.dyno("watch", "farm.toml", "--once")
     texts = {path.parent.name: path.read_text() for path in tree.parent.glob("farm/*/work.toml")}
@@ -194,6 +196,7 @@ def test_a_second_watcher_is_refused(tree: Path, counted: list[str]) -> None:
     assert ended.stderr.count("\n") == 1
 
 
+@pytest.mark.long
 def test_a_second_file_of_the_same_folder_is_refused(tree: Path, counted: list[str]) -> None:
     assert command.dyno("watch", "farm.toml", "--once", "--quiet").returncode == 0
     (tree.parent / "other.toml").write_text(FARM)

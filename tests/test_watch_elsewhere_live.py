@@ -16,7 +16,7 @@ from dbdyno.run.slurm.cluster import Asked
 from dbdyno.run.slurm.way import Slurm, Times
 from dbdyno.store import Results
 from hosts_lab import Lab
-from server_place import an_open_folder, builds
+from server_place import an_open_folder, ends
 from slurm_cluster import TestCluster
 
 pytestmark = [pytest.mark.live, pytest.mark.soak]
@@ -63,7 +63,7 @@ def _cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[TestCluster]:
 
 def second_head(folder: Path, hosts: str = "", options: Sequence[str] = ()) -> Measured:
     """What was measured of a second build, which is the first one again."""
-    text = FARM.format(build=builds()[-1], folder=folder, hosts=hosts)
+    text = FARM.format(build=ends()[-1], folder=folder, hosts=hosts)
     (folder / "farm.toml").write_text(text)
     for name in ("first", "second"):
         (folder / "next").write_text(f"{name}\n")

@@ -13,9 +13,9 @@ import pytest
 import command
 from dbdyno.farm import journal, state
 from dbdyno.host import place
-from server_place import an_open_folder, builds
+from server_place import an_open_folder, builds, ends
 
-pytestmark = [pytest.mark.live, pytest.mark.soak]
+pytestmark = pytest.mark.live
 FARM = """
 folder = "farm"
 report_command = "cat >>received"
@@ -66,13 +66,16 @@ def follow(folder: Path, *versions: str) -> None:
         assert ended.returncode == 0, ended.stderr
 
 
-@pytest.mark.skipif(shutil.which("valgrind") is None, reason="no valgrind here")
+@pytest.mark.capability("watch")
+@pytest.mark.skipif(
+    shutil.which("valgrind") is None, reason="no valgrind here: `apt-get install valgrind`"
+)
 def test_a_newer_server_is_counted_beside_the_pinned_one_and_its_functions_are_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fetched = [build for build in builds() if build.is_relative_to(place.cache_root())]
     if len(fetched) < 2:
-        pytest.skip("two fetched versions of PostgreSQL are needed: make servers")
+        pytest.skip("one fetched PostgreSQL alone: `dyno server fetch postgres 12` brings another")
     monkeypatch.chdir(folder)
     for name, build in (("oldest", fetched[0]), ("newest", fetched[-1])):
         shutil.copytree(build, folder / name, symlinks=True)
@@ -87,12 +90,15 @@ def test_a_newer_server_is_counted_beside_the_pinned_one_and_its_functions_are_n
     assert (farm / "received").read_text().count("\n") == 1
 
 
-@pytest.mark.skipif(shutil.which("perf") is None, reason="no perf here")
+@pytest.mark.soak
+@pytest.mark.skipif(
+    shutil.which("perf") is None, reason="no perf here: `apt-get install linux-perf`"
+)
 def test_a_server_that_takes_longer_is_found_by_time_and_what_takes_longer_is_sampled(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    shutil.copytree(builds()[-1], folder / "plain", symlinks=True)
+    shutil.copytree(ends()[-1], folder / "plain", symlinks=True)
     subprocess.run([PLANT, folder / "plain", "0.2", folder / "slower"], check=True)
     (folder / "make").write_text(MAKE.format(folder=folder))
     (folder / "farm.toml").write_text(TIMED.format(script=folder / "make"))

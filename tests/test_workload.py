@@ -446,6 +446,7 @@ def test_no_clients_are_refused_by_their_key_and_divide_nothing(name: str, clien
 # --- Files -------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_every_shipped_workload_has_a_description_and_expands() -> None:
     assert "insert-benchmark" in workload.names()
     for name in workload.names():

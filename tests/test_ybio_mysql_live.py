@@ -9,6 +9,7 @@ import pytest
 from dbdyno import workload
 from dbdyno.engine import Server
 from dbdyno.model import Step
+from mysql_place import needs
 from mysql_steps import DATABASE
 from step_load import load
 
@@ -33,7 +34,9 @@ def run(server: Server, step: Step) -> int:
     return int(total["count"])
 
 
+@pytest.mark.capability("ybio")
 def test_ybio_loads_reads_and_updates(mysql_server: Server) -> None:
+    needs(mysql_server.engine, "recursive queries", mysql=80_000, mariadb=100_202)
     mysql_server.create_database(DATABASE)
 
     def ask(sql: str) -> list[Any]:

@@ -73,7 +73,7 @@ def check(server: Server) -> None:
             assert before == after
         else:
             added = len(after) - len(before)
-            assert added > 1, (step.name, last)
+            assert added > 0, (step.name, last)
             assert after - before == {key(first + number) for number in range(added)}
     ((shortest, longest),) = ask("SELECT min(length(field9)), max(length(field9)) FROM usertable")
     assert (shortest, longest) == (100, 100)
@@ -81,10 +81,12 @@ def check(server: Server) -> None:
     assert alike == 0
 
 
+@pytest.mark.capability("ycsb")
 def test_postgres_gets_the_records_and_operations_of_ycsb(server: Server) -> None:
     check(server)
 
 
+@pytest.mark.capability("ycsb")
 def test_mysql_and_mariadb_get_the_records_and_operations_of_ycsb(mysql_server: Server) -> None:
     mysql_server.create_database(DATABASE)
     check(mysql_server)

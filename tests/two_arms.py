@@ -17,7 +17,7 @@ from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
 from dbdyno.model import Cell, Comparison, StepRun
 from dbdyno.store import Results, RunFolder
-from server_place import builds
+from server_place import builds, ends
 
 PLAN = """
 name = "beside"
@@ -78,7 +78,7 @@ class TwoArms:
 
 def of_17() -> Path:
     """The folder of PostgreSQL 17, or the newest."""
-    (found,) = [path for path in builds() if path.name.startswith("17")] or builds()[-1:]
+    (found,) = [path for path in builds() if path.name.startswith("17")] or ends()[-1:]
     return found
 
 

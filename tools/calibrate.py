@@ -106,14 +106,14 @@ def main() -> int:
     parser.add_argument("--draws", type=float, default=1.0, help="times the usual number of draws")
     parser.add_argument("--write", type=Path, help="a page with the two marks, written in place")
     chosen = parser.parse_args()
-    text = "\n".join(tables(chosen.draws))
     if chosen.write is None:
-        print(text)
+        print("\n".join(tables(chosen.draws)))
         return 0
     page = chosen.write.read_text(encoding="utf-8")
     if page.count(BEGIN) != 1 or page.count(END) != 1:
         print(f"{chosen.write}: lacks the marks `{BEGIN}` and `{END}`; add them", file=sys.stderr)
         return 1
+    text = "\n".join(tables(chosen.draws))
     before, after = page.split(BEGIN)[0], page.split(END)[1]
     chosen.write.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
     return 0

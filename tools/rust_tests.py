@@ -1,8 +1,8 @@
-"""Runs the Rust tests for `make test`, several programs at a time: most wait for time to pass.
+"""Runs the Rust tests for `make test`, or with `--all` what `make test-all` adds.
 
-What speaks to servers is tested both by epoll and by io_uring. Other tests run meanwhile, beside
-which one can be late: a program that fails runs once more, after all others. The exit status says
-whether all went well then.
+Several programs run at a time: most wait for time to pass. `make test` runs each once, with few
+examples of each property. What speaks to servers waits for them by epoll or by io_uring; `--all`
+runs it by the other way, and looks for longer where inputs are made up.
 """
 
 from __future__ import annotations
@@ -11,47 +11,73 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 AT_ONCE = 3
-BOTH_WAYS = ("hostile", "live", "null")
-CARGO = ("cargo", "test", "--locked", "--quiet")
+CARGO = ("cargo", "test", "--locked", "--quiet", "--profile=lean", "--tests", "--no-run")
+WAYS = {"hostile": "io_uring", "live": "epoll", "null": "epoll"}
+"""By which way programs wait in `make test`; `--all` runs these by the other."""
+OTHER_WAY = {"epoll": "io_uring", "io_uring": "epoll"}
+MADE_UP = ("dyno_loadgen", "fake_runs", "fuzz")
+"""Programs with properties and made-up inputs."""
+FEW = {"PROPTEST_CASES": "64", "BOLERO_RANDOM_TEST_TIME_MS": "400"}
+MANY = {"PROPTEST_CASES": "512", "BOLERO_RANDOM_TEST_TIME_MS": "4000"}
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     """Builds and runs them; returns the exit status."""
-    built = said("--no-run", "--message-format", "json-render-diagnostics")
+    built = subprocess.run(
+        [*CARGO, "--message-format=json-render-diagnostics"],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
     if built.returncode != 0:
         return built.returncode
-    runs = [*programs(built.stdout), partial(said, "--doc")]
+    tests = programs(built.stdout)
+    runs = further_runs(tests) if "--all" in arguments else first_runs(tests)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         statuses = [told(done) for done in pool.map(lambda run: run(), runs)]
-    failed = [run for run, status in zip(runs, statuses, strict=True) if status]
-    statuses = [told(run()) for run in failed]
     return int(any(statuses))
 
 
-def said(*words: str) -> subprocess.CompletedProcess[str]:
-    """What cargo says to these words; its errors go to standard error."""
-    return subprocess.run([*CARGO, *words], stdout=subprocess.PIPE, text=True, check=False)
-
-
-def programs(messages: str) -> Iterator[partial[subprocess.CompletedProcess[str]]]:
-    """How each program runs that cargo has built, those first that run both ways."""
+def programs(messages: str) -> dict[str, str]:
+    """The programs that cargo has built, by the path; those first that take longest."""
     tests = {}
     for line in messages.splitlines():
         message = json.loads(line)
         if message.get("executable") and message["profile"]["test"]:
             tests[message["executable"]] = message["target"]["name"]
-    by_io_uring = {"DYNO_TEST_WAIT": "io_uring"}
-    both = [(path, by_io_uring) for path, name in tests.items() if name in BOTH_WAYS]
-    for path, variables in [*both, *((path, {}) for path in tests)]:
-        yield partial(
-            subprocess.run, [path, "--quiet"], env={**os.environ, **variables}, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-        )  # fmt: skip
+    return dict(sorted(tests.items(), key=lambda test: test[1] not in WAYS))
+
+
+Run = partial[subprocess.CompletedProcess[str]]
+
+
+def first_runs(tests: Mapping[str, str]) -> Iterator[Run]:
+    """How each program runs once."""
+    for path, name in tests.items():
+        way = {"DYNO_TEST_WAIT": WAYS[name]} if name in WAYS else {}
+        yield program(path, {**FEW, **way})
+
+
+def further_runs(tests: Mapping[str, str]) -> Iterator[Run]:
+    """How programs run that have more to try."""
+    for path, name in tests.items():
+        if name in WAYS:
+            yield program(path, {"DYNO_TEST_WAIT": OTHER_WAY[WAYS[name]]})
+        elif name in MADE_UP:
+            yield program(path, MANY)
+
+
+def program(path: str, variables: Mapping[str, str]) -> Run:
+    """How a program runs."""
+    return partial(
+        subprocess.run, [path, "--quiet"], env={**os.environ, **variables}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+    )  # fmt: skip
 
 
 def told(done: subprocess.CompletedProcess[str]) -> int:
@@ -61,4 +87,4 @@ def told(done: subprocess.CompletedProcess[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

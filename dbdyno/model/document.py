@@ -12,6 +12,7 @@ import re
 import tomllib
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -33,6 +34,8 @@ WANTED = {
     "tuple_type": "a list",
 }
 """The meanings of pydantic's errors, in a reader's words."""
+DOCUMENTS_MAX = 32
+"""So many documents are kept: each arm and each check of a run reads a workload's again."""
 
 
 class Form(BaseModel):
@@ -48,13 +51,18 @@ class Form(BaseModel):
 def read(form: type[FormType], text: str, source: str, error: type[DynoError]) -> FormType:
     """The document `text` as a `form`; raises `error` with one line that begins with `source`."""
     try:
-        data = tomllib.loads(text)
+        document: FormType = _parsed(form, text)
     except tomllib.TOMLDecodeError as reason:
         raise error(f"{source}: not valid TOML: {_lower_first(str(reason))}") from None
-    try:
-        return form.model_validate(data)
     except ValidationError as reason:
-        raise error(f"{source}: {_sentence(form, data, reason)}") from None
+        raise error(f"{source}: {_sentence(form, tomllib.loads(text), reason)}") from None
+    return document
+
+
+@lru_cache(maxsize=DOCUMENTS_MAX)
+def _parsed(form: type[FormType], text: str) -> FormType:
+    document = tomllib.loads(text)
+    return form.model_validate(document)
 
 
 WORDS_MAX = 20

@@ -7,7 +7,8 @@ Vega-Lite itself: how many panels stand side by side, and the two scales to swit
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy
 
@@ -21,6 +22,8 @@ PANEL_WIDTH = 300  # pixels, before the page sets it
 PANEL_HEIGHT = 62
 DOTS_MAX = 12  # so few points are drawn as dots as well: one alone makes no line
 LOG_PADDING = 3  # pixels above the largest and below the smallest value
+SHADED_MAX = 1_000  # so many runs' shades are kept
+WHOLE_MAX = 2.0**63  # from which on a number is no 64-bit integer
 STRIP_HEIGHT = 3  # pixels at a panel's foot, where autovacuum is shown
 
 _ARRAYS = ("x", "x2", "y", "low", "high")
@@ -37,8 +40,11 @@ def thin(series: Series, points_max: int) -> tuple[Values, Values, Values, Value
     Nothing extreme is lost: the smallest and largest of the result are those of the series.
     """
     x, y = numpy.asarray(series.x_s, dtype=float), numpy.asarray(series.y, dtype=float)
-    firsts = numpy.arange(0, len(x), _run_length(series, points_max))
-    lengths = numpy.diff(firsts, append=len(x))
+    run = _run_length(series, points_max)
+    if run == 1:
+        return x, y, y, y
+    firsts = numpy.arange(0, len(x), run)
+    lengths = numpy.minimum(run, len(x) - firsts)
     mean_x, mean_y = (numpy.add.reduceat(values, firsts) / lengths for values in (x, y))
     return mean_x, mean_y, numpy.minimum.reduceat(y, firsts), numpy.maximum.reduceat(y, firsts)
 
@@ -79,11 +85,21 @@ def shortened(values: Sequence[float] | Values) -> list[float]:
     """Values with four significant digits; whole numbers as integers, which have no `.0`."""
     exact = numpy.asarray(values, dtype=float)
     sizes = numpy.abs(exact)
-    digits = 3 - numpy.floor(numpy.log10(sizes, where=sizes > 0, out=numpy.zeros_like(sizes)))
+    digits = 3 - numpy.floor(numpy.log10(numpy.where(sizes > 0, sizes, 1.0)))
     finer = 10.0 ** numpy.maximum(digits, 0)  # powers of ten are exact, their fractions are not
     coarser = 10.0 ** numpy.maximum(-digits, 0)
     rounded = numpy.round(exact * finer / coarser) * coarser / finer
-    return [int(value) if value.is_integer() else value for value in rounded.tolist()]
+    return _whole_as_integers(rounded)
+
+
+def _whole_as_integers(rounded: Values) -> list[float]:
+    whole = rounded == numpy.trunc(rounded)
+    if whole.all() and (numpy.abs(rounded) < WHOLE_MAX).all():
+        return [*rounded.astype(numpy.int64).tolist()]
+    made: list[float] = rounded.tolist()
+    for place in numpy.flatnonzero(whole & numpy.isfinite(rounded)).tolist():
+        made[place] = int(made[place])
+    return made
 
 
 def block_name(block: int) -> str:
@@ -104,23 +120,38 @@ def _datum(line: Line, what: str, **arrays: Sequence[float]) -> Json:
 def _line_datum(line: Line, scale: float, points_max: int) -> Json:
     """One run's line as arrays, which the chart unfolds: a tenth of the bytes of rows."""
     x, mean, low, high = thin(line.series, points_max)
-    thinned = len(x) < len(line.series.x_s)
-    return _datum(
-        line,
-        "line",
-        x=shortened(x),
-        y=shortened(mean * scale),
-        low=shortened(low * scale) if thinned else (),
-        high=shortened(high * scale) if thinned else (),
-    )
+    drawn = {"x": x, "y": mean * scale}
+    if len(x) < len(line.series.x_s):
+        drawn |= {"low": low * scale, "high": high * scale}
+    return _datum(line, "line", **_all_shortened(drawn))
 
 
-def _span_data(line: Line, kind: str) -> list[Json]:
-    merged = merge_spans(line.spans, kind, max(line.series.x_s))
+def _all_shortened(arrays: Mapping[str, Sequence[float] | Values]) -> dict[str, list[float]]:
+    """Arrays of one length, each shortened: one computation takes less than one for each."""
+    values = shortened(numpy.concatenate([numpy.asarray(array) for array in arrays.values()]))
+    length = len(values) // len(arrays)
+    return {
+        name: values[place * length : (place + 1) * length] for place, name in enumerate(arrays)
+    }
+
+
+def _span_data(line: Line) -> list[Json]:
+    end_s = max(line.series.x_s) if line.spans else 0.0
+    data: list[Json] = []
+    for kind in ("checkpoint", "autovacuum"):
+        if shaded := _shaded(tuple(line.spans), kind, end_s):
+            data.append(_datum(line, kind, **shaded))
+    return data
+
+
+@lru_cache(maxsize=SHADED_MAX)
+def _shaded(spans: tuple[Span, ...], kind: str, end_s: float) -> Mapping[str, Sequence[float]]:
+    """The starts and ends of what a panel shades; all charts of a run shade the same."""
+    merged = merge_spans(spans, kind, end_s)
     if not merged:
-        return []
+        return {}
     starts, ends = zip(*merged, strict=True)
-    return [_datum(line, kind, x=shortened(starts), x2=shortened(ends))]
+    return _all_shortened({"x": starts, "x2": ends})
 
 
 def _panel_data(chart: Lines, points_max: int) -> list[Json]:
@@ -134,8 +165,7 @@ def _panel_data(chart: Lines, points_max: int) -> list[Json]:
             empty = Line(arm=arm, block=block, series=Series(x_s=(0.0,), y=(0.0,)), spans=())
             line = first.get((arm, block), empty)
             data.append(_datum(line, "panel", x=[0]))
-            for kind in ("checkpoint", "autovacuum"):
-                data += _span_data(line, kind)
+            data += _span_data(line)
     per_line = _per_line(chart, points_max)
     return data + [_line_datum(line, chart.scale, per_line) for line in chart.lines]
 

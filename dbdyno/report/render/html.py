@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -93,8 +94,9 @@ def drawing() -> dict[str, str]:
     return {"vega.js": vega.library(), "charts.js": "\n".join(_scripts())}
 
 
-def _scripts() -> list[str]:
-    return [(_templates() / name).read_text(encoding="utf-8") for name in SCRIPTS]
+@cache
+def _scripts() -> tuple[str, ...]:
+    return tuple((_templates() / name).read_text(encoding="utf-8") for name in SCRIPTS)
 
 
 def _looks(page: Page) -> Json:
@@ -177,8 +179,13 @@ def _templates() -> Path:
     return Path(__file__).parent / "templates"
 
 
+@cache
 def environment(*folders: Path) -> jinja2.Environment:
-    """The templates of reports, and those of further folders, with all that they call."""
+    """The templates of reports, and those of further folders, with all that they call.
+
+    One object for the same folders: compiling the templates takes longer than filling in most
+    of them.
+    """
     import jinja2
 
     environment = jinja2.Environment(
@@ -189,6 +196,7 @@ def environment(*folders: Path) -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["embed"] = embed
+    environment.filters["with_arm_class"] = with_arm_class
     environment.filters["column_groups"] = column_groups
     environment.filters["row_groups"] = row_groups
     environment.filters["has_groups"] = has_groups
@@ -214,6 +222,16 @@ def prose(text: str) -> str:
 def standing(table: Table) -> Table:
     """A table of steps, which stand in rows where their names are too long for columns."""
     return table_layout.standing(table, HEADINGS_MAX)
+
+
+def with_arm_class(columns: Iterable[Column], page: Page) -> list[tuple[Column, str]]:
+    """Each column with the class by which the reader hides its arm; "" for that of no arm."""
+    names = (
+        column.arm or (column.text if column.text in page.arms else column.group)
+        for column in columns
+    )
+    classes = [f"of-{page.arms.index(name)}" if name in page.arms else "" for name in names]
+    return list(zip(columns, classes, strict=True))
 
 
 def has_groups(table: Table) -> bool:

@@ -21,17 +21,22 @@ pub(crate) fn tls(mode: &str) -> Tls {
 
 /// The error of a session that asks for TLS.
 fn refused(acts: &[Act]) -> SessionError {
-    refused_as("require", acts)
+    refused_as("require", acts, SOON)
 }
 
-fn refused_as(mode: &str, acts: &[Act]) -> SessionError {
+/// The same where the server may leave us waiting.
+fn refused_soon(acts: &[Act]) -> SessionError {
+    refused_as("require", acts, PATIENCE)
+}
+
+fn refused_as(mode: &str, acts: &[Act], patience: Duration) -> SessionError {
     let target = Target {
         tls: Some(tls(mode)),
         ..target(serve([&[Act::Startup], acts].concat()))
     };
     let start = Instant::now();
-    let error = PostgresSession::connect(&target, PATIENCE).expect_err("no TLS");
-    assert!(start.elapsed() < PATIENCE + SOON);
+    let error = PostgresSession::connect(&target, patience).expect_err("no TLS");
+    assert!(start.elapsed() < patience + SOON);
     assert_line(&error.to_string());
     error
 }
@@ -65,7 +70,7 @@ fn where_tls_is_preferred_a_no_leads_on_without_it_and_a_password_stays_here() {
     let mut session = PostgresSession::connect(&target, SOON).expect("let in");
     session.query("SELECT 1").expect("an answer");
     let asks = Act::Send(authentication(3, b""));
-    let error = refused_as("prefer", &[no, Act::Startup, asks, Act::Listen]);
+    let error = refused_as("prefer", &[no, Act::Startup, asks, Act::Listen], SOON);
     assert!(
         matches!(&error, SessionError::Auth(text) if text.contains("in clear text")),
         "{error:?}"
@@ -80,7 +85,7 @@ fn where_tls_is_preferred_one_that_breaks_does_not_lead_on_without_it() {
         vec![Act::Send(welcome()), Act::Listen],
         vec![],
     ] {
-        let error = refused_as("prefer", &acts);
+        let error = refused_as("prefer", &acts, SOON);
         let told = matches!(error, SessionError::Tls(_) | SessionError::Lost(_));
         assert!(
             told || matches!(error, SessionError::Protocol(_)),
@@ -99,7 +104,7 @@ fn what_follows_a_yes_has_to_be_tls() {
         b"\x16\x03\x03\xff\xff".repeat(3),
         message(b'E', b"Mno\0\0"),
     ] {
-        let error = refused(&[Act::Send(b"S".to_vec()), Act::Send(bytes), Act::Listen]);
+        let error = refused_soon(&[Act::Send(b"S".to_vec()), Act::Send(bytes), Act::Listen]);
         assert!(
             matches!(error, SessionError::Tls(_) | SessionError::Connect(_)),
             "{error:?}"
@@ -119,13 +124,13 @@ fn a_server_that_never_comes_to_tls_is_given_up_in_time() {
         vec![Act::Send(b"S".to_vec()), Act::Listen],
         vec![Act::Send(b"S".to_vec()), Act::Freeze],
     ] {
-        let error = refused(&acts);
+        let error = refused_soon(&acts);
         assert!(
             matches!(&error, SessionError::Connect(text) if text.contains("in time")),
             "{acts:?}: {error:?}"
         );
     }
-    let error = refused(&[Act::Send(b"S".to_vec()), Act::Endless(nothing.to_vec())]);
+    let error = refused_soon(&[Act::Send(b"S".to_vec()), Act::Endless(nothing.to_vec())]);
     assert!(
         matches!(error, SessionError::Tls(_) | SessionError::Connect(_)),
         "{error:?}"

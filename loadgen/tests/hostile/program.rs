@@ -39,6 +39,12 @@ pub(crate) fn fill_job(script: Vec<Act>) -> Value {
     job
 }
 
+/// The same fill with more time than what goes wrong takes on a busy machine.
+pub(crate) fn unhurried(mut job: Value) -> Value {
+    job["stop"] = json!({"seconds_max": 10.0, "drain_s_max": 5.0});
+    job
+}
+
 /// Runs a job to its end, which comes in time.
 fn ended(job: &Value) -> Ended {
     let start = Instant::now();
@@ -204,7 +210,9 @@ fn a_fill_that_the_server_holds_up_ends_after_its_time() {
         (vec![Act::AnswerAll], "did not ask for data"),
         (vec![Act::Request], "closed the connection"),
     ] {
-        let reason = failed(&fill_job(let_in(&acts)));
+        let job = fill_job(let_in(&acts));
+        let late = words.contains("after the step's end");
+        let reason = failed(&if late { job } else { unhurried(job) });
         assert!(reason.contains(words), "{acts:?}: {reason}");
     }
 }

@@ -8,6 +8,9 @@ use rustix::process::{Signal, kill_process};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
+/// How long anything may take that ends by itself: much, as the machine may be busy, and less than statements sleep here.
+const SOON: Duration = Duration::from_secs(30);
+
 #[test]
 fn signals_and_the_end_of_the_input_end_a_step_cleanly() {
     let Some(server) = server() else { return };
@@ -26,11 +29,7 @@ fn signals_and_the_end_of_the_input_end_a_step_cleanly() {
                 None => drop(generator.input.take()),
             }
             let ended = generator.end();
-            assert!(
-                asked.elapsed() < Duration::from_secs(2),
-                "{:?}",
-                asked.elapsed()
-            );
+            assert!(asked.elapsed() < SOON, "{:?}", asked.elapsed());
             assert_eq!(
                 (ended.done().0, ended.exit.code(), ended.closed()),
                 (Status::Stopped, Some(0), true)
@@ -52,14 +51,14 @@ fn a_second_signal_does_not_wait_for_what_is_in_flight() {
     kill_process(generator.pid(), Signal::INT).unwrap();
     let asked = Instant::now();
     let ended = generator.end();
-    assert!(asked.elapsed() < Duration::from_secs(2));
+    assert!(asked.elapsed() < SOON);
     assert_eq!(ended.done().0, Status::Stopped);
     assert_nothing_goes_on(&server, &ended);
 }
 
-/// Within a second none of the generator's sessions is active in the server any more.
+/// Soon none of the generator's sessions is active in the server any more.
 fn assert_nothing_goes_on(server: &Server, ended: &Ended) {
-    let until = Instant::now() + Duration::from_secs(1);
+    let until = Instant::now() + SOON;
     let sql = format!(
         "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid IN {}",
         pids(&ended.events)

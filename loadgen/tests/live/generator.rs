@@ -39,11 +39,12 @@ pub(crate) fn number(server: &Server, sql: &str) -> i64 {
     answer.rows[0][0].as_deref().unwrap().parse().unwrap()
 }
 
-/// A closed role of one statement on `clients` clients, for a time.
+/// A closed role of one statement on `clients` clients, for a time. The statement waits, so that the processors have time
+/// for the tests beside.
 pub(crate) fn selects(server: &Server, clients: u32, seconds: f64) -> Value {
     let mut job = job(server, "l.i0", "unused");
     (job["clients"], job["tables"]["unused"]) = (clients.into(), 1.into());
-    job["statements"][0]["pieces"] = json!(["SELECT 1"]);
+    job["statements"][0]["pieces"] = json!(["SELECT pg_sleep(0.001)"]);
     job["roles"][0]["name"] = "select".into();
     job["roles"][0]["stop"] = Value::Null;
     job["stop"] = json!({"seconds": seconds});

@@ -23,7 +23,7 @@ fn add(whole: &mut Histogram<u64>, text: &str) {
 
 /// The medians of the generator's queue and of service times, in microseconds, of a query that takes the server a while.
 fn medians(server: &Server, wait: &str) -> [u64; 2] {
-    let mut job = selects(server, CONNECTIONS, 2.0);
+    let mut job = selects(server, CONNECTIONS, 1.0);
     (job["wait"], job["threads"]) = (wait.into(), 1.into());
     job["statements"][0]["pieces"] =
         serde_json::json!(["SELECT count(*) FROM generate_series(1, 1000)"]);

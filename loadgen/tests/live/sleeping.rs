@@ -11,7 +11,7 @@ fn holding(server: &crate::server::Server, seconds: f64, sleep_us: u64) -> Value
     let mut job = selects(server, 3, seconds);
     let statement = |name: &str, sql: &str| json!({"name": name, "protocol": "simple", "pieces": [sql], "types": [], "rows": 1});
     job["statements"] = json!([
-        statement("select", "SELECT 1"),
+        statement("select", "SELECT pg_sleep(0.001)"),
         statement("begin", "BEGIN"),
         statement("commit", "COMMIT"),
     ]);
@@ -54,7 +54,7 @@ fn a_connection_is_idle_in_its_transaction_and_blocks_no_other() {
         generator.command("stop");
         let ended = generator.end();
         assert!(
-            asked.elapsed() < Duration::from_secs(5),
+            asked.elapsed() < Duration::from_mins(1),
             "{:?}",
             asked.elapsed()
         );
@@ -71,10 +71,10 @@ fn a_connection_is_idle_in_its_transaction_and_blocks_no_other() {
 #[test]
 fn a_sleep_lasts_as_long_as_was_asked_for() {
     let Some(server) = server() else { return };
-    let ended = run(&holding(&server, 3.0, 250_000));
+    let ended = run(&holding(&server, 1.5, 250_000));
     assert_eq!(ended.done().0, Status::Ok);
     let count = ended.done().2["held"].count;
-    assert!((3 * 4..=3 * 12).contains(&count), "{count} of 36 at most");
+    assert!((3..=3 * 6).contains(&count), "{count} of 18 at most");
     let quickest = ended.events.iter().filter_map(|event| match event {
         Event::Tick(tick) if tick.role == "held" => Some(&tick.operations["held"]),
         _ => None,

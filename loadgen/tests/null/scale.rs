@@ -100,7 +100,7 @@ fn five_thousand_connections_are_served_alike_by_both_ways_from_the_first_reques
         (job["wait"], job["clients"]) = (wait.into(), CROWD.into());
         let role = &mut job["roles"][0];
         (role["per"], role["connections"]) = ("client".into(), 1.into());
-        job["stop"]["seconds"] = 3.0.into();
+        job["stop"]["seconds"] = 1.0.into();
         let ended = run(&job);
         let mut counts = vec![0; usize::try_from(CROWD).unwrap()];
         for event in &ended.events {

@@ -236,7 +236,7 @@ fn a_fill_that_is_stopped_ends_soon_and_leaves_nothing() {
         },
     )
     .expect("stopped");
-    assert!(stopped_at.expect("it had begun").elapsed() < Duration::from_secs(5));
+    assert!(stopped_at.expect("it had begun").elapsed() < Duration::from_mins(1));
     assert_eq!((totals.rows, totals.stopped), (0, true));
     assert_eq!(
         count(&mut session, "stopped1") + count(&mut session, "stopped2"),
@@ -332,12 +332,12 @@ fn a_stop_also_ends_a_statement_after_the_rows() {
     let mut session = server.session();
     let tables = tables(&mut session, &["slow1", "slow2"], KINDS);
     let mut fill = every_kind(1, 10);
-    fill.after = vec!["SELECT pg_sleep(60)".to_owned()];
+    fill.after = vec!["SELECT pg_sleep(600)".to_owned()];
     let (stop, start) = (AtomicBool::new(false), Instant::now());
     let totals = std::thread::scope(|scope| {
         scope.spawn(|| {
             // The second table comes after the first: its rows are the last ones.
-            while count(&mut session, "slow2") == 0 && start.elapsed() < Duration::from_secs(30) {
+            while count(&mut session, "slow2") == 0 && start.elapsed() < Duration::from_secs(200) {
                 std::thread::sleep(Duration::from_millis(20));
             }
             stop.store(true, Ordering::Relaxed);
@@ -345,7 +345,7 @@ fn a_stop_also_ends_a_statement_after_the_rows() {
         run(&server, &fill, &tables, &stop, |_| ())
     })
     .expect("stopped");
-    assert!(start.elapsed() < Duration::from_secs(30));
+    assert!(start.elapsed() < Duration::from_mins(5));
     assert!(totals.stopped && totals.rows == 20, "{totals:?}");
 }
 
@@ -413,7 +413,7 @@ fn frozen_rows_take_the_place_of_those_before_over_one_connection() {
         let told = session.query(younger).expect("an answer");
         told.first_integer().expect("a number") == 1
     };
-    let end = Instant::now() + Duration::from_secs(20);
+    let end = Instant::now() + Duration::from_mins(2);
     while !frozen() {
         assert!(Instant::now() < end, "rows are not frozen");
         std::thread::sleep(Duration::from_millis(100));

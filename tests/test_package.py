@@ -141,6 +141,7 @@ def data_files() -> set[str]:
 
 
 @needs_uv
+@pytest.mark.long
 def test_the_wheel_holds_the_command_its_binaries_and_all_data(tmp_path: Path) -> None:
     output(UV, "build", "--wheel", "--quiet", "--out-dir", tmp_path, ROOT)
     (wheel,) = tmp_path.glob("*.whl")
@@ -159,6 +160,7 @@ def look_into(wheel: Path) -> None:
 
 
 @needs_uv
+@pytest.mark.long
 def test_the_source_distribution_holds_what_a_wheel_is_built_from(tmp_path: Path) -> None:
     output(UV, "build", "--sdist", "--quiet", "--out-dir", tmp_path, ROOT)
     (sdist,) = tmp_path.glob("*.tar.gz")

@@ -98,9 +98,8 @@ def pytests(folder: Path, *, everything: bool, words: Sequence[str]) -> list[Par
     alone = [file for file, text in texts.items() if not ONLY_LIVE.search(text)]
     variables = EXAMPLES if everything else {}
     processors = len(os.sched_getaffinity(0))
-    waiting = (
-        4 if everything else 2
-    )  # processes for each processor: a process takes ten seconds to begin
+    # A processor serves several that wait for servers; each process takes a while to begin.
+    waiting = 4 if everything else 2
     return [
         Part(
             name="with servers",

@@ -15,6 +15,7 @@ from dbdyno.run.driver.loadgen import Generator, Loadgen
 from dbdyno.run.driver.spread import Spread
 from wire_form import plain, typed
 
+FRESH_NS = 60 * 10**9
 TIMES = ("mono_ns", "due_ns", "start_ns", "end_ns")
 
 
@@ -54,8 +55,9 @@ def seat(
     lines: dict[str, list[str]] | None = None,
 ) -> Seat:
     """A seat of this name; `change` is made to its job, `started` gets its generator, and `lines`
-    what it writes.
+    what it writes. A clock may be behind by less than the uptime of a host that has just booted.
     """
+    assert offset_ns > -FRESH_NS, "a monotonic clock is never below zero"
 
     def start(job: Job, keep: Keep, cpus: str | None) -> Generator:
         hear = keep if lines is None else lines.setdefault(name, []).append

@@ -454,6 +454,7 @@ with program.Run(msgspec.json.decode(sys.argv[1], type=Job), lambda line: None, 
     for event in run.events():
         if event.name == "ready":
             run.go()
+            print("under way", flush=True)
 """
 
 
@@ -461,7 +462,9 @@ with program.Run(msgspec.json.decode(sys.argv[1], type=Job), lambda line: None, 
 def test_nothing_of_it_outlives_a_dyno_that_is_ended(tmp_path: Path, how: signal.Signals) -> None:
     script = f"sleep 63 & echo $! $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pids; sleep 64"
     words = [sys.executable, "-c", KILLED, msgspec.json.encode(job(tmp_path, script)).decode()]
-    dyno = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    dyno = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert dyno.stdout is not None
+    assert dyno.stdout.readline() == b"under way\n"  # what ends the program with dyno is there
     pids = tmp_path / "pids"
     assert within(10, pids.exists)
     os.kill(dyno.pid, how)

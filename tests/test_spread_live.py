@@ -173,7 +173,7 @@ def test_a_step_of_two_generators_is_measured_and_judged_as_of_one(
     tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     raw: dict[str, list[str]] = {}
-    seats = [seat("c1", offset_ns=-(10**12), lines=raw), seat("c2", offset_ns=10**13, lines=raw)]
+    seats = [seat("c1", offset_ns=10**12, lines=raw), seat("c2", offset_ns=10**13, lines=raw)]
     shared_by(seats, monkeypatch)
     folder = taken(tmp_path, data, "", ["one"])
     (read,) = [step for step in compare.load(folder).steps if step.step == "read"]

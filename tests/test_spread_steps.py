@@ -72,7 +72,7 @@ def test_a_plan_on_two_seats_finds_what_it_finds_on_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alone = taken(tmp_path / "alone")
-    shared_by([seat("c1", offset_ns=10**12), seat("c2", offset_ns=-(10**12))], monkeypatch)
+    shared_by([seat("c1", offset_ns=10**12), seat("c2", offset_ns=2 * 10**12)], monkeypatch)
     shared = taken(tmp_path / "shared")
     for name, run in shared.items():
         assert run.ending == alone[name].ending

@@ -19,6 +19,7 @@ from dbdyno import plan
 from dbdyno.host import leftovers
 from dbdyno.model.error import ResultError
 from dbdyno.run import blocks
+from dbdyno.store import checksums
 from dbdyno.store.folder_lock import FILE, FolderLock
 
 BOOT = "3f2c"
@@ -111,6 +112,15 @@ def test_two_labs_at_once_the_second_is_refused(tmp_path: Path) -> None:
     outcome = blocks.run(asked, tmp_path, wait=True)
     assert outcome.failed == 0
     assert not (folder / FILE).exists()
-    files = [path for path in (folder / "blocks").rglob("*") if path.is_file()]
-    assert files and all(path.stat().st_mode & 0o777 == 0o444 for path in files)
     shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("rights", [checksums.FINISHED])  # the program's: conftest.py has others
+def test_nobody_writes_what_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rights: int
+) -> None:
+    monkeypatch.setattr(checksums, "FINISHED", rights)
+    asked = plan.parse(PLAN, None)
+    blocks.run(asked, tmp_path, wait=True)
+    files = [path for path in (tmp_path / asked.name / "blocks").rglob("*") if path.is_file()]
+    assert files and all(path.stat().st_mode & 0o777 == 0o444 for path in files)

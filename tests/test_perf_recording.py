@@ -122,10 +122,11 @@ def test_a_busy_process_is_sampled_and_counted_and_nothing_is_left(
     assert told is not None
     assert of_busy.build_id == told.build_id
     assert folded.seconds >= SECONDS
-    assert 0 < folded.counters["task-clock"] <= folded.seconds * 1e9 * 1.01
-    assert "context-switches" in folded.counters
+    clock = next(event for event in folded.counters if event.startswith("task-clock"))
+    assert 0 < folded.counters[clock] <= folded.seconds * 1e9 * 1.01
+    assert ("context-switches" in folded.counters) == perf.kernel
     # As many samples as the process had CPU time, whatever share of a core that was.
-    expected = folded.counters["task-clock"] / 1e9 * HERTZ
+    expected = folded.counters[clock] / 1e9 * HERTZ
     assert 0.5 * expected <= folded.samples + folded.lost <= 1.5 * expected
     assert folded.cpu_us > 0
     assert list(tmp_path.iterdir()) == []

@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
@@ -34,6 +34,8 @@ NO_TESTS = 5
 """Pytest's status where the words that it was given leave no test."""
 BRINGS = re.compile(r"`((?:apt-get install|dyno server fetch|pip install|make) [^`]+)`")
 ONLY_LIVE = re.compile(r"^pytestmark = (\[\s*)?pytest\.mark\.live", re.MULTILINE)
+PERCENT = re.compile(r"\[ *(\d+)%\]$", re.MULTILINE)
+PROGRESS_S = 60
 RUST = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", re.MULTILINE)
 
 
@@ -77,7 +79,11 @@ def main(arguments: Sequence[str]) -> int:
         names = ", ".join(part.name for part in parts)
         print(f"side by side, each with its words once it has ended: {names}", flush=True)
         with ThreadPoolExecutor(len(parts)) as pool:
-            outcomes = list(pool.map(lambda part: run(part, Path(folder)), parts))
+            runs = {pool.submit(run, part, Path(folder)): part for part in parts}
+            while under_way := wait(runs, timeout=PROGRESS_S).not_done:
+                far = ", ".join(progress(runs[part], Path(folder)) for part in under_way)
+                print(f"under way: {far}", flush=True)
+            outcomes = [part.result() for part in runs]
     print(*closing(outcomes), sep="\n")
     return int(any(outcome.status for outcome in outcomes))
 
@@ -142,20 +148,20 @@ def pytest(folder: Path, name: str, chosen: str, processes: int) -> list[str | P
 def run(part: Part, folder: Path) -> Outcome:
     """Runs a part to its end, and prints in one piece what it has said."""
     begin = time.monotonic()
-    done = subprocess.run(
-        part.words,
-        cwd=ROOT,
-        env=os.environ | part.variables,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    print(f"--- {part.name}", done.stdout, sep="\n", flush=True)
+    with log(part, folder).open("w") as output:
+        done = subprocess.run(
+            part.words,
+            cwd=ROOT,
+            env=os.environ | part.variables,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    said = log(part, folder).read_text(errors="replace")
+    print(f"--- {part.name}", said, sep="\n", flush=True)
     report = folder / f"{part.name}.xml"
-    counts = of_report(report) if report.exists() else of_rust(done.stdout)
+    counts = of_report(report) if report.exists() else of_rust(said)
     passed, failed, skipped = counts
     return Outcome(
         part=part,
@@ -165,6 +171,17 @@ def run(part: Part, folder: Path) -> Outcome:
         failed=failed or int(done.returncode not in (0, NO_TESTS)),
         skipped=skipped,
     )
+
+
+def log(part: Part, folder: Path) -> Path:
+    """Where a part's words are kept until it has ended."""
+    return folder / f"{part.name}.log"
+
+
+def progress(part: Part, folder: Path) -> str:
+    """How far a part has come; its name alone where it does not tell."""
+    percents = PERCENT.findall(log(part, folder).read_text(errors="replace"))
+    return f"{part.name} {percents[-1]} %" if percents else part.name
 
 
 def of_report(report: Path) -> tuple[int, int, list[str]]:

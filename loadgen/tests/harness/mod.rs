@@ -95,17 +95,21 @@ pub fn play(job: &Job) -> Played {
     play_with(job, [])
 }
 
-/// Plays a job that pauses as soon as it runs, resumes, and stops when its window closes.
+/// Plays a job that pauses as soon as it runs, resumes, and stops when its window closes. By the fake's clock it may be
+/// at its end before the command reaches it: then it is played again.
 pub fn play_with_a_pause(job: &Job) -> Played {
-    converse(
-        job,
-        &[
-            ("ready", Command::Go),
-            ("ready", Command::Pause),
-            ("ready", Command::Resume),
-            ("window_close", Command::Stop),
-        ],
-    )
+    let script = [
+        ("ready", Command::Go),
+        ("ready", Command::Pause),
+        ("ready", Command::Resume),
+        ("window_close", Command::Stop),
+    ];
+    std::iter::repeat_with(|| converse(job, &script))
+        .find(|played| {
+            let mut events = played.events.iter();
+            events.any(|event| matches!(event, Event::Resumed { .. }))
+        })
+        .expect("it is played until it pauses")
 }
 
 /// Plays a job by commands, each given as soon as an event of that name is there.

@@ -175,7 +175,7 @@ def encrypted(request: pytest.FixtureRequest, networks: Networks) -> Iterator[Re
     """A server of each engine with TLS; the newest PostgreSQL has a standby."""
     if request.param in ENGINES:
         needs(request.param, "TLS by files that a run makes", mysql=50700)
-        arm = an_arm(request.param, settings=LOGS[request.param], transport="tcp")
+        arm = an_arm(request.param, settings=LOGS[request.param])
     else:
         standby = int(request.param == ends()[-1])
         arm = postgres(request.param, settings=LOGS["postgres"], standby=standby)

@@ -32,7 +32,7 @@ from dbdyno.model.step_files import LogEvent
 
 USER = "dyno"
 INCIDENTAL = frozenset(
-    {"port", "max_connections", "innodb_redo_log_capacity", "performance_schema"}
+    {"port", "max_connections", "innodb_redo_log_capacity", "performance_schema", settings.TLS}
 )
 """Options that differ between two plans of the same arm without changing what its data are."""
 START_S_MAX = 600.0
@@ -57,6 +57,8 @@ class MysqlServer(LocalServer):
         scripted = build.image not in (None, build.program)
         programs = build.base_dir if scripted else build.program.resolve().parent
         home = Home(arm, build, place, programs=programs)
+        if place.access is not None:
+            settled = settings.for_other_hosts(settled)
         super().__init__(arm, place, settled, client, home)
         self._fresh = False  # whether the next start is the first one of its data
         self._read_back: list[str] = []

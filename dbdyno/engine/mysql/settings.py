@@ -66,6 +66,7 @@ PLACES = RESERVED | {
     "aria_log_dir_path",
 }  # fmt: skip
 """Options of a file that say where another server lies: they are left out."""
+UNCERTIFIED = f"{TLS} is OFF, not ON: sessions come by the socket"
 BINARY_LOG = ("log_bin", "skip_log_bin", "disable_log_bin")
 SIZE = re.compile(r"(\d+)([KMGTPE]?)", re.IGNORECASE)
 NAMED = re.compile(
@@ -120,7 +121,18 @@ def uncertified(
     certifies = since(flavour.of(build.engine).certifies_from, build.version_num)
     if not certifies or not by_socket or {TLS, f"skip_{TLS}"} & values.keys():
         return dict(values), ()
-    return {**values, TLS: "OFF"}, (f"{TLS} is OFF, not ON: sessions come by the socket",)
+    return {**values, TLS: "OFF"}, (UNCERTIFIED,)
+
+
+def for_other_hosts(settled: Settled) -> Settled:
+    """What is settled, of a server to which load comes from other hosts: not by the socket."""
+    if UNCERTIFIED not in settled.departures:
+        return settled
+    return replace(
+        settled,
+        values={name: value for name, value in settled.values.items() if name != TLS},
+        departures=tuple(said for said in settled.departures if said != UNCERTIFIED),
+    )
 
 
 def instrumented(

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -27,6 +27,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 ANSWER_S_MAX = 120.0  # a busy host is slow; a browser that says nothing for so long is dead
 END_S_MAX = 20.0
 SAVED_S_MAX = 60.0
+MOVED_S_MAX = 60.0
 
 
 class Tab:
@@ -53,6 +54,19 @@ class Tab:
         ends = time.monotonic() + seconds_max
         while not self.run(f"Boolean({condition})"):
             assert time.monotonic() < ends, f"never true within {seconds_max} s: {condition}"
+            time.sleep(0.05)
+
+    def hover(self, place: Callable[[], tuple[float, float]], condition: str) -> None:
+        """Moves the mouse to a place until a JavaScript expression is true.
+
+        What lies above a chart may still be drawn, and move it: the place is asked for each time.
+        """
+        ends = time.monotonic() + MOVED_S_MAX
+        while not self.run(f"Boolean({condition})"):
+            assert time.monotonic() < ends, f"no place of the mouse made it true: {condition}"
+            x, y = place()
+            self.mouse("mouseMoved", x - 1, y + 1)
+            self.mouse("mouseMoved", x, y)
             time.sleep(0.05)
 
     def width(self, pixels: int, height: int = 900, *, mobile: bool = False) -> None:

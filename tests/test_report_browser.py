@@ -337,11 +337,13 @@ def test_buttons_and_the_wheel_with_a_key_look_closer_but_the_wheel_alone_scroll
 
 def hover(tab: Tab, name: str, x: float, y: float) -> list[str]:
     """Moves the mouse to a place in a chart's first panel (shares of it); the words shown."""
-    left, top, width, height = panel(tab, name)
+
+    def place() -> tuple[float, float]:
+        left, top, width, height = panel(tab, name)
+        return left + width * x, top + height * y
+
     tab.run("document.getElementById('tip').hidden = true")
-    tab.mouse("mouseMoved", left + 1, top + height - 1)
-    tab.mouse("mouseMoved", left + width * x, top + height * y)
-    tab.wait("!document.getElementById('tip').hidden")
+    tab.hover(place, "!document.getElementById('tip').hidden")
     found: list[str] = tab.run(
         "[...document.getElementById('tip').children].map((one) => one.textContent)"
     )

@@ -45,12 +45,15 @@ def test_layers_have_one_legend_and_each_arm_its_name(tab: Tab) -> None:
 
 
 def test_the_pointer_tells_all_layers_of_its_arm(tab: Tab) -> None:
-    # a place inside the first panel of the second arm
-    box = tab.run(
-        f"(() => {{ const r = {CHART}.getBoundingClientRect(); return [r.left, r.bottom]; }})()"
-    )
-    tab.mouse("mouseMoved", box[0] + 200, box[1] - 60)
-    tab.wait("!document.getElementById('tip').hidden")
+    def place() -> tuple[float, float]:
+        """Inside the first panel of the second arm."""
+        box = (
+            f"(() => {{ const r = {CHART}.getBoundingClientRect(); return [r.left, r.bottom]; }})()"
+        )
+        left, bottom = tab.run(box)
+        return left + 200, bottom - 60
+
+    tab.hover(place, "!document.getElementById('tip').hidden")
     told = tab.run("document.getElementById('tip').innerText")
     assert told.startswith("pg18, block 1, second ")
     kinds = [line.split()[0] for line in told.splitlines()[1:]]

@@ -36,6 +36,7 @@ BRINGS = re.compile(r"`((?:apt-get install|dyno server fetch|pip install|make) [
 ONLY_LIVE = re.compile(r"^pytestmark = (\[\s*)?pytest\.mark\.live", re.MULTILINE)
 PERCENT = re.compile(r"\[ *(\d+)%\]$", re.MULTILINE)
 PROGRESS_S = 60
+TEST_S_MAX = 900
 RUST = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", re.MULTILINE)
 
 
@@ -121,7 +122,7 @@ def pytests(folder: Path, *, everything: bool, words: Sequence[str]) -> list[Par
             name="without servers",
             words=[
                 *shlex.split(os.environ.get("WITHOUT_SERVERS_AS", "")),
-                *("nice", "-n", "10"),
+                *([] if everything else ["nice", "-n", "10"]),
                 *pytest(folder, "without servers", f"not live and {chosen}", processors),
                 *("--dist", "worksteal"),
                 *words,
@@ -142,6 +143,8 @@ def pytest(folder: Path, name: str, chosen: str, processes: int) -> list[str | P
     return [
         *(sys.executable, "-m", "pytest", "-m", chosen, "-n", str(processes)),
         *("-o", f"cache_dir=.pytest_cache/{name}", f"--junitxml={folder / name}.xml"),
+        # A test that hangs ends its process, says where it stood, and fails.
+        *("-o", f"faulthandler_timeout={TEST_S_MAX}", "-o", "faulthandler_exit_on_timeout=true"),
     ]
 
 

@@ -6,7 +6,6 @@ import os
 import re
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import own_lab
+import python_script
 from hosts_network import SYSTEM_PATH, program
 
 SSH_PORT = 22
@@ -149,8 +149,7 @@ def furnish(host: Host, everyone: Iterable[Host], *, user_key: Path) -> None:
         (host.folder / name).mkdir(mode=0o755)
     (host.folder / "tmp").chmod(0o1777)
     code = own_lab.COMMAND.format(tests=str(Path(__file__).parent), folder=str(host.lab))
-    host.dyno.write_text(f"#!{sys.executable}\n{code}")
-    host.dyno.chmod(0o755)
+    python_script.write(host.dyno, code)
     (host.folder / "authorized_keys").write_text(user_key.with_suffix(".pub").read_text())
     environment = {"PATH": f"{host.dyno.parent}:{SYSTEM_PATH}"}
     environment |= {name: os.environ[name] for name in HANDED_ON if name in os.environ}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -138,7 +139,7 @@ def answering(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Non
     """From now on `ssh` is this Python script."""
     path = folder / "ssh.py"
     path.write_text("import sys, json, time\n" + script)
-    monkeypatch.setenv("DYNO_SSH", f"{sys.executable} {path}")
+    monkeypatch.setenv("DYNO_SSH", shlex.join([sys.executable, str(path)]))
 
 
 def hello(*, ahead_s: int = 0, **other: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def test_a_server_of_another_host_is_measured_by_its_agent(
         code = own_lab.COMMAND.format(tests=str(Path(__file__).parent), folder=str(lab))
         ssh = tmp_path / "ssh.py"
         ssh.write_text(f"import sys\nsys.argv = ['dyno', 'agent']\n{code}")
-        monkeypatch.setenv("DYNO_SSH", f"{sys.executable} {ssh}")
+        monkeypatch.setenv("DYNO_SSH", shlex.join([sys.executable, str(ssh)]))
         monkeypatch.setattr(session, "HELLO_S_MAX", 600.0)  # a busy machine begins later
         file = tmp_path / "plan.toml"
         file.write_text(PLAN.format(build=ends()[-1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 
@@ -177,7 +178,7 @@ def test_a_broken_block_is_kept_as_void_and_done_again(once: Path) -> None:
 def test_a_killed_generator_spoils_the_block_which_is_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    generator = program.find("dyno-loadgen")
+    generator = shlex.quote(str(program.find("dyno-loadgen")))
     once = tmp_path / "once"
     script = tmp_path / "dyno-loadgen"
     script.write_text(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from pathlib import Path
 
@@ -85,7 +86,8 @@ def test_the_real_generator_and_its_null_server_give_sensible_figures() -> None:
 def program(folder: Path, script: str) -> Path:
     """A script in the place of dyno-loadgen which answers `null` itself."""
     path = folder / "dyno-loadgen"
-    path.write_text(f'#!/bin/sh\n[ "$1" = null ] || exec {binary.find("dyno-loadgen")}\n{script}\n')
+    generator = shlex.quote(str(binary.find("dyno-loadgen")))
+    path.write_text(f'#!/bin/sh\n[ "$1" = null ] || exec {generator}\n{script}\n')
     path.chmod(0o755)
     return path
 

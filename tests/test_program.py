@@ -15,6 +15,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
+import python_script
 from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
@@ -60,7 +61,7 @@ command = ["./load"]
 headline = {{ metric = "qps", role = "query", count = "operations" }}
 roles.query = {{ {role} }}
 """
-LOAD = """#!{python}
+LOAD = """
 import json, sys, time
 
 begun_ns = time.monotonic_ns()
@@ -105,8 +106,7 @@ def written(
 ) -> Plan:
     """A plan of two fake arms whose load is a Python script."""
     load = folder / "load"
-    load.write_text(LOAD.format(python=sys.executable, body=body))
-    load.chmod(0o755)
+    python_script.write(load, LOAD.format(body=body))
     (folder / "mine.toml").write_text(WORKLOAD.format(step=step, role=role))
     path = folder / "plan.toml"
     path.write_text(PLAN.format(blocks=blocks, schedule=schedule, use=use) + generator)

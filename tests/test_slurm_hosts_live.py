@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import own_lab
+import python_script
 import slurm_cluster
 from dbdyno import plan as plans
 from dbdyno.run import looks
@@ -44,7 +44,7 @@ steps = ["fill", "point-query"]
 blocks = 1
 void = {{ foreign = 1.0 }}
 """
-AGENT = """#!{python}
+AGENT = """
 import os, sys
 sys.path[:0] = {paths!r}
 import own_lab
@@ -67,9 +67,8 @@ def _cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[TestCluster]:
         programs.mkdir()
         tests = Path(own_lab.__file__).parent
         paths = [str(tests), str(tests.parent)]
-        text = AGENT.format(python=sys.executable, paths=paths, folder=str(its.folder))
-        (programs / "dyno").write_text(text)
-        (programs / "dyno").chmod(0o755)
+        agent = AGENT.format(paths=paths, folder=str(its.folder))
+        python_script.write(programs / "dyno", agent)
         monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
         monkeypatch.setenv("HOME", str(its.folder))  # no ~/.local/bin before it
         yield its

@@ -186,7 +186,7 @@ def make_namespaces(host: Host, everyone: Iterable[Host]) -> subprocess.Popen[by
         checkout=CHECKOUT,
         below_tmp=CHECKOUT.relative_to("/tmp") if CHECKOUT.is_relative_to("/tmp") else "",
     )
-    offset = str(host.clock_offset_s)
+    offset = str(own_clock_offset_s() + host.clock_offset_s)
     command = ["setpriv", "--pdeathsig", "KILL", "nsenter", f"--net=/run/netns/{host.link}"]
     command += ["unshare", *NAMESPACES, "--monotonic", offset, "--boottime", offset]
     command += ["--kill-child", "sh", "-eu", str(host.folder / "begin")]
@@ -195,6 +195,14 @@ def make_namespaces(host: Host, everyone: Iterable[Host]) -> subprocess.Popen[by
         return subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
         )
+
+
+def own_clock_offset_s() -> int:
+    """By how much the clocks of this process are ahead of the machine's, from which a namespace
+    within its own counts as well.
+    """
+    offsets = Path("/proc/self/timens_offsets").read_text().split()
+    return int(offsets[offsets.index("monotonic") + 1])
 
 
 def namespace_made_by(maker: subprocess.Popen[bytes]) -> str:

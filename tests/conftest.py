@@ -55,7 +55,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         return
     if item.get_closest_marker("live") and builds() == [NONE]:
         pytest.skip(
-            "no PostgreSQL here: `dyno server fetch postgres 17` or `apt-get install postgresql`"
+            "no PostgreSQL here: `dyno server fetch postgres 18` or `apt-get install postgresql`"
         )
 
 

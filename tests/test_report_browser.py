@@ -342,12 +342,10 @@ def hover(tab: Tab, name: str, x: float, y: float) -> list[str]:
         left, top, width, height = panel(tab, name)
         return left + width * x, top + height * y
 
-    tab.run("document.getElementById('tip').hidden = true")
-    tab.hover(place, "!document.getElementById('tip').hidden")
-    found: list[str] = tab.run(
-        "[...document.getElementById('tip').children].map((one) => one.textContent)"
-    )
-    return found
+    tip = "document.getElementById('tip')"
+    tab.run(f"{tip}.hidden = true")
+    tab.hover(place, f"!{tip}.hidden")
+    return list(tab.run(f"[...{tip}.children].map((one) => one.textContent)"))
 
 
 def test_the_pointer_shows_each_arms_value_at_its_second(tab: Tab, shown: Page) -> None:

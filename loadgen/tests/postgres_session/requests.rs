@@ -210,14 +210,16 @@ fn a_large_request_is_sent_in_pieces() {
     let mut session = server.session();
     session.set_nonblocking().expect("set");
     let sql = format!("SELECT length('{}')", "z".repeat(8 << 20));
-    encode_simple(&mut session, &sql);
-    assert!(
-        !session.flush().expect("sent"),
-        "8 MiB do not fit into a socket at once"
-    );
-    let mut reply = Reply::default();
-    exchange(&mut session, &mut reply).expect("an answer");
-    assert_eq!((reply.rows, reply.error), (1, None));
+    let mut is_sent_at_once = || {
+        encode_simple(&mut session, &sql);
+        let at_once = session.flush().expect("sent");
+        let mut reply = Reply::default();
+        exchange(&mut session, &mut reply).expect("an answer");
+        assert_eq!((reply.rows, reply.error), (1, None));
+        at_once
+    };
+    // 8 MiB do not fit into a socket, unless the server takes them as fast as they are sent.
+    assert!((0..100).any(|_| !is_sent_at_once()));
 }
 
 #[test]

@@ -18,7 +18,7 @@ help:
 	@echo "make pictures   take the three pictures of docs/ anew, from a race on this machine"
 	@echo "make check   formatters, linters, types, and the rules of STYLE.md: before a commit"
 	@echo "make test    run the tests, at most eight minutes once built: before a push"
-	@echo "make test-all   run all others: every version and option, Slurm, ssh, profiles"
+	@echo "make test-all   run all others: every version and option, Slurm, ssh, profiles, 20 minutes"
 	@echo "make soak    run what takes hours: suites on every version, random kills"
 	@echo "make test-slow SOURCE=postgresql-18.6.tar.bz2   build that PostgreSQL and start it, some minutes"
 	@echo "make bench   what the load generator costs beside pgbench, sysbench and others, about half an hour"

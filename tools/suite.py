@@ -122,7 +122,6 @@ def pytests(folder: Path, *, everything: bool, words: Sequence[str]) -> list[Par
             name="without servers",
             words=[
                 *shlex.split(os.environ.get("WITHOUT_SERVERS_AS", "")),
-                *([] if everything else ["nice", "-n", "10"]),
                 *pytest(folder, "without servers", f"not live and {chosen}", processors),
                 *("--dist", "worksteal"),
                 *words,

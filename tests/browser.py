@@ -27,7 +27,6 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 ANSWER_S_MAX = 120.0  # a busy host is slow; a browser that says nothing for so long is dead
 END_S_MAX = 20.0
 SAVED_S_MAX = 60.0
-MOVED_S_MAX = 60.0
 
 
 class Tab:
@@ -49,25 +48,31 @@ class Tab:
         assert "exceptionDetails" not in answer, f"{script}: {answer['exceptionDetails']}"
         return answer["result"].get("value")
 
-    def wait(self, condition: str, seconds_max: float = 60.0) -> None:
-        """Waits until a JavaScript expression is true."""
+    def wait(
+        self,
+        condition: str,
+        seconds_max: float = 60.0,
+        meanwhile: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Waits until a JavaScript expression is true; calls `meanwhile` until then."""
         ends = time.monotonic() + seconds_max
         while not self.run(f"Boolean({condition})"):
             assert time.monotonic() < ends, f"never true within {seconds_max} s: {condition}"
+            meanwhile()
             time.sleep(0.05)
 
     def hover(self, place: Callable[[], tuple[float, float]], condition: str) -> None:
         """Moves the mouse to a place until a JavaScript expression is true.
 
-        What lies above a chart may still be drawn, and move it: the place is asked for each time.
+        Asks for the place each time: a chart moves while others above it are being drawn.
         """
-        ends = time.monotonic() + MOVED_S_MAX
-        while not self.run(f"Boolean({condition})"):
-            assert time.monotonic() < ends, f"no place of the mouse made it true: {condition}"
+
+        def move() -> None:
             x, y = place()
             self.mouse("mouseMoved", x - 1, y + 1)
             self.mouse("mouseMoved", x, y)
-            time.sleep(0.05)
+
+        self.wait(condition, meanwhile=move)
 
     def width(self, pixels: int, height: int = 900, *, mobile: bool = False) -> None:
         """Makes the window this wide; `mobile` as a telephone is."""

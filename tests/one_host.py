@@ -198,8 +198,9 @@ def make_namespaces(host: Host, everyone: Iterable[Host]) -> subprocess.Popen[by
 
 
 def own_clock_offset_s() -> int:
-    """By how much the clocks of this process are ahead of the machine's, from which a namespace
-    within its own counts as well.
+    """Seconds by which this process's clocks are ahead of the machine's.
+
+    A new namespace counts from the machine's clocks, not from those of the process that makes it.
     """
     offsets = Path("/proc/self/timens_offsets").read_text().split()
     return int(offsets[offsets.index("monotonic") + 1])

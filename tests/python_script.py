@@ -8,8 +8,10 @@ from pathlib import Path
 
 
 def write(path: Path, code: str) -> None:
-    """Writes a program of this code. No first line of a script holds a path with a space: the shell
-    hands the file on to Python, to which its own line is a text.
+    """Writes a program of this code.
+
+    `#!` cannot name an interpreter whose path has a space. So the shell starts Python on the file;
+    Python reads the shell's line as a string.
     """
     path.write_text(f"#!/bin/sh\n'''exec' {shlex.quote(sys.executable)} \"$0\" \"$@\"\n'''\n{code}")
     path.chmod(0o755)

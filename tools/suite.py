@@ -36,7 +36,9 @@ BRINGS = re.compile(r"`((?:apt-get install|dyno server fetch|pip install|make) [
 ONLY_LIVE = re.compile(r"^pytestmark = (\[\s*)?pytest\.mark\.live", re.MULTILINE)
 PERCENT = re.compile(r"\[ *(\d+)%\]$", re.MULTILINE)
 PROGRESS_S = 60
+"""How often a line says how far the parts have come."""
 TEST_S_MAX = 900
+"""How long a test may take before its process is ended as one that hangs."""
 RUST = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", re.MULTILINE)
 
 
@@ -81,10 +83,12 @@ def main(arguments: Sequence[str]) -> int:
         print(f"side by side, each with its words once it has ended: {names}", flush=True)
         with ThreadPoolExecutor(len(parts)) as pool:
             runs = {pool.submit(run, part, Path(folder)): part for part in parts}
-            while under_way := wait(runs, timeout=PROGRESS_S).not_done:
-                far = ", ".join(progress(runs[part], Path(folder)) for part in under_way)
-                print(f"under way: {far}", flush=True)
-            outcomes = [part.result() for part in runs]
+            while wait(runs, timeout=PROGRESS_S).not_done:
+                said = [
+                    progress(part, Path(folder)) for job, part in runs.items() if not job.done()
+                ]
+                print("under way:", ", ".join(said), flush=True)
+            outcomes = [job.result() for job in runs]
     print(*closing(outcomes), sep="\n")
     return int(any(outcome.status for outcome in outcomes))
 

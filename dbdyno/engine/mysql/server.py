@@ -57,8 +57,8 @@ class MysqlServer(LocalServer):
         scripted = build.image not in (None, build.program)
         programs = build.base_dir if scripted else build.program.resolve().parent
         home = Home(arm, build, place, programs=programs)
-        if place.access is not None:
-            settled = settings.for_other_hosts(settled)
+        if place.access is None:
+            settled = settings.uncertified(settled, build)
         super().__init__(arm, place, settled, client, home)
         self._fresh = False  # whether the next start is the first one of its data
         self._read_back: list[str] = []

@@ -66,7 +66,6 @@ PLACES = RESERVED | {
     "aria_log_dir_path",
 }  # fmt: skip
 """Options of a file that say where another server lies: they are left out."""
-UNCERTIFIED = f"{TLS} is OFF, not ON: sessions come by the socket"
 BINARY_LOG = ("log_bin", "skip_log_bin", "disable_log_bin")
 SIZE = re.compile(r"(\d+)([KMGTPE]?)", re.IGNORECASE)
 NAMED = re.compile(
@@ -99,8 +98,7 @@ def settle(arm: Arm, build: Build, host: Capacity, demand: Demand = NOTHING) -> 
     if POOL in values:
         refuse_too_much_memory(arm.name, Cache(POOL, values[POOL], POOL in own), host, amount)
     transport = study.transport_of(arm, preset, demand.workloads)
-    values, untold = uncertified(values, build, by_socket=transport == study.OWN)
-    departures = (*departures, *told, *untold)
+    departures = (*departures, *told)
     loose = {options.canonical(name) for name in arm.settings if options.is_loose(name)}
     values = {options.LOOSE * (name in loose) + name: value for name, value in values.items()}
     return Settled(
@@ -111,27 +109,19 @@ def settle(arm: Arm, build: Build, host: Capacity, demand: Demand = NOTHING) -> 
     )
 
 
-def uncertified(
-    values: Mapping[str, str], build: Build, *, by_socket: bool
-) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The options without the certificate that no session by a socket needs; how that departs.
+def uncertified(settled: Settled, build: Build) -> Settled:
+    """Settings without the certificate that no session by a socket needs, and how that departs.
 
     MariaDB draws a key of 4,096 bits for it at each start: seconds, on a busy host minutes.
     """
     certifies = since(flavour.of(build.engine).certifies_from, build.version_num)
-    if not certifies or not by_socket or {TLS, f"skip_{TLS}"} & values.keys():
-        return dict(values), ()
-    return {**values, TLS: "OFF"}, (UNCERTIFIED,)
-
-
-def for_other_hosts(settled: Settled) -> Settled:
-    """What is settled, of a server to which load comes from other hosts: not by the socket."""
-    if UNCERTIFIED not in settled.departures:
+    named = {options.canonical(name) for name in settled.values}
+    if not certifies or settled.transport != study.OWN or {TLS, f"skip_{TLS}"} & named:
         return settled
     return replace(
         settled,
-        values={name: value for name, value in settled.values.items() if name != TLS},
-        departures=tuple(said for said in settled.departures if said != UNCERTIFIED),
+        values={**settled.values, TLS: "OFF"},
+        departures=(*settled.departures, f"{TLS} is OFF, not ON: sessions come by the socket"),
     )
 
 

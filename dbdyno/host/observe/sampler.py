@@ -202,7 +202,7 @@ def host_counters() -> HostCounters:
 def slept_ns() -> int:
     """For how long the machine has been suspended since it booted.
 
-    A preemption between both clocks makes it less: the most of a few looks is nearest to the truth.
+    A preemption between the two readings makes the difference too small: the largest one counts.
     """
     return max(
         time.clock_gettime_ns(time.CLOCK_BOOTTIME) - time.monotonic_ns() for _ in range(SLEPT_LOOKS)

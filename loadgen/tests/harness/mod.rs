@@ -105,11 +105,12 @@ pub fn play_with_a_pause(job: &Job) -> Played {
         ("window_close", Command::Stop),
     ];
     std::iter::repeat_with(|| converse(job, &script))
+        .take(100)
         .find(|played| {
             let mut events = played.events.iter();
             events.any(|event| matches!(event, Event::Resumed { .. }))
         })
-        .expect("it is played until it pauses")
+        .expect("a pause that comes in time is made")
 }
 
 /// Plays a job by commands, each given as soon as an event of that name is there.

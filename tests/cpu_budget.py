@@ -20,7 +20,7 @@ CPU_S_MAX = 1.0
 """What a test may take, on a machine that does `work` in `WORK_S`."""
 EXCESS_MAX = 3
 """So many times its budget a test may take: beside others each CPU second does less."""
-WORK_S = 0.02
+WORK_S = 0.011
 """CPU seconds of `work` on the machine on which the marks were set, with nothing beside it."""
 SAMPLES = 7
 MODULES_MAX = 20

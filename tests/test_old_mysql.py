@@ -9,11 +9,11 @@ import pytest
 
 from command import dyno
 from dbdyno.engine import Build
-from dbdyno.engine.mysql import compile, initialize, options
+from dbdyno.engine.mysql import compile, initialize, options, settings
 from dbdyno.engine.mysql.layout import Layout
 from dbdyno.model.error import ServerError
 from test_build_flags import a_tree
-from test_server_mysql_parts import a_build, settled
+from test_server_mysql_parts import a_build, settings_of, settled
 
 O2NOFP = compile.RECIPES["rel_o2nofp"]
 SSL = "-DWITH_SSL=/opt/openssl"
@@ -123,7 +123,9 @@ def test_a_value_of_the_lab_s_own_is_written_from_the_version_that_has_it() -> N
 def test_no_start_of_mariadb_makes_a_certificate_that_nobody_needs(
     version_num: int, own: dict[str, str], ssl: str | None
 ) -> None:
-    assert settled("mariadb", version_num, **own).get("ssl") == ssl
+    build = a_build("mariadb", version_num)
+    made = settings.uncertified(settings_of(build, **own), build)
+    assert made.values.get("ssl") == ssl
 
 
 def shown(name: str, version: str) -> str:

@@ -115,6 +115,7 @@ def test_every_table_of_a_post_has_as_many_cells_in_every_row(shown: Page) -> No
         assert len({line.replace("\\|", "").count("|") for line in table.splitlines()}) == 1
 
 
+@pytest.mark.long
 def test_a_post_has_the_pictures_that_it_links_and_no_others(small: Page) -> None:
     files = post.files(small, Path("there/post.md"), full=True)
     text = files[Path("there/post.md")].decode()

@@ -19,6 +19,7 @@ from dbdyno.engine.mysql import (
 )
 from dbdyno.engine.postgres import read_back
 from dbdyno.engine.preset import Capacity
+from dbdyno.engine.settings import Settled
 from dbdyno.host import account
 from dbdyno.model import Arm
 from dbdyno.model.error import PlanError, ServerError
@@ -44,9 +45,13 @@ def a_build(engine: str = "mysql", version_num: int = 90704) -> Build:
     )
 
 
+def settings_of(build: Build, **options: str) -> Settled:
+    arm = Arm(name="a", engine=build.engine, base_dir=build.base_dir, settings=options)
+    return settings.settle(arm, build, HOST)
+
+
 def settled(engine: str = "mysql", version_num: int = 90704, **options: str) -> dict[str, str]:
-    arm = Arm(name="a", engine=engine, base_dir=Path("/opt/it"), settings=options)
-    return dict(settings.settle(arm, a_build(engine, version_num), HOST).values)
+    return dict(settings_of(a_build(engine, version_num), **options).values)
 
 
 # --- Logs --------------------------------------------------------------------------------------

@@ -454,6 +454,7 @@ with program.Run(msgspec.json.decode(sys.argv[1], type=Job), lambda line: None, 
     for event in run.events():
         if event.name == "ready":
             run.go()
+        if event.name == "started":
             print("under way", flush=True)
 """
 
@@ -464,7 +465,7 @@ def test_nothing_of_it_outlives_a_dyno_that_is_ended(tmp_path: Path, how: signal
     words = [sys.executable, "-c", KILLED, msgspec.json.encode(job(tmp_path, script)).decode()]
     dyno = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert dyno.stdout is not None
-    assert dyno.stdout.readline() == b"under way\n"  # what ends the program with dyno is there
+    assert dyno.stdout.readline() == b"under way\n"
     pids = tmp_path / "pids"
     assert within(10, pids.exists)
     os.kill(dyno.pid, how)

@@ -18,10 +18,11 @@ from dbdyno.model.events import Thread
 from dbdyno.run.driver.interface import GeneratorDied
 
 WATCHDOG = (
-    'read -r nothing; kill -s TERM -- "-$1"; sleep 5; kill -s KILL -- "-$1"; shift; rm -rf -- "$@"'
+    'read -r pid; read -r nothing; [ -z "$pid" ] || '
+    '{ kill -s TERM -- "-$pid"; sleep 5; kill -s KILL -- "-$pid"; }; rm -rf -- "$@"'
 )
-"""Ends a process group as soon as standard input closes, as it does where dyno is killed, and
-removes folders."""
+"""Ends the process group that its first line names as soon as standard input closes, as it does
+where dyno is killed, and removes folders."""
 
 
 class Foreign:
@@ -43,27 +44,34 @@ class Foreign:
         After `limit_s` seconds it is ended. `scratch` are folders that are removed where dyno is
         killed. Raises GeneratorError where it cannot be started.
         """
-        self.child = Child(
-            words,
-            name=name,
-            error=GeneratorError,
-            folder=folder,
-            environment=environment,
-            hear=hear,
+        # Started before the program, which so is never without it.
+        self._watchdog = subprocess.Popen(
+            ["sh", "-c", WATCHDOG, "watchdog", *scratch],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
+        try:
+            self.child = Child(
+                words,
+                name=name,
+                error=GeneratorError,
+                folder=folder,
+                environment=environment,
+                hear=hear,
+            )
+            assert self._watchdog.stdin is not None
+            os.write(self._watchdog.stdin.fileno(), b"%d\n" % self.child.pid)
+        except BaseException:
+            self._watchdog.communicate()
+            raise
         self.ended = threading.Event()  # set as soon as nothing of it is left
         self.overdue: float | None = None  # the seconds that it was given, where they passed
         self._limit_s = limit_s
         self._late: threading.Timer | None = None
         self._handle = os.pidfd_open(self.child.pid)
         self._ending = os.eventfd(0)  # readable: the program is to end now
-        self._watchdog = subprocess.Popen(
-            ["sh", "-c", WATCHDOG, "watchdog", str(self.child.pid), *scratch],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
         self._watcher = threading.Thread(target=self._watch, daemon=True)
         self._watcher.start()
 

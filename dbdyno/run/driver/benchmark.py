@@ -16,7 +16,6 @@ from typing import Self
 
 from msgspec import structs
 
-from dbdyno.model.error import GeneratorError
 from dbdyno.model.events import AnyEvent, Connected, Ready, Thread, WindowClose, line
 from dbdyno.model.job import Job
 from dbdyno.run.driver.foreign import Foreign
@@ -52,19 +51,15 @@ class Benchmark:
         hear: Callable[[str], None] = lambda line: None,
     ) -> None:
         """Starts it, to work in a folder, else in its own. Raises GeneratorError."""
-        try:
-            self._foreign = Foreign(
-                words,
-                name=self._name,
-                folder=folder or self._folder,
-                environment=environment(self._job),
-                limit_s=self._job.limit_s,
-                hear=hear,
-                scratch=[self._folder],
-            )
-        except GeneratorError:
-            shutil.rmtree(self._folder)
-            raise
+        self._foreign = Foreign(
+            words,
+            name=self._name,
+            folder=folder or self._folder,
+            environment=environment(self._job),
+            limit_s=self._job.limit_s,
+            hear=hear,
+            scratch=[self._folder],
+        )
 
     def go(self) -> None:
         """Lets it begin, after `ready`."""

@@ -42,7 +42,7 @@ class Foreign:
         """Starts it; `name` is what messages call it, `hear` gets each line of standard error.
 
         After `limit_s` seconds it is ended. `scratch` are folders that are removed where dyno is
-        killed. Raises GeneratorError where it cannot be started.
+        killed or the program does not start. Raises GeneratorError where it cannot be started.
         """
         # Started before the program, which so is never without it.
         self._watchdog = subprocess.Popen(

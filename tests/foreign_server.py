@@ -51,7 +51,7 @@ def made_certificate(folder: Path, owner: int) -> Path:
 def switch_tls_on(server: LabServer) -> None:
     """Lets a PostgreSQL that has a certificate use it, and waits until it does."""
     server.execute("ALTER SYSTEM SET ssl = on", "SELECT pg_reload_conf()")
-    assert within(10, lambda: server.execute("SHOW ssl") == [("on",)])
+    assert within(60, lambda: server.execute("SHOW ssl") == [("on",)])
 
 
 @dataclass(frozen=True)

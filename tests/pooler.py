@@ -51,7 +51,7 @@ def pooled(server: LabServer, *, mode: str, user: str, more: str = "") -> Iterat
         [PROGRAM, "--quiet", file], stderr=subprocess.DEVNULL, **account.options()
     ) as process:
         try:
-            assert within(10, lambda: answers(port)), (folder / "pgbouncer.log").read_text()
+            assert within(60, lambda: answers(port)), (folder / "pgbouncer.log").read_text()
             yield port
         finally:
             process.terminate()

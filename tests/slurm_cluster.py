@@ -117,7 +117,7 @@ class TestCluster:
             subprocess.Popen([*command, *files], stderr=log) as munged,
         ):
             try:
-                assert within(10, socket_path.exists), self.logs()
+                assert within(60, socket_path.exists), self.logs()
                 yield
             finally:
                 munged.terminate()
@@ -154,7 +154,7 @@ class TestCluster:
         ticks = process.start_ticks(pid)
         assert ticks is not None
         os.kill(pid, with_signal)
-        assert within(10, lambda: not process.is_alive(pid, ticks))
+        assert within(60, lambda: not process.is_alive(pid, ticks))
         path.unlink(missing_ok=True)
 
     def ask(self, *command: str) -> str:

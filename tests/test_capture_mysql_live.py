@@ -60,7 +60,7 @@ def log_of(server: LabServer, name: str, folder: Path, last: str) -> Path:
     """A copy of the server's log, once it has its last statement: an answer comes before."""
     assert server.data_dir is not None
     log = server.data_dir / name
-    assert within(10, lambda: last.encode() in log.read_bytes())
+    assert within(60, lambda: last.encode() in log.read_bytes())
     return Path(shutil.copy(log, folder / name))
 
 

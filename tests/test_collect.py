@@ -314,7 +314,7 @@ def test_no_process_outlives_the_one_that_asked() -> None:
         assert asked.stdout is not None
         assert all(asked.stdout.readline() for _ in range(2)), "both are at work"
         asked.kill()
-        asked.communicate(timeout=20)  # which waits for all that have the other end
+        asked.communicate(timeout=120)  # which waits for all that have the other end
 
 
 # --- Plain values ----------------------------------------------------------------------------

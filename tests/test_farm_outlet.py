@@ -61,7 +61,7 @@ def test_a_command_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) 
     assert why == "report_command: did not end in time, and was ended; it is tried again"
     assert time.monotonic() - begun_s < 100
     pid = int((tmp_path / "pid").read_text())
-    assert within(10, lambda: start_ticks(pid) is None)
+    assert within(60, lambda: start_ticks(pid) is None)
 
 
 def test_a_command_outlives_a_killed_watcher_and_is_not_run_again(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_processes_of_a_host_are_found_and_ended_by_their_words(hosts: Lab) -> N
         inside = int(hosts.inside("h1", "pgrep", "-f", "^python3.*create_server"))
         assert inside > 100_000 > pid
         assert hosts.kill("h1", "socket.create_server", signal.SIGTERM) == 1
-        assert within(5, lambda: not hosts.processes("h1", "socket.create_server"))
+        assert within(60, lambda: not hosts.processes("h1", "socket.create_server"))
 
 
 def test_ssh_through_a_relay_waits_and_breaks_as_the_relay_is_told(hosts: Lab) -> None:
@@ -142,7 +142,7 @@ def test_ssh_through_a_relay_waits_and_breaks_as_the_relay_is_told(hosts: Lab) -
             assert relay.reset() == 1
             assert session.wait(5) == 255
             assert session.stderr.read()
-        assert within(5, lambda: not hosts.processes("h2"))
+        assert within(60, lambda: not hosts.processes("h2"))
 
 
 def test_a_relay_delays_each_way_and_keeps_the_order(echo: int) -> None:
@@ -184,7 +184,7 @@ def test_a_relay_resets_both_sides_and_takes_new_connections(echo: int) -> None:
             echoes(connection)
             connection.shutdown(socket.SHUT_WR)
             assert connection.recv(1) == b""
-        assert within(5, lambda: relay.counts()["connections"] == 0)
+        assert within(60, lambda: relay.counts()["connections"] == 0)
 
 
 def test_a_relay_hands_on_more_than_it_keeps_and_counts_it(echo: int) -> None:
@@ -221,7 +221,7 @@ def test_what_a_killed_process_made_ends_with_it_or_goes_with_the_next_start() -
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-    assert within(5, lambda: not running_in(namespace))
+    assert within(60, lambda: not running_in(namespace))
     with network.alone():
         network.clear_leftovers()
     assert not folder.exists()
@@ -279,7 +279,7 @@ def echo_on(hosts: Lab, host: str) -> Iterator[None]:
 
 
 def client(address: str, port: int) -> socket.socket:
-    return socket.create_connection((address, port), timeout=5)
+    return socket.create_connection((address, port), timeout=60)
 
 
 def echoes(connection: socket.socket) -> float:

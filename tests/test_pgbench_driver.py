@@ -398,12 +398,12 @@ def test_neither_it_nor_its_log_outlives_a_dyno_that_is_killed(tmp_path: Path) -
     )
     assert dyno.stdout is not None
     pid = int(dyno.stdout.readline())
-    assert within(10, lambda: list((tmp_path / "tmp").glob("*/log.*")))
+    assert within(60, lambda: list((tmp_path / "tmp").glob("*/log.*")))
     dyno.kill()
     dyno.wait()
     dyno.stdout.close()
-    assert within(10, lambda: process.start_ticks(pid) is None)
-    assert within(10, lambda: not list((tmp_path / "tmp").iterdir()))
+    assert within(60, lambda: process.start_ticks(pid) is None)
+    assert within(60, lambda: not list((tmp_path / "tmp").iterdir()))
 
 
 def test_before_14_a_clock_that_was_set_in_the_window_is_no_measurement(

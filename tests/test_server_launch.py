@@ -43,7 +43,7 @@ def ended(arm: Arm, folder: Path, *, account: accounts.Account, placement: Place
             command, arm=arm, placement=placement, account=account, environment={},
             output=file, folder=Path("/"),
         )  # fmt: skip
-        running.wait(timeout=10)
+        running.wait(timeout=120)
     return (folder / "said").read_text()
 
 

@@ -63,7 +63,7 @@ class Encrypting:
             "SELECT pg_reload_conf()",
         )
         said = [(str(certificate),)]
-        assert within(10, lambda: self.server.execute("SHOW ssl_cert_file") == said)
+        assert within(60, lambda: self.server.execute("SHOW ssl_cert_file") == said)
 
 
 def said(address: Address, engine: str) -> dict[str, str]:
@@ -130,7 +130,7 @@ def test_direct_tls_is_for_servers_from_17_on(here: Encrypting) -> None:
 def test_direct_tls_of_a_server_without_tls_is_a_line(here: Encrypting) -> None:
     here.server.execute("ALTER SYSTEM SET ssl = off", "SELECT pg_reload_conf()")
     try:
-        assert within(10, lambda: here.server.execute("SHOW ssl") == [("off",)])
+        assert within(60, lambda: here.server.execute("SHOW ssl") == [("off",)])
         for line in said(here.address(DIRECT), "postgres").values():
             assert "takes no TLS from the first byte on" in line
         for line in said(here.address(changed(BOUND, mode="prefer")), "postgres").values():

@@ -66,7 +66,7 @@ def test_a_load_that_did_not_end_well_is_an_error(events: list[AnyEvent], words:
 def test_the_real_generator_and_its_null_server_give_sensible_figures() -> None:
     started_s = time.monotonic()
     found = ceiling.measure({"postgres": 16, "mysql": 1}, threads=2)
-    assert time.monotonic() - started_s < 20, "about two seconds on an idle machine"
+    assert time.monotonic() - started_s < 120, "about two seconds on an idle machine"
     assert [(load.protocol, load.connections) for load in found.loads] == [
         *(("postgres", count) for count in (1, 8, 16)),
         *(("mysql", count) for count in (1, 8)),

@@ -74,7 +74,7 @@ def test_hosts_share_a_load_from_one_instant_on_and_one_that_dies_voids_the_bloc
     run = Run(tmp_path, plan_of(tmp_path, hosts))
     run.until("fill: ")
     time.sleep(2)
-    until_s = time.monotonic() + 30
+    until_s = time.monotonic() + 120
     while not hosts.kill("h3", "dyno-loadgen"):
         assert time.monotonic() < until_s, "a busy machine begins later, but it begins"
         time.sleep(0.1)

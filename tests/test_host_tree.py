@@ -212,7 +212,7 @@ def test_a_folder_that_cannot_be_written_is_not_measured() -> None:
 
 def test_a_look_at_this_host_sees_its_time_and_leaves_dyno_out() -> None:
     found = background_load.look(Reader(), 0.1)
-    assert 0.1 <= found.seconds < 5
+    assert 0.1 <= found.seconds < 60
     shares = [share or 0.0 for share in (found.busy_share, found.steal_share, found.iowait_share)]
     assert all(0 <= share <= 1 for share in shares) and sum(shares) <= 1.001
     assert os.getpid() not in [process.pid for process in found.processes]

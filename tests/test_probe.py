@@ -84,7 +84,7 @@ def test_a_server_that_never_answers_is_cut_off() -> None:
     begun_s = time.monotonic()
     with theirs, ours, cut_off(ours, 0.1):
         assert ours.recv(1) == b""
-    assert 0.1 <= time.monotonic() - begun_s < 5
+    assert 0.1 <= time.monotonic() - begun_s < 60
 
 
 def test_a_connection_in_time_is_not_cut_off() -> None:

@@ -384,7 +384,7 @@ def test_ctrl_c_ends_in_order_with_status_130(tmp_path: Path, data: Path) -> Non
     folder = lab.wait_for("qr100")
     (postmaster,) = children(running.pid, "postgres")[:1]
     running.send_signal(signal.SIGINT)
-    assert running.wait(timeout=30) == 130
+    assert running.wait(timeout=120) == 130
     assert "the same command goes on" in running.stderr.read()
     assert process.start_ticks(postmaster) is None
     assert '"done"' in (folder / "events.jsonl").read_text().splitlines()[-1]

@@ -125,9 +125,10 @@ def test_arms_take_turns_of_which_each_has_its_own_costs(tmp_path: Path, data: P
     ]
     steps = steps_of(results, "three")
     turns = {arm: turns_of(step) for arm, step in steps.items()}
-    for index in range(3):
+    for index in range(min(map(len, turns.values()))):  # a busy machine's are longer, and fewer
         begun = sorted(arms, key=lambda arm: turns[arm][index])
         assert tuple(begun) == schedule.of_turn(of, 1, measured, index + 1)
+    assert all(turns.values())
     all_turns = sorted(turn for own in turns.values() for turn in own)
     assert all(first[1] <= second[0] for first, second in pairwise(all_turns)), "one at a time"
     for arm, step in steps.items():

@@ -62,7 +62,8 @@ class Foreign:
                 hear=hear,
             )
             assert self._watchdog.stdin is not None
-            os.write(self._watchdog.stdin.fileno(), b"%d\n" % self.child.pid)
+            self._watchdog.stdin.write(b"%d\n" % self.child.pid)
+            self._watchdog.stdin.flush()
         except BaseException:
             self._watchdog.communicate()
             raise

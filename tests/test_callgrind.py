@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.host.callgrind import counts, program
-from dbdyno.host.callgrind.counts import Counts
+from dbdyno.host.callgrind.counts import Counts, Work
 from dbdyno.model.error import HostError
 
 FOLDER = Path(__file__).parent / "callgrind"
@@ -50,6 +50,10 @@ def test_an_operation_is_the_window_less_its_marks() -> None:
     assert work.calls[executor] == 1
     assert work.with_callees[executor] > 50 * work.by_itself[executor].instructions
     assert work.with_callees["postgres", "PostgresMain"] == pytest.approx(difference / 2)
+
+
+def test_what_the_mark_costs_is_taken_off_every_count() -> None:
+    assert Work(5.0, 4.0, 3.0).less(Work(1.0, 1.0, 1.0), per=2) == Work(2.0, 1.5, 1.0)
 
 
 def test_a_torn_file_is_refused() -> None:

@@ -108,6 +108,15 @@ def test_ranges_are_in_order_and_of_many_widths() -> None:
     assert sum(width > 100 for width in widths) > 10
 
 
+@pytest.mark.parametrize(("sign", "narrowest"), [("<=", "0"), (">=", "9")])
+def test_a_range_with_one_end_begins_at_the_first_row_or_ends_at_the_last(
+    sign: str, narrowest: str
+) -> None:
+    rows: list[tuple[str | None, ...]] = [(str(number),) for number in range(10)]
+    drawn = drawing.tuples(material(f"SELECT 1 FROM t WHERE a {sign} $1", rows, "integer"), 64, "s")
+    assert (narrowest,) in drawn and len(set(drawn)) > 3
+
+
 def test_null_is_compared_with_nothing() -> None:
     rows: list[tuple[str | None, ...]] = [(None,), ("5",)]
     of = material("SELECT 1 FROM t WHERE a = $1", rows, "integer")

@@ -65,15 +65,15 @@ OF_THE_ROLE = {
     "default_transaction_read_only": "on",
     "quote_all_identifiers": "on",
     "row_security": "off",
-    "statement_timeout": "100",
-    "lock_timeout": "100",
-    "idle_in_transaction_session_timeout": "100",
+    "statement_timeout": "1000",
+    "lock_timeout": "1000",
+    "idle_in_transaction_session_timeout": "1000",
     "search_path": "shadow, pg_catalog",
     "client_min_messages": "error",
 }
 VALUES = (
     "SELECT timestamptz '2026-01-02 03:04:05+00', interval '3 days 4 h', bytea '\\xff', "
-    "float8 '0.1' + float8 '0.2', 'a\\b', 'ł', 1259::regclass::text, pg_sleep(0.15)::text"
+    "float8 '0.1' + float8 '0.2', 'a\\b', 'ł', 1259::regclass::text, pg_sleep(1.2)::text"
 )
 
 
@@ -134,7 +134,7 @@ def test_facts_are_those_of_sessions_that_dyno_does_not_pin(server: LabServer) -
     settings = facts.settings or {}
     assert settings["DateStyle"] == "German, DMY"
     assert settings["standard_conforming_strings"] == "off"
-    assert settings["statement_timeout"] == "100ms"
+    assert settings["statement_timeout"] == "1s"
     assert settings["TimeZone"] == "America/Caracas"
     assert not [line for line in facts.departures or () if "datestyle" in line.lower()]
     with postgres.opened(address(server), "as a user's") as other:

@@ -99,13 +99,13 @@ def test_a_test_that_fails_says_so_and_not_that_it_is_slow() -> None:
 
 
 def test_a_machine_half_as_fast_has_twice_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    begin, end = cpu_budget.Usage(0.0, 100), cpu_budget.Usage(5.4, 100)
+    begin, end = cpu_budget.Usage(0.0, 100), cpu_budget.Usage(15.0, 100)
     monkeypatch.setattr(cpu_budget, "work_s", lambda: cpu_budget.WORK_S)
-    assert cpu_budget.excess_s(begin, end) == 5.4
+    assert cpu_budget.excess_s(begin, end) == 15.0
     monkeypatch.setattr(cpu_budget, "work_s", lambda: 2 * cpu_budget.WORK_S)
     assert cpu_budget.excess_s(begin, end) is None
 
 
 def test_who_imports_for_all_others_is_not_judged() -> None:
-    begin, end = cpu_budget.Usage(0.0, 100), cpu_budget.Usage(9.0, 900)
+    begin, end = cpu_budget.Usage(0.0, 100), cpu_budget.Usage(90.0, 900)
     assert cpu_budget.excess_s(begin, end) is None

@@ -98,13 +98,12 @@ def settle(arm: Arm, build: Build, host: Capacity, demand: Demand = NOTHING) -> 
     if POOL in values:
         refuse_too_much_memory(arm.name, Cache(POOL, values[POOL], POOL in own), host, amount)
     transport = study.transport_of(arm, preset, demand.workloads)
-    departures = (*departures, *told)
     loose = {options.canonical(name) for name in arm.settings if options.is_loose(name)}
     values = {options.LOOSE * (name in loose) + name: value for name, value in values.items()}
     return Settled(
         values=values | labs(build),
         preset=preset.values,
-        departures=departures,
+        departures=(*departures, *told),
         transport=transport,
     )
 

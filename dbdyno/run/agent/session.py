@@ -197,12 +197,13 @@ class Session:
                 f"hosts.{name}: {where} has another build of dyno {__version__}: "
                 f"{remedy(self.host)}"
             )
-        # It was said between the agent's start and now, which are seconds on a busy host.
+        # The agent read its clock between its start and now: on a busy host, seconds apart.
         ahead_s = (hello.unix_ns - time.time_ns()) / 1e9
         behind_s = (self._begun_unix_ns - hello.unix_ns) / 1e9
-        if max(ahead_s, behind_s) > CLOCKS_APART_S_MAX:
+        apart_s = max(ahead_s, behind_s)
+        if apart_s > CLOCKS_APART_S_MAX:
             raise HostError(
-                f"hosts.{name}: the clock of {where} is {max(ahead_s, behind_s):,.1f} s "
+                f"hosts.{name}: the clock of {where} is {apart_s:,.1f} s "
                 f"{'ahead' if ahead_s > 0 else 'behind'}: set both by NTP"
             )
 

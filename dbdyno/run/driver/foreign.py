@@ -44,7 +44,7 @@ class Foreign:
         After `limit_s` seconds it is ended. `scratch` are folders that are removed where dyno is
         killed or the program does not start. Raises GeneratorError where it cannot be started.
         """
-        # Started before the program, which so is never without it.
+        # The watchdog starts first: a dyno that is killed at any moment leaves no program behind.
         self._watchdog = subprocess.Popen(
             ["sh", "-c", WATCHDOG, "watchdog", *scratch],
             stdin=subprocess.PIPE,

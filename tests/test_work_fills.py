@@ -17,12 +17,12 @@ from msgspec import structs
 import example_figures
 from dbdyno import plan, store
 from dbdyno.analysis.compare import work, work_fills, work_repeats
-from dbdyno.analysis.compare.work_fills import Began, Sample
+from dbdyno.analysis.compare.work_fills import Began
 from dbdyno.engine.mysql import layout
 from dbdyno.engine.postgres import data_form
 from dbdyno.model.count import Count
 from dbdyno.model.golden import GoldenUse
-from dbdyno.model.host_facts import CountScatter, FillScatter
+from dbdyno.model.host_facts import CountScatter, FillScatter, fills_key
 from dbdyno.model.job import Job
 from dbdyno.model.job.fills import Fill
 from dbdyno.model.work import WorkComparison
@@ -32,7 +32,7 @@ from dbdyno.report import work as report
 from dbdyno.report.section import work as section
 from dbdyno.run import count_fill
 from dbdyno.stats import work as stats
-from dbdyno.stats.work import Scatter
+from dbdyno.stats.work import CountSample, Scatter
 from dbdyno.store import Results
 
 EXACT = CountScatter(repeats=40, pairs=780, beyond=0, deviation=0.0, freedom=39)
@@ -104,8 +104,8 @@ def test_two_planted_fills_decide_nothing(
     apart = planted(example, offsets, {"pg17": "ab", "pg18": "cd"})
     assert words(apart) == {"open"}
     assert {change.fills for change in apart.changes} == {2}
-    assert "have 2 fills each, and intervals hold" in section.fills(apart)
-    assert "have 2 fills each, and" in " ".join(report.lines(apart))
+    assert "have 2 fills each: intervals hold" in section.fills(apart)
+    assert "have 2 fills each: intervals" in " ".join(report.lines(apart))
 
 
 def test_a_change_of_the_code_is_told_through_the_scatter_of_fills(example: Path) -> None:
@@ -115,18 +115,22 @@ def test_a_change_of_the_code_is_told_through_the_scatter_of_fills(example: Path
     assert words(told) == {"more"}
 
 
-def test_one_fill_each_is_never_the_same_work(example: Path) -> None:
-    """Unless the host's calibration knows how far fills of the step are apart."""
-    equal = {"pg17": (0.0, 0.0), "pg18": (0.0, 0.0)}
+@pytest.mark.parametrize(
+    ("change", "deviation", "word"),
+    [(0.0, 0.0, "same"), (0.0, APART, "open"), (APART, APART, "open"), (0.02, APART, "more")],
+)
+def test_one_fill_each_says_what_exceeds_the_fills_that_this_host_has_seen(
+    example: Path, change: float, deviation: float, word: str
+) -> None:
+    """And nothing where it has seen none of either version."""
+    offsets = {"pg17": (0.0, 0.0), "pg18": (change, change)}
     single = {"pg17": "aa", "pg18": "bb"}
-    alone = planted(example, equal, single)
-    assert {(change.word, change.reason) for change in alone.changes} == {
-        ("open", work_fills.ONE_FILL)
-    }
-    assert "one fill each, and no interval holds" in section.fills(alone)
-    for deviation, word in ((0.0, "same"), (APART, "open")):
-        known = FillScatter(deviation=deviation, freedom=7)
-        fills = {work_fills.name_of(change.step): known for change in alone.changes}
+    known = FillScatter(deviation=deviation, freedom=7)
+    for versions in ((), ("17.11",), ("17.11", "18.6")):
+        alone = planted(example, offsets, single)
+        fills = {
+            fills_key(version, row.step): known for row in alone.changes for version in versions
+        }
         counted = Results.open(store.count_folder(example) / work.PART)
         host = counted.host()
         assert host is not None
@@ -134,8 +138,10 @@ def test_one_fill_each_is_never_the_same_work(example: Path) -> None:
         store.write_json(counted.folder / "host.json", structs.replace(host, counts=scatter))
         by_host = work.load(Results.open(example))
         assert by_host is not None
-        assert words(by_host) == {word}
-        assert "one fill each, and intervals hold" in section.fills(by_host)
+        assert words(by_host) == {word if len(versions) == 2 else "open"}
+        assert "one fill each" in section.fills(by_host)
+        if len(versions) < 2:
+            assert work_fills.ONE_FILL in " ".join(" ".join(report.lines(by_host)).split())
 
 
 def test_intervals_hold_the_scatter_between_fills() -> None:
@@ -158,7 +164,7 @@ def test_intervals_hold_the_scatter_between_fills() -> None:
     assert left_out <= 0.05 * tries * len(steps)
 
 
-def is_left_out(sample: Sample) -> bool:
+def is_left_out(sample: CountSample) -> bool:
     """Whether no change is outside a sample's interval."""
     interval = stats.ratio(sample.ratios, sample.scatter)
     assert interval.low is not None
@@ -177,18 +183,20 @@ def test_a_calibration_tells_repeats_of_a_fill_from_fills() -> None:
     """By hand: two fills 0.0004 apart, whose repeats are 0.0001 about their means."""
     logs = (0.0001, -0.0001, 0.0005, 0.0003)
     counts = [count(math.exp(log)) for log in logs]
-    row = work_repeats.repeated(("w", "a"), counts, (1, 1, 2, 2))
+    row = work_repeats.repeated(("w", "a"), counts, (1, 1, 2, 2), "18.6")
     assert row.freedom == 2
     assert row.deviation == pytest.approx(math.sqrt(4e-8 / 2))
     assert row.between == FillScatter(deviation=pytest.approx(0.0004 / math.sqrt(2)), freedom=1)
     assert "deviation 0.0141 %, 0.0283 % between 2 fills, range" in row.words
     pooled = work_repeats.pooled([row])
-    assert pooled.fills == {"w/a": row.between}
+    assert pooled.fills == {"18.6 w/a": row.between}
     assert pooled.deviation == pytest.approx(math.sqrt(2) * row.deviation)
+    fills = FillScatter(deviation=0.0003, freedom=1)
     joined = stats.with_fills(
-        Scatter(deviation=pooled.deviation, freedom=2), Scatter(deviation=0.0003, freedom=1)
+        Scatter(deviation=pooled.deviation, freedom=2), stats.of_both(fills, fills)
     )
     assert joined.deviation == pytest.approx(math.sqrt(pooled.deviation**2 + 2 * 0.0003**2))
+    assert stats.of_both(fills, fills).freedom == pytest.approx(2)
 
 
 def count(instructions: float) -> Count:

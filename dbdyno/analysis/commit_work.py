@@ -8,14 +8,13 @@ from pathlib import Path
 
 from dbdyno.analysis.compare import work
 from dbdyno.analysis.compare.work import Beside
-from dbdyno.analysis.compare.work_fills import Sample
 from dbdyno.model.bisection import StepWork
 from dbdyno.model.count import Count
 from dbdyno.model.error import ServerError
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.step import StepName
 from dbdyno.model.work import WorkChange, WorkComparison
-from dbdyno.stats.work import FREEDOM_LEAST, SCATTER_LEAST, Scatter
+from dbdyno.stats.work import FREEDOM_LEAST, SCATTER_LEAST, CountSample, Scatter
 from dbdyno.store import Results
 
 SCATTER = Scatter(deviation=SCATTER_LEAST, freedom=FREEDOM_LEAST)
@@ -66,7 +65,7 @@ def works(folder: Path) -> dict[str, StepWork]:
 
 def compared(before: Counted, after: Counted) -> WorkComparison:
     """The work of a commit beside that of the one before it, which is the base."""
-    beside = Beside(base=before.arm, plan=after.plan, calibrated=False)
+    beside = Beside(base=before.arm, plan=after.plan)
     (first, *_) = next(iter(after.steps.values()))
     return WorkComparison(
         base=before.arm,
@@ -86,5 +85,5 @@ def changed(beside: Beside, step: StepName, before: Counted, after: Counted) -> 
     """A step of a commit beside that of the one before it."""
     repeats: dict[str, Sequence[Count | str]] = {of.arm: of.steps[step] for of in (before, after)}
     ratios = work.log_ratios(repeats, before.arm, after.arm)
-    sample = Sample(ratios=tuple(ratios), scatter=SCATTER)
+    sample = CountSample(ratios=tuple(ratios), scatter=SCATTER)
     return beside.change(step, after.arm, repeats, sample)

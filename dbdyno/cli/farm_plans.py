@@ -21,7 +21,7 @@ BLOCKS_MAX = 60
 PROFILE_MINUTES = 10.0
 """Of a race whose steps are sampled, of a commit beside the one before it; samples not counted."""
 PROFILE = "\n[observe]\nprofile = { seconds = 10, hertz = 99 }\n"
-REPEATS, REPEATS_OF_WRITES = 1, 3
+REPEATS, REPEATS_OF_WRITES = 2, 3
 """Counts of each arm: every head is counted again beside the next one. Of steps that write single
 counts may be off (analysis/commit_work.py)."""
 

@@ -37,6 +37,10 @@ LOOK_EVERY_S = 0.02
 """How often a server that starts is asked whether it answers."""
 LOOPBACK = "127.0.0.1"
 
+BUILD = "build"
+"""A link to the build, in the folder of a counted server."""
+LIBRARIES = "LD_LIBRARY_PATH"
+"""Some builds need it; a counted server has it always, so that environments are of one length."""
 PRELOAD = "LD_PRELOAD"
 REFUSED = re.compile(r"object '([^']+)' from LD_PRELOAD cannot be preloaded \(([^)]+)\)")
 """The loader's complaint, after which it goes on without the library."""
@@ -50,8 +54,9 @@ class Home:
     ) -> None:
         """Describes it; nothing is made or started yet. `programs`: where what runs lies."""
         self.log_path = place.log_dir / (log_name or f"{build.engine}.log")
-        self.folder = place.data_root / arm.name
-        self.wal_folder = place.wal_root / arm.name if place.wal_root else None
+        name = place.name_of(arm.name)
+        self.folder = place.data_root / name
+        self.wal_folder = place.wal_root / name if place.wal_root else None
         self.socket_dir = place.socket_dir(arm.name)
         self.process: subprocess.Popen[Any] | None = None
         self.initdb_s: float | None = None  # how long its parts took to be made
@@ -99,6 +104,7 @@ class Home:
         account.make_folder(self.socket_dir)
         if self._place.placement.counter:
             account.make_folder(self.folder / launch.COUNTS)
+            (self.folder / BUILD).symlink_to(self.build.base_dir)
         return data, wal
 
     def fill(self, copy: Copy, *, shared_blocks: bool) -> None:
@@ -177,17 +183,26 @@ class Home:
     def start(self, command: Sequence[str | Path]) -> None:
         """Starts the server's program, whose output goes to the log, and registers it."""
         assert self.pid is None, "the server runs already"
+        environment = self.build.environment
+        if self._place.placement.counter:
+            environment = {LIBRARIES: str(self.build.base_dir / "lib"), **environment}
+            environment = {name: self._by_link(value) for name, value in environment.items()}
+            command = [self._by_link(str(word)) for word in command]
         with self.log_path.open("ab") as file:
             self.process = launch.start(
                 command,
                 arm=self._arm,
                 placement=self._place.placement,
                 account=self._place.account,
-                environment=self.build.environment,
+                environment=environment,
                 output=file,
                 folder=self.folder,
             )
         self.register()
+
+    def _by_link(self, text: str) -> str:
+        """With the build's folder by the link to it: its path is as long for every arm."""
+        return text.replace(str(self.build.base_dir), str(self.folder / BUILD))
 
     def wait_for_answer(
         self, silence: Callable[[], str | None], reason: Callable[[], str], limit_s: float

@@ -16,8 +16,8 @@ from itertools import groupby
 
 import numpy as np
 
-from dbdyno.farm.chain import Alarm, Budget, Instrument, LogRatio, Reading, Series
-from dbdyno.farm.evidence import Against, Change, Detector, Evidence, Flags, Ratios
+from dbdyno.farm.chain import Against, Alarm, Budget, Instrument, LogRatio, Reading, Series
+from dbdyno.farm.evidence import Change, Detector, Evidence, Flags, Numbers, Ratios
 
 KNOWN = 10_000.0
 """Degrees of freedom of a variance that is widened already."""
@@ -25,6 +25,8 @@ SUSPECT_MIN = 30.0
 """Less evidence is no suspect, however few series share the budget."""
 TESTS = 2
 """Of a series at each head."""
+CHANGED = (None, "more", "less")
+"""What is said of a ratio that can raise an alarm; None: of time."""
 LAYOUT: Mapping[Instrument, float] = {"work": 0.0003, "time": 0.007}
 """By how much builds of equal code are expected to differ, before heads have shown it: in time by
 their layout (docs/bisect.md), in counts by what a commit moves by the way."""
@@ -113,14 +115,28 @@ def _followed(
         [reading for reading in own if reading.repetition == number]
         for number in sorted({reading.repetition for reading in own})
     )
-    evidence = followed.head(*_sides(first, series))
+    evidence = _borne_out(followed.head(*_sides(first, series)), first, series)
     sure = above(evidence, limit.sure) & sure_at_once(series)
     for plan in again:
-        evidence = followed.repetition(*_sides(plan, series))
+        evidence = _borne_out(followed.repetition(*_sides(plan, series)), plan, series)
         repeated = {reading.series for reading in plan}
         measured = np.array([of in repeated for of in series])
         sure = sure | (above(evidence, limit.sure) & measured)
     return evidence, sure
+
+
+def _borne_out(evidence: Evidence, plan: Sequence[Reading], series: Sequence[Series]) -> Evidence:
+    """The evidence where the rule of counts says more or less work, too; time has no such word."""
+    known = {reading.series: reading for reading in plan}
+
+    def where_said(logs: Numbers, against: Against) -> Numbers:
+        ratios = [known[of].against(against) if of in known else None for of in series]
+        said = [ratio is None or ratio.word in CHANGED for ratio in ratios]
+        return np.where(said, logs, -np.inf)
+
+    return Evidence(
+        step=where_said(evidence.step, "previous"), level=where_said(evidence.level, "pinned")
+    )
 
 
 def _sides(plan: Sequence[Reading], series: Sequence[Series]) -> tuple[Ratios, Ratios]:
@@ -128,8 +144,8 @@ def _sides(plan: Sequence[Reading], series: Sequence[Series]) -> tuple[Ratios, R
     known = {reading.series: reading for reading in plan}
     readings = [known.get(of) for of in series]
     return (
-        _ratios([None if each is None else each.against_previous for each in readings]),
-        _ratios([None if each is None else each.against_pinned for each in readings]),
+        _ratios([None if each is None else each.against("previous") for each in readings]),
+        _ratios([None if each is None else each.against("pinned") for each in readings]),
     )
 
 

@@ -12,9 +12,12 @@ from msgspec import Struct
 
 from dbdyno.model.metric import less_is_better
 from dbdyno.model.step import StepName
+from dbdyno.model.work import WorkWord
 from dbdyno.stats.interval import t_quantile
 
 CONFIDENCE = 0.95
+Against = Literal["previous", "pinned"]
+"""What a head is compared with: the head before it, or the pinned release."""
 Instrument = Literal["work", "time"]
 """How a head was measured: by the instructions that an operation executes, or by time."""
 
@@ -25,6 +28,7 @@ class LogRatio(Struct, frozen=True, kw_only=True):
     value: float
     standard_error: float
     degrees: float  # of freedom of the standard error
+    word: WorkWord | None = None  # of counts: what is said of them (`stats.work`)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -62,6 +66,10 @@ class Reading(Struct, frozen=True, kw_only=True):
     against_pinned: LogRatio | None = None
     repetition: int = 0  # 0: the first reading of this head
 
+    def against(self, other: Against) -> LogRatio | None:
+        """The head's ratio to one of both; None where that was not measured."""
+        return self.against_previous if other == "previous" else self.against_pinned
+
 
 class Budget(Struct, frozen=True, kw_only=True):
     """What a farm may spend on errors, over all its steps, metrics, branches and nights."""
@@ -82,7 +90,7 @@ class Alarm(Struct, frozen=True, kw_only=True):
     head: str  # at which the alarm rose: the last that was measured
     first: str  # the head by which it had changed, with 95 % probability
     good: str  # the last head before the change: a search begins after it and ends with `first`
-    seen_against: Literal["previous", "pinned"]
+    seen_against: Against
     change: LogRatio  # of the heads since `first` to those before
     log_evidence: float  # ln of an e-value, or of the sum of those by where the change began
     log_limit: float  # from which on an alarm is sure

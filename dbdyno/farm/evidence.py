@@ -8,15 +8,15 @@ pinned release, and adds up over candidates. Reasons stand in docs/farm.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from dbdyno.farm.chain import Against
+
 Numbers = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Rows = slice | npt.NDArray[np.int64]
-Against = Literal["previous", "pinned"]
 
 MARGIN = 0.003
 """A smaller change of a log ratio is no news: two fills of one server differ by half as much

@@ -15,7 +15,6 @@ from dbdyno.model.error import HostError, ResultError, ServerError
 from dbdyno.model.profile import NO_SYMBOL
 from dbdyno.model.step import StepName
 from dbdyno.model.work import WorkChange
-from dbdyno.stats.work import FREEDOM_LEAST
 
 PINNED, PREVIOUS, HEAD = "pinned", "previous", "head"
 """The arms of a head's plans."""
@@ -87,22 +86,15 @@ def work_ratios(comparison: Comparison, folder: Path) -> Ratios:
         if change.ratio is None:
             refuse(change.step[1], change.reason, folder)
             continue
-        # The interval's half width by the quantile that made it.
-        repeats = change.ratio.blocks
-        scatter = work.scatter_of_writes if writes(change) else work.scatter
         yield (
             (change.step, WORK),
             LogRatio(
                 value=math.log(change.ratio.value),
-                standard_error=scatter / math.sqrt(max(1, repeats)),
-                degrees=FREEDOM_LEAST,
+                standard_error=change.standard_error,
+                degrees=change.degrees,
+                word=change.word,
             ),
         )
-
-
-def writes(change: WorkChange) -> bool:
-    """Whether a step writes, so that its counts scatter more: its margin says so."""
-    return change.work is not None and bool(change.work.storage.log_bytes)
 
 
 def refuse(step: str, reason: str, folder: Path) -> None:

@@ -1,6 +1,7 @@
-"""What `dyno calibrate --count` found on this host: kept on it, for intervals of later counts.
+"""How far counts scatter on this host: kept on it, for intervals of later counts.
 
-Each family of servers has a scatter of its own, on the machine and the kernel that it was found on.
+Each family of servers has a scatter of its own, on the machine and the kernel that it was found on:
+between repeats by `dyno calibrate --count`, between fills by every pass that had several.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import json
 import os
 
 import msgspec
+from msgspec import structs
 
 from dbdyno.host import place
 from dbdyno.model.error import HostError
@@ -27,10 +29,15 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 def keep(family: str, scatter: CountScatter, host: HostFacts) -> str:
-    """Keeps a family's scatter beside the others', and returns where. Raises HostError."""
+    """Keeps a family's scatter beside the others', and returns where. Raises HostError.
+
+    What is known of the fills of other versions and steps stays.
+    """
     path = place.data_root() / FILE
     kept = read()
     others = kept.families if kept is not None and kept.host == host.machine else {}
+    before = others.get(family, CountScatter())
+    scatter = structs.replace(scatter, fills={**before.fills, **scatter.fills})
     text = msgspec.to_builtins(Kept(host.machine, {**others, family: scatter}))
     new = path.with_suffix(".new")
     try:

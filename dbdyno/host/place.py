@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import tempfile
@@ -16,6 +17,7 @@ from dbdyno.model.error import HostError
 SOCKET_PATH_LENGTH_MAX = 100
 """Longest path of a unix socket, in bytes (the kernel's own limit is 107)."""
 SOCKET_FILE = "/.s.PGSQL.65535"
+COUNTED_NAME_LENGTH = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +35,7 @@ class Access:
 class Place:
     """The folders and the account of a lab's servers."""
 
-    data_root: Path  # a server's data lies in data_root/<arm>
+    data_root: Path  # a server's data lies in a folder of it, of its arm's name (`name_of`)
     run_root: Path  # sockets, and the register of what was started
     cache_root: Path  # fetched servers
     log_dir: Path  # the server's log is written here, by a file that dyno opens
@@ -53,9 +55,19 @@ class Place:
                     f"`{path}` cannot be made: {error.strerror}: choose another folder"
                 ) from error
 
+    def name_of(self, arm: str) -> str:
+        """The name of an arm's folders: its own; under a counter of one length for all arms.
+
+        A server keeps its paths in memory, so their lengths decide where later memory lies, and
+        what finding it costs (docs/counts.md, "Names").
+        """
+        if not self.placement.counter:
+            return arm
+        return hashlib.sha256(arm.encode()).hexdigest()[:COUNTED_NAME_LENGTH]
+
     def socket_dir(self, arm: str) -> Path:
         """The folder of an arm's unix socket. Raises HostError where its path would be too long."""
-        folder = self.run_root / arm
+        folder = self.run_root / self.name_of(arm)
         if len(os.fsencode(str(folder) + SOCKET_FILE)) > SOCKET_PATH_LENGTH_MAX:
             raise HostError(
                 f"`{folder}` is too long for a socket: shorten the arm's name or XDG_RUNTIME_DIR"

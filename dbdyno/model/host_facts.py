@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from msgspec import UNSET, Struct, UnsetType
 
 from dbdyno.model.host_reading import SwapPages
+from dbdyno.model.step import StepName
 
 Limit = int | float | str | None
 """A number, or `unlimited`."""
@@ -193,14 +194,20 @@ class CountScatter(Struct, frozen=True, kw_only=True):
     A deviation is that of a log ratio of two counts. Freedom 0: no such step was counted.
     """
 
-    repeats: int
-    pairs: int  # of all steps
-    beyond: int  # pairs whose change is beyond their step's margin
+    repeats: int = 0  # 0: the host is not calibrated
+    pairs: int = 0  # of all steps
+    beyond: int = 0  # pairs whose change is beyond their step's margin
     deviation: float = 0.0  # of steps that read
     freedom: int = 0
     deviation_of_writes: float = 0.0
     freedom_of_writes: int = 0
-    fills: Mapping[str, FillScatter] = {}  # by workload/step; none: one fill was counted
+    # By `fills_key`: what passes of several fills have seen.
+    fills: Mapping[str, FillScatter] = {}
+
+
+def fills_key(version: str, step: StepName) -> str:
+    """The key of a step by servers of a version: 18.6 sysbench/point-query."""
+    return f"{version} {'/'.join(step)}"
 
 
 class Machine(Struct, frozen=True, kw_only=True):

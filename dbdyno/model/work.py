@@ -77,10 +77,12 @@ class WorkChange:
     step: StepName
     arm: str
     word: WorkWord
-    reason: str = ""  # why it failed, or is open
+    reason: str = ""  # why it failed; why it is open, whatever the margin
     base: Amounts | None = None
     work: Amounts | None = None
     ratio: Ratio | None = None  # of instructions
+    standard_error: float = 0.0  # of the log ratio
+    degrees: float = 1.0  # of freedom of the standard error
     margin: float = MARGIN
     functions: tuple[FunctionChange, ...] = ()  # the largest change first
     events: tuple[EventChange, ...] = ()

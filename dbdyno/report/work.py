@@ -29,7 +29,7 @@ def lines(work: WorkComparison, report: Path | None = None) -> Iterator[str]:
             yield from of_step(change, width)
     if any(change.events for change in work.changes):
         yield from textwrap.wrap(section.EVENTS, COLUMNS)
-    if work.calibration is None:
+    if work.calibration is None or not work.calibration.repeats:
         yield NOT_CALIBRATED
     yield from textwrap.wrap(section.fills(work), COLUMNS)
     yield from textwrap.wrap(section.NOTICE, COLUMNS)
@@ -46,5 +46,5 @@ def of_step(change: WorkChange, width: int) -> Iterator[str]:
     yield f"{name}  {figures}{section.verdict(change)}"
     indent = " " * (width + 2)
     functions = ", ".join(section.functions(change))
-    for text in filter(None, (functions, *section.events(change))):
+    for text in filter(None, (*section.withheld(change), functions, *section.events(change))):
         yield from textwrap.wrap(text, COLUMNS, initial_indent=indent, subsequent_indent=indent)

@@ -65,6 +65,8 @@ def go(lab: Lab) -> None:
     for block in blocks.missing_blocks(plan, part.results):
         repeat = replace(part, part=f"count {block.number}/{wish.repeats}")
         blocks.run_whole(repeat, [replace(block, seed=seed)])
+    if repeats(parent) >= wish.repeats:
+        count_fill.learn(part.results, engine.of(plan.arms[0].engine).traits.family)
 
 
 def repeats(parent: Path) -> int:

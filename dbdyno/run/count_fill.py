@@ -6,6 +6,8 @@ the scatter between fills is among what the repeats show.
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +18,7 @@ from dbdyno import engine
 from dbdyno.host import count_scatter
 from dbdyno.model import Arm, Block, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
+from dbdyno.model.host_facts import CountScatter, FillScatter, fills_key
 from dbdyno.model.plan import fill_of
 from dbdyno.plan import count as plans
 from dbdyno.plan import counted_step
@@ -25,6 +28,7 @@ from dbdyno.run.lab import Lab
 from dbdyno.run.prepared import Prepared, StepsOf
 from dbdyno.run.starting_state import Point
 from dbdyno.run.step import Load
+from dbdyno.stats.work import between_fills, together
 from dbdyno.store import Results
 
 
@@ -162,3 +166,44 @@ def rates(plan: Plan, parent: Path) -> dict[str, float]:
                 if done is not None and done.counted is not None and done.window_ns:
                     rows[folder.step().name] = 1e9 * done.counted.operations / done.window_ns
     return rows
+
+
+# --- What repeats show of fills -----------------------------------------------------------------
+
+
+def learn(results: Results, family: str) -> None:
+    """Keeps on this host how far the fills of a complete pass are apart. Raises HostError.
+
+    Later counts of the same versions and steps have their intervals by it.
+    """
+    host = results.host()
+    seen = dict(fills_seen(results))
+    if host is None or not seen:
+        return
+    scatter = count_scatter.known(family, host) or CountScatter()
+    pooled = {key: together(scatter.fills.get(key), fills) for key, fills in seen.items()}
+    count_scatter.keep(family, structs.replace(scatter, fills=pooled), host)
+
+
+def fills_seen(results: Results) -> Iterator[tuple[str, FillScatter]]:
+    """By `fills_key`: how far the fills that repeats began from are apart, of each version's step.
+
+    Arms differ by more than their fills, so each arm's are compared with each other alone.
+    """
+    logs: dict[tuple[str, str], dict[str, list[float]]] = {}  # by key and arm, then by fill
+    for block in results.blocks():
+        for run in block.runs() if block.state == "done" else ():
+            server, uses = run.server(), run.golden()
+            for folder in run.steps():
+                name = folder.step().workload, folder.step().name
+                count, use = folder.count(), uses.get(name[0])
+                version = None if server is None else server.version
+                if version is not None and count is not None and use is not None:
+                    of_arm = logs.setdefault((fills_key(version, name), run.arm), {})
+                    of_arm.setdefault(use.key, []).append(math.log(count.instructions))
+    pooled: dict[str, FillScatter] = {}
+    for (key, _), by_fill in logs.items():
+        between = between_fills([statistics.fmean(of) for of in by_fill.values()])
+        if between is not None:
+            pooled[key] = together(pooled.get(key), between)
+    yield from pooled.items()

@@ -1,11 +1,17 @@
-"""From counts of work to words: intervals of ratios whose scatter is all but nothing."""
+"""From counts of work to words by one rule: of repeats, fills and reasons.
+
+Whatever says *more*, *less* or *same* work (race, gate, search, farm, report) says it by `judged`,
+or, with another margin, by `word`.
+"""
 
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dbdyno.model.host_facts import FillScatter
 from dbdyno.model.ratio import Ratio
 from dbdyno.model.work import WorkWord
 from dbdyno.stats.interval import t_quantile
@@ -18,6 +24,7 @@ FREEDOM_LEAST = 40.0
 CONFIDENCE = 0.95
 APART = 4.0
 """Repeats of a step further apart than so many deviations hold no interval that rests on others."""
+APART_REASON = "its repeats differ by more than counts here do"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,13 +65,42 @@ def of_fills(log_ratios: Sequence[float], fills: Sequence[int]) -> list[float]:
     return [math.fsum(logs) / len(logs) for _, logs in sorted(by_fill.items())]
 
 
-def with_fills(scatter: Scatter, between: Scatter) -> Scatter:
-    """The scatter of a log ratio of two arms, each with a fill of its own.
+def between_fills(means: Sequence[float]) -> FillScatter | None:
+    """How far fills of one build are apart, with what its repeats differ by; None of one fill.
 
-    `between`: of a log count between fills. Both arms have theirs, so its variance counts twice.
+    `means`: the mean log count of each.
     """
-    variance = scatter.deviation**2 + 2 * between.deviation**2
-    return Scatter(deviation=math.sqrt(variance), freedom=min(scatter.freedom, between.freedom))
+    if len(means) < 2:
+        return None
+    return FillScatter(deviation=statistics.stdev(means), freedom=len(means) - 1)
+
+
+def together(first: FillScatter | None, second: FillScatter) -> FillScatter:
+    """The pooled scatter of two that tell of the same step; None: nothing was known of it."""
+    if first is None:
+        return second
+    freedom = first.freedom + second.freedom
+    squares = first.freedom * first.deviation**2 + second.freedom * second.deviation**2
+    return FillScatter(deviation=math.sqrt(squares / freedom), freedom=freedom)
+
+
+def of_both(base: FillScatter, arm: FillScatter) -> Scatter:
+    """The scatter of a log ratio of two arms that each have a fill of their own.
+
+    Degrees of freedom by Satterthwaite (Biometrics Bulletin 2, 1946).
+    """
+    variances = [max(side.deviation, SCATTER_LEAST) ** 2 for side in (base, arm)]
+    freedom = sum(variances) ** 2 / sum(
+        variance**2 / max(1, side.freedom)
+        for variance, side in zip(variances, (base, arm), strict=True)
+    )
+    return Scatter(deviation=math.sqrt(sum(variances)), freedom=freedom)
+
+
+def with_fills(scatter: Scatter, between: Scatter) -> Scatter:
+    """The scatter of a log ratio by its repeats, and `between` the fills of both arms."""
+    deviation = math.hypot(scatter.deviation, between.deviation)
+    return Scatter(deviation=deviation, freedom=min(scatter.freedom, between.freedom))
 
 
 def wider(first: Scatter, second: Scatter) -> Scatter:
@@ -95,13 +131,55 @@ def apart(log_ratios: Sequence[float], scatter: Scatter) -> bool:
     return max(log_ratios) - min(log_ratios) > APART * math.sqrt(2) * scatter.deviation
 
 
-def word(interval: Ratio, margin: float) -> WorkWord:
-    """More or less: the whole interval is beyond the margin; same: it is within; else open."""
+def word(interval: Ratio, margin: float, withheld: str = "") -> WorkWord:
+    """More or less: the whole interval is beyond the margin; same: it is within; else open.
+
+    `withheld`: why nothing is said, whatever the interval is.
+    """
     assert interval.low is not None
     assert interval.high is not None
+    if withheld:
+        return "open"
     if interval.low > 1 + margin:
         return "more"
     if interval.high < 1 / (1 + margin):
         return "less"
     within = interval.low >= 1 / (1 + margin) and interval.high <= 1 + margin
     return "same" if within else "open"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountSample:
+    """What is known of a step of an arm beside the base: independent log ratios, their scatter."""
+
+    ratios: tuple[float, ...]  # of each repeat; where each arm has fills of its own, of each fill
+    scatter: Scatter
+    fills: int | None = None  # as WorkChange has it
+    withheld: str = ""  # why no word is said of them, whatever they are
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountVerdict:
+    """What is said of a sample."""
+
+    word: WorkWord
+    ratio: Ratio
+    standard_error: float  # of the log ratio
+    degrees: float  # of freedom of the standard error
+    withheld: str  # why it is open, whatever the margin
+
+
+def judged(sample: CountSample, margin: float) -> CountVerdict:
+    """The word of a step, its interval, and why the word is withheld where it is."""
+    interval, withheld = ratio(sample.ratios, sample.scatter), sample.withheld
+    if apart(sample.ratios, sample.scatter):
+        low, high = (math.exp(end(sample.ratios)) for end in (min, max))
+        interval = Ratio(value=interval.value, low=low, high=high, blocks=len(sample.ratios))
+        withheld = APART_REASON
+    return CountVerdict(
+        word=word(interval, margin, withheld),
+        ratio=interval,
+        standard_error=sample.scatter.deviation / math.sqrt(len(sample.ratios)),
+        degrees=sample.scatter.freedom,
+        withheld=withheld,
+    )

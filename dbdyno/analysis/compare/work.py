@@ -12,22 +12,19 @@ from msgspec import UNSET
 from dbdyno import store
 from dbdyno.analysis.compare import subsystems, work_events, work_fills
 from dbdyno.analysis.compare.subsystems import BINARY, Subsystems
-from dbdyno.analysis.compare.work_fills import Sample
 from dbdyno.model.count import Count, FunctionWork
 from dbdyno.model.count_storage import Storage
 from dbdyno.model.host_facts import CountScatter
 from dbdyno.model.plan_record import PlanRecord
-from dbdyno.model.ratio import Ratio
 from dbdyno.model.step import StepName
 from dbdyno.model.work import (
     Amounts,
     FunctionChange,
     WorkChange,
     WorkComparison,
-    WorkWord,
 )
 from dbdyno.stats import work as stats
-from dbdyno.stats.work import Scatter
+from dbdyno.stats.work import CountSample, Scatter
 from dbdyno.store import BlockFolder, Results, StepFolder
 
 PART = "work"
@@ -74,7 +71,7 @@ def load(results: Results, base: str | None = None) -> WorkComparison | None:
         )
         for kept in (False, True)
     }
-    beside = Beside(base=base, plan=plan, calibrated=calibration is not None)
+    beside = Beside(base=base, plan=plan)
     samples = work_fills.samples(
         ratios,
         begun,
@@ -150,13 +147,12 @@ def log_ratios(repeats: Repeats, base: str, arm: str) -> list[float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Beside:
-    """What an arm's counts are compared with, and what intervals rest on."""
+    """What an arm's counts are compared with."""
 
     base: str
     plan: PlanRecord
-    calibrated: bool  # whether scatter is the host's calibration's
 
-    def change(self, step: StepName, arm: str, repeats: Repeats, sample: Sample) -> WorkChange:
+    def change(self, step: StepName, arm: str, repeats: Repeats, sample: CountSample) -> WorkChange:
         """A step of an arm beside the base; `sample`: what its repeats say together."""
         for name in (self.base, arm):
             failures = [repeat for repeat in repeats.get(name, ()) if isinstance(repeat, str)]
@@ -170,38 +166,24 @@ class Beside:
             for name in (self.base, arm)
         )
         margin = of_base[0].margin
-        word, interval, apart = judged(sample.ratios, sample.scatter, margin)
-        expected = "the host's calibration has it" if self.calibrated else "those of other steps"
-        reason = f"repeats differ more than {expected}" if apart else ""
-        if word == "same" and not sample.known:
-            word, reason = "open", work_fills.ONE_FILL
+        said = stats.judged(sample, margin)
         changed = tuple(functions(of_base, of_arm, subsystems.of_arm(self.plan, arm)))
         return WorkChange(
             step=step,
             arm=arm,
-            word=word,
-            reason=reason,
+            word=said.word,
+            reason=said.withheld,
             base=mean(of_base),
             work=mean(of_arm),
-            ratio=interval,
+            ratio=said.ratio,
+            standard_error=said.standard_error,
+            degrees=said.degrees,
             margin=margin,
             functions=changed,
             events=tuple(work_events.changes(of_base, of_arm, changed)),
             operations=of_arm[0].operations,
             fills=sample.fills,
         )
-
-
-def judged(
-    ratios: Sequence[float], scatter: Scatter, margin: float
-) -> tuple[WorkWord, Ratio, bool]:
-    """The word of a step's ratios, their interval, and whether repeats are too far apart for it."""
-    interval = stats.ratio(ratios, scatter)
-    if not stats.apart(ratios, scatter):
-        return stats.word(interval, margin), interval, False
-    low, high = math.exp(min(ratios)), math.exp(max(ratios))
-    wide = Ratio(value=interval.value, low=low, high=high, blocks=len(ratios))
-    return "open", wide, True
 
 
 def writes(repeats: Repeats) -> bool:

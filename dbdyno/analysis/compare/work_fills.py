@@ -2,7 +2,7 @@
 
 Arms of one build share the files, so nothing of a fill is between them. Others (18 beside 17) have
 fills of their own, which differ by what a server draws, such as the sample of ANALYZE: their
-intervals hold what differs between fills, by the host's calibration or by these fills themselves.
+intervals hold what differs between fills, by what this host has seen or by these fills themselves.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dbdyno.model.golden import GoldenUse
-from dbdyno.model.host_facts import CountScatter
+from dbdyno.model.host_facts import CountScatter, fills_key
 from dbdyno.model.step import StepName
 from dbdyno.stats import moderation
 from dbdyno.stats import work as stats
-from dbdyno.stats.work import Scatter
+from dbdyno.stats.work import CountSample, Scatter
 from dbdyno.store import BlockFolder
 
-ONE_FILL = "each arm has one fill of its own, and fills differ: count with two repeats or more"
+ONE_FILL = "each arm has one fill of its own, and how far fills differ is not known: count twice"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +26,7 @@ class Began:
     """The golden copies that an arm's repeats began from in a workload, in their order."""
 
     uses: tuple[GoldenUse, ...]
+    version: str = ""  # of its server
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -42,25 +43,17 @@ Begun = Mapping[tuple[str, str], Began]
 """By workload and arm."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sample:
-    """What is known of a step of an arm beside the base: independent log ratios, their scatter."""
-
-    ratios: tuple[float, ...]  # of each repeat; where each arm has fills of its own, of each fill
-    scatter: Scatter
-    fills: int | None = None  # as WorkChange has it
-    known: bool = True  # whether the scatter has what differs between fills, if that is in it
-
-
 def begun(blocks: Iterable[BlockFolder]) -> Begun:
     """From which copies the runs of these blocks began. Raises ResultError: damaged files."""
-    uses: dict[tuple[str, str], tuple[GoldenUse, ...]] = {}
+    begun: dict[tuple[str, str], Began] = {}
     for block in blocks:
         for run in block.runs():
+            server = run.server()
             for workload, use in run.golden().items():
-                place = (workload, run.arm)
-                uses[place] = (*uses.get(place, ()), use)
-    return {place: Began(uses=of) for place, of in uses.items()}
+                before = begun.get((workload, run.arm), Began(uses=()))
+                version = before.version or (server and server.version) or ""
+                begun[workload, run.arm] = Began(uses=(*before.uses, use), version=version)
+    return begun
 
 
 def own_fills(begun: Begun, workload: str, base: str, arm: str) -> int | None:
@@ -86,36 +79,37 @@ def samples(
     base: str,
     scatter_of: Mapping[StepName, Scatter],
     calibration: CountScatter | None,
-) -> dict[tuple[StepName, str], Sample]:
+) -> dict[tuple[StepName, str], CountSample]:
     """What is known of each step of each arm, with the scatter between fills where it is in it.
 
     `scatter_of`: of a repeat's log ratio, by step, without what differs between fills.
     """
-    rows: dict[tuple[StepName, str], Sample] = {}
+    rows: dict[tuple[StepName, str], CountSample] = {}
     own: dict[tuple[StepName, str], tuple[float, ...]] = {}
     for (step, arm), logs in ratios.items():
         fills = own_fills(begun, step[0], base, arm)
-        scatter = scatter_of[step]
+        scatter, withheld = scatter_of[step], ""
         numbers = begun[step[0], arm].fills if fills else ()
         if not fills or len(numbers) != len(logs):
-            rows[step, arm] = Sample(ratios=tuple(logs), scatter=scatter, fills=fills)
+            rows[step, arm] = CountSample(ratios=tuple(logs), scatter=scatter, fills=fills)
             continue
         means = tuple(stats.of_fills(logs, numbers))
-        between = between_fills(calibration, step)
+        between = between_fills(calibration, step, begun[step[0], base], begun[step[0], arm])
         if between is not None:
             scatter = stats.with_fills(scatter, between)
         elif fills > 1:
             own[step, arm] = means
-        rows[step, arm] = Sample(
-            ratios=means, scatter=scatter, fills=fills, known=fills > 1 or between is not None
-        )
+        else:
+            withheld = ONE_FILL
+        rows[step, arm] = CountSample(ratios=means, scatter=scatter, fills=fills, withheld=withheld)
     return rows | dict(widened(rows, own))
 
 
 def widened(
-    rows: Mapping[tuple[StepName, str], Sample], own: Mapping[tuple[StepName, str], Sequence[float]]
-) -> Iterable[tuple[tuple[StepName, str], Sample]]:
-    """The samples whose scatter between fills no calibration knows: by these fills themselves.
+    rows: Mapping[tuple[StepName, str], CountSample],
+    own: Mapping[tuple[StepName, str], Sequence[float]],
+) -> Iterable[tuple[tuple[StepName, str], CountSample]]:
+    """The samples whose scatter between fills this host has not seen: by these fills themselves.
 
     Steps lend each other variances (`stats.moderation`), as two fills tell little of a step's own.
     """
@@ -128,14 +122,10 @@ def widened(
             yield place, replace(row, scatter=stats.wider(row.scatter, seen))
 
 
-def between_fills(calibration: CountScatter | None, step: StepName) -> Scatter | None:
-    """How far a step's counts are apart between fills, by the host's calibration."""
-    known = None if calibration is None else calibration.fills.get(name_of(step))
-    if known is None:
-        return None
-    return Scatter(deviation=known.deviation, freedom=max(1, known.freedom))
-
-
-def name_of(step: StepName) -> str:
-    """A step as a calibration names it: sysbench/point-query."""
-    return "/".join(step)
+def between_fills(
+    seen: CountScatter | None, step: StepName, base: Began, arm: Began
+) -> Scatter | None:
+    """How far a step's ratios are apart by the fills of both arms, by what this host has seen."""
+    sides = [seen.fills.get(fills_key(of.version, step)) for of in (base, arm)] if seen else [None]
+    known = [side for side in sides if side is not None]
+    return stats.of_both(*known) if len(known) == len((base, arm)) else None

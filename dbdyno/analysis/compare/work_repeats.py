@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dbdyno.analysis.compare import work, work_fills
 from dbdyno.model.count import Count
 from dbdyno.model.error import ResultError
-from dbdyno.model.host_facts import CountScatter, FillScatter
+from dbdyno.model.host_facts import CountScatter, FillScatter, fills_key
 from dbdyno.model.step import StepName
 from dbdyno.stats import work as stats
 from dbdyno.store import Results
@@ -22,6 +21,7 @@ class Repeated:
     """The counts of one step by one build, its repeats taken two by two as two arms."""
 
     step: StepName
+    version: str  # of its server
     repeats: int
     deviation: float  # of a log count, between repeats of one fill
     freedom: int
@@ -53,6 +53,7 @@ def steps(results: Results) -> Iterator[Repeated]:
     for step, arms in work.read(blocks).items():
         began = begun.get((step[0], base))
         fills = () if began is None else began.fills
+        version = "" if began is None else began.version
         counted = [
             (count, fill)
             for count, fill in itertools.zip_longest(arms[base], fills, fillvalue=1)
@@ -63,10 +64,12 @@ def steps(results: Results) -> Iterator[Repeated]:
                 f"{results.folder}: {step[1]}: counted {len(counted)} times of {base}"
             )
         counts, numbers = zip(*counted, strict=True)
-        yield repeated(step, counts, numbers)
+        yield repeated(step, counts, numbers, version)
 
 
-def repeated(step: StepName, counts: Sequence[Count], fills: Sequence[int] = ()) -> Repeated:
+def repeated(
+    step: StepName, counts: Sequence[Count], fills: Sequence[int] = (), version: str = ""
+) -> Repeated:
     """The scatter of a step's repeats within and between fills, and pairs beyond the margin.
 
     `fills`: the number of each repeat's; none: all are of one.
@@ -80,6 +83,7 @@ def repeated(step: StepName, counts: Sequence[Count], fills: Sequence[int] = ())
     changes = [abs(first - second) for first, second in itertools.combinations(logs, 2)]
     return Repeated(
         step=step,
+        version=version,
         repeats=len(counts),
         deviation=math.sqrt(squares / freedom) if freedom else 0.0,
         freedom=freedom,
@@ -88,15 +92,8 @@ def repeated(step: StepName, counts: Sequence[Count], fills: Sequence[int] = ())
         beyond=sum(change > counts[0].margin for change in changes),
         margin=counts[0].margin,
         writes=counts[0].writes,
-        between=between(means),
+        between=stats.between_fills(means),
     )
-
-
-def between(means: Sequence[float]) -> FillScatter | None:
-    """How far fills are apart, what repeats of one differ by in it; None of a single fill."""
-    if len(means) < 2:
-        return None
-    return FillScatter(deviation=statistics.stdev(means), freedom=len(means) - 1)
 
 
 def pooled(of_steps: Iterable[Repeated]) -> CountScatter:
@@ -111,7 +108,7 @@ def pooled(of_steps: Iterable[Repeated]) -> CountScatter:
         freedom=freedom(reads),
         deviation_of_writes=of_ratio(writes),
         freedom_of_writes=freedom(writes),
-        fills={work_fills.name_of(row.step): row.between for row in rows if row.between},
+        fills={fills_key(row.version, row.step): row.between for row in rows if row.between},
     )
 
 

@@ -13,10 +13,10 @@ from dbdyno.plan.counted_step import uncountable
 from dbdyno.plan.race.arm import RaceArm
 from dbdyno.workload.queries import mean_s
 
-SHARES_MAX = {2: 0.1, 1: 0.2}
-"""By how often each arm is counted: of a race's minutes, for counts beside time. Counts repeat, so
-that a second one only tests them, and what it takes is less for the windows.
-"""
+REPEATS = 2
+"""By two, and where arms have fills of their own by two of these, chance shows."""
+SHARE_MAX = 0.2
+"""Of a race's minutes, for counts beside time."""
 
 
 def only(repeats: int | None = None) -> Iterator[str]:
@@ -38,18 +38,13 @@ def beside_time(arms: Sequence[RaceArm], steps: Sequence[Step], minutes: float) 
     if not names or not countable(arms):
         return
     start_s = engine.of(arms[0].engine).counting.start_s
-    for repeats, share in SHARES_MAX.items():
-        if pass_s(len(names), len(arms), repeats, start_s) <= share * 60 * minutes:
-            yield ""
-            yield "[count]  # of instructions, a reason beside verdicts of time (docs/counts.md)"
-            yield f"repeats = {repeats}"
-            if len(names) < len(measured):
-                yield f"steps = {json.dumps(names, ensure_ascii=False)}"
-            return
+    if pass_s(len(names), len(arms), REPEATS, start_s) <= SHARE_MAX * 60 * minutes:
+        yield ""
+        yield "[count]  # of instructions, a reason beside verdicts of time (docs/counts.md)"
+        if len(names) < len(measured):
+            yield f"steps = {json.dumps(names, ensure_ascii=False)}"
 
 
-QUERIES_SHARE_MAX = 0.12
-"""Of a race's minutes, for counts of an application's queries, which leave time for blocks."""
 SLOWDOWN = 50.0
 """Of a query under the counter, about."""
 CALLS_LEAST = 20
@@ -61,28 +56,28 @@ SHARE_LEAST = 0.001
 def of_queries(
     arms: Sequence[RaceArm], steps: Sequence[Step], application: Application, minutes: float
 ) -> Iterator[str]:
-    """The same for an application: of its queries those that cost most and fit, counted once.
+    """The same for an application: of its queries those that cost most and fit.
 
     `steps`: those that run.
     """
     if not countable(arms):
         return
     start_s = engine.of(arms[0].engine).counting.start_s
-    left_s = QUERIES_SHARE_MAX * 60 * minutes - pass_s(0, len(arms), 1, start_s)
+    start_all_s = pass_s(0, len(arms), REPEATS, start_s)
+    left_s = SHARE_MAX * 60 * minutes - start_all_s
     able = {step.name for step in steps if step.measured and uncountable(step) is None}
     whole_s = application.source.time_s or sum(query.time_s for query in application.queries)
     names = []
     for query in application.queries:
         small = whole_s > 0 and query.time_s < SHARE_LEAST * whole_s
-        each_s = pass_s(1, len(arms), 1, start_s) - pass_s(0, len(arms), 1, start_s)
-        cost_s = each_s + len(arms) * CALLS_LEAST * SLOWDOWN * mean_s(query)
+        each_s = pass_s(1, len(arms), REPEATS, start_s) - start_all_s
+        cost_s = each_s + REPEATS * len(arms) * CALLS_LEAST * SLOWDOWN * mean_s(query)
         if query.name in able and not small and cost_s <= left_s:
             left_s -= cost_s
             names.append(query.name)
     if names:
         yield ""
         yield "[count]  # of instructions of the queries that cost most (docs/counts.md)"
-        yield "repeats = 1"
         yield f"steps = {json.dumps(names, ensure_ascii=False)}"
 
 

@@ -55,6 +55,11 @@ def verdict(change: WorkChange) -> str:
     return f"{WORDS[change.word]} {size} [{low}, {high}]"
 
 
+def withheld(change: WorkChange) -> list[str]:
+    """Why an interval gives no word."""
+    return [change.reason] if change.ratio is not None and change.reason else []
+
+
 def brief(change: WorkChange) -> str:
     """more work +3.27 %, more atomics."""
     size = "" if change.ratio is None else f" {percent(change.ratio.value)}"
@@ -166,7 +171,7 @@ def steps_table(work: WorkComparison) -> Table:
 
 def scatter_source(work: WorkComparison) -> str:
     """What intervals rest on."""
-    if work.calibration is None:
+    if work.calibration is None or not work.calibration.repeats:
         return ", by these repeats alone: `dyno calibrate --count` keeps what a host's have"
     return f", by {work.calibration.repeats} counts of one build on this host"
 
@@ -180,8 +185,8 @@ def own_parameters(work: WorkComparison) -> str:
     return f" Counted with {', '.join(written)}." if written else ""
 
 
-SHARED = "Both began from the same files."
-FILLS_HELD = "intervals hold what differs between fills"
+SHARED = "Both began from the same files, whose fill no interval holds."
+ON_ONE_FILL = "on one fill"
 
 
 def fills(work: WorkComparison) -> str:
@@ -191,9 +196,10 @@ def fills(work: WorkComparison) -> str:
     if not own:
         return SHARED if known else ""
     several = "one fill" if own == 1 else f"{own} fills"
-    calibrated = work.calibration is not None and work.calibration.fills
-    held = FILLS_HELD if own > 1 or calibrated else "no interval holds what differs between fills"
-    return f"Arms that cannot share files have {several} each, and {held}."
+    return (
+        f"Arms that cannot share files have {several} each: intervals hold what differs between "
+        "fills, or nothing is said."
+    )
 
 
 def steps_row(change: WorkChange) -> Row:
@@ -202,7 +208,8 @@ def steps_row(change: WorkChange) -> Row:
         "" if amounts is None else f"{amounts.instructions:,.0f}"
         for amounts in (change.base, change.work)
     ]
-    words = "; ".join([verdict(change), *map(event_word, change.events)])
+    verdict_on = f"{verdict(change)} {ON_ONE_FILL}" if change.fills == 0 else verdict(change)
+    words = "; ".join([verdict_on, *withheld(change), *map(event_word, change.events)])
     tone = {"more": "slower", "less": "faster"}.get(change.word, "")
     return Row(
         cells=(

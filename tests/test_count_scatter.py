@@ -17,12 +17,14 @@ from dbdyno.analysis.compare import work_repeats
 from dbdyno.host import count_scatter, place
 from dbdyno.model.count import Count
 from dbdyno.model.error import HostError, PlanError, ResultError
-from dbdyno.model.host_facts import CountScatter, Cpu, HostFacts
+from dbdyno.model.host_facts import CountScatter, Cpu, FillScatter, HostFacts
 from dbdyno.model.work import WorkComparison
 from dbdyno.plan import calibration
 from dbdyno.report import page
 from dbdyno.report import work as report
 from dbdyno.report.render import markdown
+from dbdyno.run import count_fill
+from dbdyno.stats import work
 from dbdyno.store import Results
 
 HOST = HostFacts(kernel="6.1", cpu=Cpu(model="x", cpus=2), memory_bytes=1 << 33)
@@ -68,6 +70,63 @@ def test_each_family_is_kept_on_the_machine_that_it_was_found_on(
         count_scatter.known("postgres", HOST)
 
 
+def test_what_is_known_of_other_fills_stays_beside_a_new_calibration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A calibration tells of the versions and steps that it has counted, and of no others."""
+    monkeypatch.setattr(place, "data_root", lambda: tmp_path / "lab")
+    seen = FillScatter(deviation=0.001, freedom=3)
+    count_scatter.keep("postgres", CountScatter(fills={"17.11 w/a": seen}), HOST)
+    count_scatter.keep("postgres", structs.replace(FOUND, fills={"18.6 w/a": seen}), HOST)
+    kept = count_scatter.known("postgres", HOST)
+    assert kept is not None
+    assert set(kept.fills) == {"17.11 w/a", "18.6 w/a"}
+    assert kept.repeats == FOUND.repeats
+
+
+def test_a_host_learns_how_far_fills_differ_and_each_fill_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By hand: two fills of pg18 that are 0.2 % apart, and others later; those of pg17 are one."""
+    monkeypatch.setattr(place, "data_root", lambda: tmp_path / "lab")
+    with example_figures.unpacked(example_figures.KINDS / "count") as unpacked:
+        folder = Path(shutil.copytree(unpacked, tmp_path / "count"))
+    counted = Results.open(store.count_folder(folder) / analysis.PART)
+    host = counted.host()
+    assert host is not None
+
+    def learned(made_ns: int, apart: float) -> FillScatter:
+        plant_fills(counted, made_ns, apart)
+        count_fill.learn(counted, "postgres")
+        kept = count_scatter.known("postgres", host)
+        assert kept is not None
+        assert set(kept.fills) == {"18.6 sysbench/point-query", "18.6 sysbench/update-index"}
+        return kept.fills["18.6 sysbench/point-query"]
+
+    first = learned(10, 0.002)
+    assert first.deviation == pytest.approx(0.002 / math.sqrt(2), rel=1e-3)
+    assert first.freedom == 1
+    assert learned(10, 0.002) == first
+    later = learned(20, 0.0)
+    assert later.freedom == 2
+    assert later.deviation == pytest.approx(0.001, rel=1e-3)
+
+
+def plant_fills(counted: Results, made_ns: int, apart: float) -> None:
+    """Equal counts of pg18 but for its second fill, made later; one fill of pg17."""
+    for place_of, block in enumerate(counted.blocks()):
+        for run in block.runs():
+            number = place_of if run.arm == "pg18" else 0
+            use = run.golden()["sysbench"]
+            use = structs.replace(use, fill=1 + number, made_unix_ns=made_ns + number)
+            store.write_json(run.path / "sysbench" / "golden.json", use)
+            for step in run.steps():
+                if (known := step.count()) is not None:
+                    instructions = 40_000 * math.exp(apart * number)
+                    changed = structs.replace(known, instructions=instructions)
+                    store.write_json(step.path / "count.json", changed)
+
+
 def test_a_ratio_scatters_by_what_two_counts_do() -> None:
     """By hand: √2 times the deviation of one; steps that write are apart."""
     logs = (0.0, 0.0002, 0.0004)
@@ -109,6 +168,7 @@ def test_intervals_rest_on_the_hosts_calibration(tmp_path: Path) -> None:
     """Repeats of the plan only test that it holds; without one that is said."""
     with example_figures.unpacked(example_figures.KINDS / "count") as unpacked:
         folder = Path(shutil.copytree(unpacked, tmp_path / "count"))
+    plant_fills(Results.open(store.count_folder(folder) / analysis.PART), 10, 0.0)
     alone, by_host = compared(folder, None), compared(folder, FOUND)
     assert report.NOT_CALIBRATED in list(report.lines(alone))
     assert report.NOT_CALIBRATED not in list(report.lines(by_host))
@@ -118,7 +178,7 @@ def test_intervals_rest_on_the_hosts_calibration(tmp_path: Path) -> None:
     tight = structs.replace(FOUND, deviation=0.0, deviation_of_writes=0.0)
     for change in compared(folder, tight).changes:
         assert change.ratio is not None
-        assert change.reason in ("", "repeats differ more than the host's calibration has it")
+        assert change.reason in ("", work.APART_REASON)
 
 
 def test_the_base_is_counted_forty_times_and_nothing_else() -> None:

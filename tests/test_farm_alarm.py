@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
+from msgspec import structs
 
 from dbdyno.farm.alarm import judge, limits
 from dbdyno.farm.chain import Alarm, Budget, Instrument, LogRatio, Reading, Series
@@ -53,6 +54,21 @@ def ratio(of: Series, value: float) -> LogRatio:
     return LogRatio(
         value=value, standard_error=ERROR[of.instrument], degrees=DEGREES[of.instrument]
     )
+
+
+def test_counts_raise_an_alarm_only_where_their_rule_says_more_or_less() -> None:
+    """However plain the ratio is: a fill of one's own, repeats that disagree."""
+    of = series()
+    plain = readings(of, [0.0] * 20 + [0.1] * 20)
+    alarms = {}
+    for word in (None, "more", "open", "same"):
+        said = [structs.replace(reading, **{
+            key: ratio and structs.replace(ratio, word=word)
+            for key, ratio in (("against_previous", reading.against_previous),
+                               ("against_pinned", reading.against_pinned))
+        }) for reading in plain]  # fmt: skip
+        alarms[word] = any(alarm.sure for alarm in judge(said, BUDGET))
+    assert alarms == {None: True, "more": True, "open": False, "same": False}
 
 
 def again(reading: Reading, change: float, number: int = 1) -> Reading:

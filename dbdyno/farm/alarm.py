@@ -25,8 +25,6 @@ SUSPECT_MIN = 30.0
 """Less evidence is no suspect, however few series share the budget."""
 TESTS = 2
 """Of a series at each head."""
-CHANGED = (None, "more", "less")
-"""What is said of a ratio that can raise an alarm; None: of time."""
 LAYOUT: Mapping[Instrument, float] = {"work": 0.0003, "time": 0.007}
 """By how much builds of equal code are expected to differ, before heads have shown it: in time by
 their layout (docs/bisect.md), in counts by what a commit moves by the way."""
@@ -131,7 +129,7 @@ def _borne_out(evidence: Evidence, plan: Sequence[Reading], series: Sequence[Ser
 
     def where_said(logs: Numbers, against: Against) -> Numbers:
         ratios = [known[of].against(against) if of in known else None for of in series]
-        said = [ratio is None or ratio.word in CHANGED for ratio in ratios]
+        said = [ratio is None or ratio.may_be_news for ratio in ratios]
         return np.where(said, logs, -np.inf)
 
     return Evidence(

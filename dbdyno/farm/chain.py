@@ -29,6 +29,12 @@ class LogRatio(Struct, frozen=True, kw_only=True):
     standard_error: float
     degrees: float  # of freedom of the standard error
     word: WorkWord | None = None  # of counts: what is said of them (`stats.work`)
+    withheld: str = ""  # why that is nothing
+
+    @property
+    def may_be_news(self) -> bool:
+        """Whether the rule of counts says more or less work; of time it says nothing."""
+        return self.word in {None, "more", "less"}
 
     @property
     def ends(self) -> tuple[float, float]:

@@ -165,7 +165,8 @@ def _found(finding: Finding) -> Found:
 def combined(ratios: Iterable[LogRatio | None]) -> LogRatio | None:
     """The mean of several readings, weighed by their variances; None of none.
 
-    Degrees of freedom by Satterthwaite (1946). A reading without any scatter counts alone.
+    Degrees of freedom by Satterthwaite (1946). A reading without any scatter counts alone. The word
+    of counts is the last reading's.
     """
     given = [ratio for ratio in ratios if ratio is not None]
     exact = [ratio for ratio in given if ratio.standard_error == 0]
@@ -178,6 +179,8 @@ def combined(ratios: Iterable[LogRatio | None]) -> LogRatio | None:
         value=math.fsum(weight * ratio.value for weight, ratio in pairs) / whole,
         standard_error=whole**-0.5,
         degrees=whole**2 / math.fsum(weight**2 / ratio.degrees for weight, ratio in pairs),
+        word=given[-1].word,
+        withheld=given[-1].withheld,
     )
 
 

@@ -93,6 +93,7 @@ def work_ratios(comparison: Comparison, folder: Path) -> Ratios:
                 standard_error=change.standard_error,
                 degrees=change.degrees,
                 word=change.word,
+                withheld=change.reason,
             ),
         )
 

@@ -186,6 +186,7 @@ class FillScatter(Struct, frozen=True, kw_only=True):
 
     deviation: float
     freedom: int
+    newest_unix_ns: int = 0  # when the last of these fills was made: older ones are in it already
 
 
 class CountScatter(Struct, frozen=True, kw_only=True):

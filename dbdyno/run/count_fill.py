@@ -7,10 +7,10 @@ the scatter between fills is among what the repeats show.
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 from msgspec import structs
 
@@ -18,7 +18,7 @@ from dbdyno import engine
 from dbdyno.host import count_scatter
 from dbdyno.model import Arm, Block, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError
-from dbdyno.model.host_facts import CountScatter, FillScatter, fills_key
+from dbdyno.model.host_facts import CountScatter, fills_key
 from dbdyno.model.plan import fill_of
 from dbdyno.plan import count as plans
 from dbdyno.plan import counted_step
@@ -174,36 +174,43 @@ def rates(plan: Plan, parent: Path) -> dict[str, float]:
 def learn(results: Results, family: str) -> None:
     """Keeps on this host how far the fills of a complete pass are apart. Raises HostError.
 
-    Later counts of the same versions and steps have their intervals by it.
+    Later counts of the same versions and steps have their intervals by it. A fill counts once,
+    however many passes begin from its copy.
     """
     host = results.host()
-    seen = dict(fills_seen(results))
-    if host is None or not seen:
+    if host is None:
         return
     scatter = count_scatter.known(family, host) or CountScatter()
-    pooled = {key: together(scatter.fills.get(key), fills) for key, fills in seen.items()}
-    count_scatter.keep(family, structs.replace(scatter, fills=pooled), host)
+    pooled = dict(scatter.fills)
+    for (key, _), by_fill in logs_by_fill(results).items():
+        known = scatter.fills.get(key)
+        new = {
+            made: fmean(logs)
+            for made, logs in by_fill.items()
+            if known is None or made > known.newest_unix_ns
+        }
+        between = between_fills(list(new.values()))
+        if between is not None:
+            between = structs.replace(between, newest_unix_ns=max(new))
+            pooled[key] = together(pooled.get(key), between)
+    if pooled != scatter.fills:
+        count_scatter.keep(family, structs.replace(scatter, fills=pooled), host)
 
 
-def fills_seen(results: Results) -> Iterator[tuple[str, FillScatter]]:
-    """By `fills_key`: how far the fills that repeats began from are apart, of each version's step.
+def logs_by_fill(results: Results) -> dict[tuple[str, str], dict[int, list[float]]]:
+    """By `fills_key` and arm: the log counts of each fill, by when that was made.
 
     Arms differ by more than their fills, so each arm's are compared with each other alone.
     """
-    logs: dict[tuple[str, str], dict[str, list[float]]] = {}  # by key and arm, then by fill
+    logs: dict[tuple[str, str], dict[int, list[float]]] = {}
     for block in results.blocks():
         for run in block.runs() if block.state == "done" else ():
             server, uses = run.server(), run.golden()
-            for folder in run.steps():
-                name = folder.step().workload, folder.step().name
-                count, use = folder.count(), uses.get(name[0])
-                version = None if server is None else server.version
-                if version is not None and count is not None and use is not None:
-                    of_arm = logs.setdefault((fills_key(version, name), run.arm), {})
-                    of_arm.setdefault(use.key, []).append(math.log(count.instructions))
-    pooled: dict[str, FillScatter] = {}
-    for (key, _), by_fill in logs.items():
-        between = between_fills([statistics.fmean(of) for of in by_fill.values()])
-        if between is not None:
-            pooled[key] = together(pooled.get(key), between)
-    yield from pooled.items()
+            version = "" if server is None else server.version or ""
+            for folder in run.steps() if version else ():
+                step, count = folder.step(), folder.count()
+                if count is not None and (use := uses.get(step.workload)) is not None:
+                    key = fills_key(version, (step.workload, step.name)), run.arm
+                    of_fill = logs.setdefault(key, {}).setdefault(use.made_unix_ns, [])
+                    of_fill.append(math.log(count.instructions))
+    return logs

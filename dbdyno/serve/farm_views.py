@@ -162,8 +162,8 @@ def _grid(branch: Followed, of: tuple[str, str], places: Places) -> Table:
         rows=(Row(cells=_curves(columns, places)), *rows),
         note=f"Change against the pinned release in percent; a cell leads to its report. {FOUND}: "
         "a finding begins here.",
-        colors="Coloured: better or worse than the pinned release by more than "
-        f"{100 * MARGIN:.1f} %, by {SURE:.0f} standard errors.",
+        colors="Coloured: more or less work than the pinned release; of time what is beyond "
+        f"{100 * MARGIN:.1f} % by {SURE:.0f} standard errors.",
     )
 
 
@@ -195,7 +195,9 @@ def _cell(series: Series, commit: Commit, places: Places, mark: str) -> TableCel
     return TableCell(
         text=points(math.exp(ratio.value), 2 if series.instrument == "work" else 1),
         tone=tone(series, ratio),
-        title=percents(math.exp(ratio.value), *interval(ratio)),
+        title="; ".join(
+            filter(None, (percents(math.exp(ratio.value), *interval(ratio)), ratio.withheld))
+        ),
         link=places.report(cell.folder) if cell.folder else "",
         mark=mark,
     )
@@ -203,7 +205,8 @@ def _cell(series: Series, commit: Commit, places: Places, mark: str) -> TableCel
 
 def tone(series: Series, ratio: LogRatio) -> Tone:
     """The colour of a change that is plain."""
-    if abs(ratio.value) - SURE * ratio.standard_error <= MARGIN:
+    small = abs(ratio.value) - SURE * ratio.standard_error <= MARGIN
+    if not ratio.may_be_news or (ratio.word is None and small):
         return ""
     return "slower" if series.is_worse(ratio.value) else "faster"
 

@@ -81,7 +81,11 @@ def together(first: FillScatter | None, second: FillScatter) -> FillScatter:
         return second
     freedom = first.freedom + second.freedom
     squares = first.freedom * first.deviation**2 + second.freedom * second.deviation**2
-    return FillScatter(deviation=math.sqrt(squares / freedom), freedom=freedom)
+    return FillScatter(
+        deviation=math.sqrt(squares / freedom),
+        freedom=freedom,
+        newest_unix_ns=max(first.newest_unix_ns, second.newest_unix_ns),
+    )
 
 
 def of_both(base: FillScatter, arm: FillScatter) -> Scatter:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from dbdyno import engine
 from dbdyno.engine.counting import Counting
+from dbdyno.host import count_scatter
 from dbdyno.host.callgrind import program
-from dbdyno.model import Plan, Step, WorkloadUse
+from dbdyno.host.observe import facts
+from dbdyno.model import Arm, Json, Plan, Step, WorkloadUse, can
 from dbdyno.model.error import HostError, PlanError
+from dbdyno.model.host_facts import CountScatter, fills_key
 from dbdyno.plan import counted_step
 from dbdyno.plan.count import filling_steps
-from dbdyno.run.prepared import Prepared
+from dbdyno.run.prepared import Prepared, provide_server
 
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 TIME = re.compile(r"(\d+(?:\.\d+)?) ?(us|ms|s|min|h|d)?")
@@ -42,6 +47,36 @@ def refuse_unmet(plan: Plan, prepared: Prepared) -> None:
             raise PlanError(f"key `count.steps`: step `{step.name}` {why}: leave it out")
     if not steps:
         raise PlanError("key `count`: no step is measured; remove the table")
+
+
+def refuse_single_fill(plan: Plan, prepared: Prepared) -> None:
+    """Raises PlanError where one repeat could say nothing, as arms cannot share a fill.
+
+    Unless this host has seen how far fills of each counted step are apart, with both versions.
+    """
+    if plan.count is None or plan.count.fills_of(shared=False) > 1:
+        return
+    forms = {arm.name: form_of(plan, arm, prepared) for arm in plan.arms if can(arm, "made")}
+    apart = [name for name, form in forms.items() if form != forms[plan.base]]
+    if not apart:
+        return
+    family = engine.of(plan.arms[0].engine).traits.family
+    here = facts.collect(prepared.data_path, measure=False)
+    scatter = count_scatter.known(family, here) or CountScatter()
+    for name, (use, step) in itertools.product((plan.base, *apart), wanted(plan, prepared)):
+        if fills_key(prepared.builds[name].version, (use.title, step.name)) not in scatter.fills:
+            raise PlanError(
+                f"key `count.repeats`: one repeat says nothing of `{step.name}`: `{plan.base}` and "
+                f"`{apart[0]}` cannot share a fill, and how far fills of {name} differ is not "
+                "known here; write repeats = 2"
+            )
+
+
+def form_of(plan: Plan, arm: Arm, prepared: Prepared) -> Json:
+    """The facts by which an arm's server can go on with the data of another one."""
+    keeper = provide_server(plan, arm, prepared, Path()).keeper
+    assert keeper is not None
+    return keeper.data_form
 
 
 def counted(plan: Plan, prepared: Prepared) -> list[Step]:

@@ -103,6 +103,7 @@ def look(plan: Plan, pinned: Json | None, foreseen: Mapping[str, Build]) -> Prep
     prepared = dataclasses.replace(prepared, settled=settle(plan, prepared))
     for arm in plan.arms:
         check_arm(plan, arm, prepared)
+    counting.refuse_single_fill(plan, prepared)
     refuse_short_memory(plan)
     prepared = with_copies(plan, prepared)
     disk = needs(plan, prepared)

@@ -8,7 +8,7 @@ import pytest
 import simulated_farm
 from dbdyno.farm import alarm
 from dbdyno.farm.chain import LogRatio, Reading, Series
-from simulated_farm import BUDGET, HOSTS, Hands, Host
+from simulated_farm import BUDGET, HOSTS, Counts, Host
 
 COUNTS, STEADY, LOUD = HOSTS
 
@@ -42,9 +42,8 @@ def test_one_run_each_by_a_fixed_limit_cries_for_nothing() -> None:
 
 def test_the_tables_follow_the_decisions_of_a_farm() -> None:
     """A small farm, drawn once: reading by reading, and as the tables have it."""
-    host = Host(words="", instrument="work", scatter=0.0001)
     steps, nights = 3, 20
-    hands = Hands(host, steps, np.random.default_rng(5))
+    hands = Counts(steps, np.random.default_rng(5))
     levels = np.zeros((steps, nights))
     levels[1, 8:] = -0.01
     own = [
@@ -56,7 +55,8 @@ def test_the_tables_follow_the_decisions_of_a_farm() -> None:
     sure, readings = [], []
     for night in range(nights):
         sides = hands.measured(levels[:, max(0, night - 1)], levels[:, night], again=False)
-        found = alarm.above(farm.head(*sides), limit.sure)
+        evidence = simulated_farm.said(farm.head(*(side.ratios for side in sides)), sides)
+        found = alarm.above(evidence, limit.sure)
         sure += [(night, step) for step in np.flatnonzero(found).tolist()]
         farm.begin_anew(found)
         readings += [
@@ -73,9 +73,11 @@ def test_the_tables_follow_the_decisions_of_a_farm() -> None:
     assert told == sure == [(8, 1)]
 
 
-def ratio(side: simulated_farm.Ratios, place: int) -> LogRatio:
+def ratio(side: simulated_farm.Said, place: int) -> LogRatio:
+    ratios = side.ratios
     return LogRatio(
-        value=float(side.values[place]),
-        standard_error=float(side.standard_errors[place]),
-        degrees=float(side.degrees[place]),
+        value=float(ratios.values[place]),
+        standard_error=float(ratios.standard_errors[place]),
+        degrees=float(ratios.degrees[place]),
+        word="more" if side.news[place] else "open",
     )

@@ -20,10 +20,17 @@ import numpy as np
 import numpy.typing as npt
 
 import marked_page
+from dbdyno.analysis.compare import work_fills
+from dbdyno.analysis.compare.work_fills import Began
 from dbdyno.farm import alarm
 from dbdyno.farm.chain import Budget, Instrument, Series
-from dbdyno.farm.evidence import Numbers, Ratios
+from dbdyno.farm.evidence import Evidence, Numbers, Ratios
 from dbdyno.farm.loop import REPEATS_MAX
+from dbdyno.model.golden import GoldenUse
+from dbdyno.model.host_facts import CountScatter, FillScatter, fills_key
+from dbdyno.model.work import MARGIN
+from dbdyno.stats import work
+from dbdyno.stats.work import Scatter
 from table_text import SEED, header, intro, percent, row
 
 TOOL = "tools/simulated_farm.py"
@@ -46,9 +53,17 @@ LAYOUTS = (0.002, 0.014)
 (docs/bisect.md)."""
 LOUDNESS = 0.3
 """The deviation of ln(scatter) from night to night."""
-COUNT_SCATTER, COUNT_REPEATS, COUNT_DEGREES = 0.0001, 2, 40.0
+COUNT_REPEATS = 2
+COUNT_SCATTER = 0.00006
+"""Of a log count from repeat to repeat: within SCATTER_LEAST."""
 COUNT_WIGGLE = 0.0002
 """What a commit moves in counts by the way: no change that anybody wants to hear of."""
+FILL_SCATTERS = (0.00005, 0.0017)
+"""Of a log count from fill to fill, drawn between these, log-uniform (docs/counts.md, "Fills")."""
+MODES_IN, MODE_SHARE, MODE = 12, 0.2, math.log(1.1)
+"""One of so many steps does so much more work on this share of fills, by the plan of a query."""
+CATALOGS = 0.12
+"""The share of heads with a catalog of their own: they cannot share a fill with the one before."""
 EFFECTS = (-0.01, -0.02, -0.03, -0.05)
 DRIFT_STEPS, DRIFT_EFFECT, DRIFT_NIGHTS = 10, -0.005, 9
 """So many steps of this size, each so many nights after the one before."""
@@ -84,7 +99,7 @@ class Host:
 
 
 HOSTS = (
-    Host(words="counts", instrument="work", scatter=COUNT_SCATTER),
+    Host(words="counts, fills that differ", instrument="work", scatter=COUNT_SCATTER),
     Host(words="time, 1.6 %", instrument="time", scatter=0.016),
     Host(words="time, 5 %", instrument="time", scatter=0.05),
 )
@@ -111,16 +126,112 @@ class Year:
     repetitions: npt.NDArray[np.int64]  # the same: plans beside the first
 
 
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """The ratios of a plan, and which of them may be news by the rule of counts."""
+
+    ratios: Ratios
+    news: npt.NDArray[np.bool_]
+
+
+class Counts:
+    """Count steps that are not there: their fills, as golden copies are kept, and the words."""
+
+    metrics = 1
+
+    def __init__(self, steps: int, random: np.random.Generator) -> None:
+        self.random, self.rows = random, steps
+        low, high = (math.log(of) for of in FILL_SCATTERS)
+        self.deviations = np.exp(random.uniform(low, high, steps))
+        self.modes = np.arange(steps) % MODES_IN == 0
+        self.pinned = self._fills()  # kept as copies, all year
+        self.other = self.build = self._built()
+        self.seen: list[FillScatter | None] = [None] * steps
+
+    def _built(self) -> Numbers:
+        return self.random.normal(0, COUNT_WIGGLE, self.rows)
+
+    def _fills(self) -> Numbers:
+        """What each of an arm's fills does to the log counts of the steps."""
+        size = (COUNT_REPEATS, self.rows)
+        other = (self.random.random(size) < MODE_SHARE) & self.modes
+        return self.random.normal(0, self.deviations, size) + np.where(other, MODE, 0.0)
+
+    def measured(self, before: Numbers, level: Numbers, *, again: bool) -> tuple[Said, Said]:
+        """A head with this level after one with that: beside it, and beside the pinned release."""
+        if not again:
+            self.other, self.build = self.build, self._built()
+        fills = self._fills()
+        apart = self.random.random() < CATALOGS
+        pinned = self._fills() if again else self.pinned
+        head = self._counted(level + self.build, fills)
+        previous = self._counted(before + self.other, self._fills() if apart else fills)
+        release = self._counted(np.zeros(self.rows), pinned)
+        said = (
+            self._said(head - previous, fills=COUNT_REPEATS if apart else 0),
+            self._said(head - release, fills=COUNT_REPEATS),
+        )
+        self._learn(head)
+        return said
+
+    def _counted(self, level: Numbers, fills: Numbers) -> Numbers:
+        """The log counts of each repeat, by a fill each."""
+        counted: Numbers = level + fills + self.random.normal(0, COUNT_SCATTER, fills.shape)
+        return counted
+
+    def _learn(self, counted: Numbers) -> None:
+        """As `run.count_fill.learn`: each night's head has fills of its own."""
+        for place, logs in enumerate(counted.T):
+            between = work.between_fills(logs.tolist())
+            assert between is not None
+            self.seen[place] = work.together(self.seen[place], between)
+
+    def _said(self, ratios: Numbers, *, fills: int) -> Said:
+        """The words of the rule of counts, row by row, and the ratios that they are said of."""
+        begun = {
+            ("w", arm): Began(uses=tuple(use(arm if fills else "", fill) for fill in (1, 2)))
+            for arm in ("base", "arm")
+        }
+        steps = [("w", str(place)) for place in range(self.rows)]
+        floor = Scatter(deviation=work.SCATTER_LEAST, freedom=work.FREEDOM_LEAST)
+        known = {
+            fills_key("", step): seen for step, seen in zip(steps, self.seen, strict=True) if seen
+        }
+        samples = work_fills.samples(
+            {(step, "arm"): logs.tolist() for step, logs in zip(steps, ratios.T, strict=True)},
+            begun,
+            "base",
+            dict.fromkeys(steps, floor),
+            CountScatter(fills=known),
+        )
+        verdicts = [work.judged(samples[step, "arm"], MARGIN) for step in steps]
+        return Said(
+            ratios=Ratios(
+                values=np.array([math.log(verdict.ratio.value) for verdict in verdicts]),
+                standard_errors=np.array([verdict.standard_error for verdict in verdicts]),
+                degrees=np.array([verdict.degrees for verdict in verdicts]),
+            ),
+            news=np.array([verdict.word in ("more", "less") for verdict in verdicts]),
+        )
+
+
+def use(key: str, fill: int) -> GoldenUse:
+    """A run that began from a copy."""
+    return GoldenUse(
+        began=True, fill=fill, workload="w", step="fill", step_ordinal=1, key=f"{key}{fill}",
+        made_unix_ns=fill,
+    )  # fmt: skip
+
+
 class Hands:
-    """Measure steps that are not there: rows are steps, each with the metrics of a host."""
+    """Time steps that are not there: rows are steps, each with the metrics of a host."""
 
     def __init__(self, host: Host, steps: int, random: np.random.Generator) -> None:
         self.host, self.random = host, random
         self.rows = steps * host.metrics
         low, high = (math.log(of) for of in host.layouts)
         drawn = np.exp(random.uniform(low, high, steps))
-        counts = host.instrument == "work"
-        self.layout = np.full(steps, COUNT_WIGGLE) if counts else drawn
+        self.layout = drawn
         self.build = self._built()
 
     def _built(self) -> Numbers:
@@ -135,37 +246,36 @@ class Hands:
             np.where(hit, self.random.normal(0, self.host.off, steps), 0.0), self.host.metrics
         )
 
-    def measured(self, before: Numbers, level: Numbers, *, again: bool) -> tuple[Ratios, Ratios]:
+    def measured(self, before: Numbers, level: Numbers, *, again: bool) -> tuple[Said, Said]:
         """A head with this level after one with that: beside it, and beside the pinned release."""
         other = self._built() if again else self.build
         own = self._built()
         if not again:
             self.build = own
         own = own + self._off()
-        counts = self.host.instrument == "work"
-        blocks = COUNT_REPEATS if counts else REPEATED_BLOCKS if again else BLOCKS
-        loud = 1.0 if counts else math.exp(self.random.normal(0, self.host.loudness))
-        deviation = self.host.scatter * loud
+        blocks = REPEATED_BLOCKS if again else BLOCKS
+        deviation = self.host.scatter * math.exp(self.random.normal(0, self.host.loudness))
         arms = self.random.normal(0, deviation / math.sqrt(2 * blocks), (3, self.rows))
         steps = level + own - before - other + arms[0] - arms[1]
         levels = level + own + arms[0] - arms[2]
-        return self._ratios(steps, deviation, blocks), self._ratios(levels, deviation, blocks)
+        return self._said(steps, deviation, blocks), self._said(levels, deviation, blocks)
 
-    def _ratios(self, values: Numbers, deviation: float, blocks: int) -> Ratios:
-        counts = self.host.instrument == "work"
-        degrees = COUNT_DEGREES if counts else blocks - 1.0
-        squares = 1.0 if counts else self.random.chisquare(degrees, self.rows) / degrees
-        return Ratios(
+    def _said(self, values: Numbers, deviation: float, blocks: int) -> Said:
+        degrees = blocks - 1.0
+        squares = self.random.chisquare(degrees, self.rows) / degrees
+        ratios = Ratios(
             values=values,
             standard_errors=np.full(self.rows, deviation / math.sqrt(blocks)) * np.sqrt(squares),
             degrees=np.full(self.rows, degrees),
         )
+        return Said(ratios=ratios, news=np.full(self.rows, fill_value=True))
 
 
 def followed(host: Host, levels: Numbers, random: np.random.Generator) -> Year:
     """What the farm's decisions make of steps with these levels, steps by nights."""
     steps, nights = levels.shape
-    hands = Hands(host, steps, random)
+    counts = host.instrument == "work"
+    hands = Counts(steps, random) if counts else Hands(host, steps, random)
     limit = alarm.limits(SERIES, BUDGET)
     own = [
         Series(branch="", step=("", ""), instrument=host.instrument, metric="")
@@ -179,7 +289,8 @@ def followed(host: Host, levels: Numbers, random: np.random.Generator) -> Year:
     before = np.repeat(levels[:, 0], host.metrics)
     for night in range(nights):
         level = np.repeat(levels[:, night], host.metrics)
-        evidence = farm.head(*hands.measured(before, level, again=False))
+        sides = hands.measured(before, level, again=False)
+        evidence = said(farm.head(*(side.ratios for side in sides)), sides)
         sure = alarm.above(evidence, limit.sure) & alarm.sure_at_once(own)
         for _ in range(REPEATS_MAX):
             open_yet = np.repeat(~by_step(sure, host), host.metrics)
@@ -189,12 +300,17 @@ def followed(host: Host, levels: Numbers, random: np.random.Generator) -> Year:
             year.repetitions[:, night] += suspect
             asked = np.repeat(suspect, host.metrics)
             sides = hands.measured(before, level, again=True)
-            evidence = farm.repetition(*(_only(side, asked) for side in sides))
+            evidence = said(farm.repetition(*(_only(side.ratios, asked) for side in sides)), sides)
             sure |= alarm.above(evidence, limit.sure) & asked
         year.reported[:, night] = by_step(sure, host)
         farm.begin_anew(sure)
         before = level
     return year
+
+
+def said(evidence: Evidence, sides: tuple[Said, Said]) -> Evidence:
+    """The evidence where the rule of counts says more or less, too, as a farm takes it."""
+    return alarm.borne_out(evidence, *(side.news for side in sides))
 
 
 def by_step(rows: npt.NDArray[np.bool_], host: Host) -> npt.NDArray[np.bool_]:

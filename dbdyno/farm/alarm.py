@@ -17,7 +17,7 @@ from itertools import groupby
 import numpy as np
 
 from dbdyno.farm.chain import Against, Alarm, Budget, Instrument, LogRatio, Reading, Series
-from dbdyno.farm.evidence import Change, Detector, Evidence, Flags, Numbers, Ratios
+from dbdyno.farm.evidence import Change, Detector, Evidence, Flags, Ratios
 
 KNOWN = 10_000.0
 """Degrees of freedom of a variance that is widened already."""
@@ -113,28 +113,32 @@ def _followed(
         [reading for reading in own if reading.repetition == number]
         for number in sorted({reading.repetition for reading in own})
     )
-    evidence = _borne_out(followed.head(*_sides(first, series)), first, series)
+    evidence = _said(followed.head(*_sides(first, series)), first, series)
     sure = above(evidence, limit.sure) & sure_at_once(series)
     for plan in again:
-        evidence = _borne_out(followed.repetition(*_sides(plan, series)), plan, series)
+        evidence = _said(followed.repetition(*_sides(plan, series)), plan, series)
         repeated = {reading.series for reading in plan}
         measured = np.array([of in repeated for of in series])
         sure = sure | (above(evidence, limit.sure) & measured)
     return evidence, sure
 
 
-def _borne_out(evidence: Evidence, plan: Sequence[Reading], series: Sequence[Series]) -> Evidence:
-    """The evidence where the rule of counts says more or less work, too; time has no such word."""
-    known = {reading.series: reading for reading in plan}
-
-    def where_said(logs: Numbers, against: Against) -> Numbers:
-        ratios = [known[of].against(against) if of in known else None for of in series]
-        said = [ratio is None or ratio.may_be_news for ratio in ratios]
-        return np.where(said, logs, -np.inf)
-
+def borne_out(evidence: Evidence, step: Flags, level: Flags) -> Evidence:
+    """The evidence of those series whose ratio to the previous head, or the pinned, may be news."""
     return Evidence(
-        step=where_said(evidence.step, "previous"), level=where_said(evidence.level, "pinned")
+        step=np.where(step, evidence.step, -np.inf), level=np.where(level, evidence.level, -np.inf)
     )
+
+
+def _said(evidence: Evidence, plan: Sequence[Reading], series: Sequence[Series]) -> Evidence:
+    """The evidence where the rule of counts says more or less work, too."""
+    return borne_out(evidence, _news(plan, series, "previous"), _news(plan, series, "pinned"))
+
+
+def _news(plan: Sequence[Reading], series: Sequence[Series], against: Against) -> Flags:
+    ratios = {reading.series: reading.against(against) for reading in plan}
+    given = [ratios.get(of) for of in series]
+    return np.array([ratio is None or ratio.may_be_news for ratio in given])
 
 
 def _sides(plan: Sequence[Reading], series: Sequence[Series]) -> tuple[Ratios, Ratios]:

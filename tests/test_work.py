@@ -215,5 +215,5 @@ def test_the_counts_of_a_result_are_the_witness_of_its_steps() -> None:
     (step,) = [step for step in comparison.steps if step.step == "point-query"]
     (cell,) = [cell for cell in step.cells if cell.arm == "pg18"]
     assert cell.verdict is not None
-    assert "3.28 % more instructions per operation, counted (LWLock" in cell.verdict.witness
+    assert "2.10 % more instructions per operation, counted (LWLock" in cell.verdict.witness
     assert "counted (LWLock" in markdown.render(page.make(comparison)).partition("## ")[0]

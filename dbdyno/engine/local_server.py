@@ -38,7 +38,7 @@ LOOK_EVERY_S = 0.02
 LOOPBACK = "127.0.0.1"
 
 BUILD = "build"
-"""A link to the build, in the folder of a counted server."""
+"""The build's files, in the folder of a counted server."""
 LIBRARIES = "LD_LIBRARY_PATH"
 """Some builds need it; a counted server has it always, so that environments are of one length."""
 PRELOAD = "LD_PRELOAD"
@@ -104,7 +104,7 @@ class Home:
         account.make_folder(self.socket_dir)
         if self._place.placement.counter:
             account.make_folder(self.folder / launch.COUNTS)
-            (self.folder / BUILD).symlink_to(self.build.base_dir)
+            data_folder.bring(self.build.base_dir, self.folder / BUILD)
         return data, wal
 
     def fill(self, copy: Copy, *, shared_blocks: bool) -> None:
@@ -186,8 +186,8 @@ class Home:
         environment = self.build.environment
         if self._place.placement.counter:
             environment = {LIBRARIES: str(self.build.base_dir / "lib"), **environment}
-            environment = {name: self._by_link(value) for name, value in environment.items()}
-            command = [self._by_link(str(word)) for word in command]
+            environment = {name: self._at_home(value) for name, value in environment.items()}
+            command = [self._at_home(str(word)) for word in command]
         with self.log_path.open("ab") as file:
             self.process = launch.start(
                 command,
@@ -200,8 +200,8 @@ class Home:
             )
         self.register()
 
-    def _by_link(self, text: str) -> str:
-        """With the build's folder by the link to it: its path is as long for every arm."""
+    def _at_home(self, text: str) -> str:
+        """With the build's folder where a counted server has it: as long a path for every arm."""
         return text.replace(str(self.build.base_dir), str(self.folder / BUILD))
 
     def wait_for_answer(

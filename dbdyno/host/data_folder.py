@@ -19,6 +19,7 @@ from dbdyno.host.account import Account
 from dbdyno.model.error import HostError, ServerError
 
 MARK = "made-by-dyno"
+SYSTEM = (Path("/usr"), Path("/usr/local"))
 READ_BYTES_MAX = 1 << 20
 """More than any file has that is read whole."""
 
@@ -88,6 +89,28 @@ def make(folder: Path, name: str, account: Account) -> Path:
             f"`{folder}` cannot be made: {error.strerror}: choose another folder"
         ) from error
     return folder / name
+
+
+def bring(programs: Path, target: Path) -> None:
+    """Lets programs lie at another path, too: their files linked, or copied where they cannot be.
+
+    Those of the whole system (`/usr`) by a link to their folder. Raises HostError.
+    """
+    try:
+        if programs.resolve() in SYSTEM:
+            target.symlink_to(programs)
+        else:
+            shutil.copytree(programs, target, symlinks=True, copy_function=link)
+    except (OSError, shutil.Error) as error:
+        raise HostError(f"`{programs}` cannot be copied to `{target}`: {error}") from error
+
+
+def link(source: str, target: str) -> None:
+    """One more name of a file; a copy on another file system, or of somebody else's file."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def remove(folder: Path) -> None:

@@ -129,7 +129,8 @@ FORM = {
     "work": "repeats tool left_out scatter scatter_of_writes calibration changes",
     "work.calibration": "repeats pairs beyond deviation freedom deviation_of_writes "
     "freedom_of_writes fills",
-    "work.changes": "step arm word reason base work ratio margin functions events operations fills",
+    "work.changes": "step arm word reason withheld failed_arm base work ratio margin functions "
+    "events operations fills",
     "work.changes.events": "event word base arm function binary function_change",
     **dict.fromkeys(
         ("work.changes.base", "work.changes.work"),

@@ -78,6 +78,8 @@ class WorkChange:
     arm: str
     word: WorkWord
     reason: str = ""  # why it failed, or is open
+    withheld: str = ""  # why it is neither more, less nor the same, whatever the margin
+    failed_arm: str | None = None  # which of both failed, the base or the arm
     base: Amounts | None = None
     work: Amounts | None = None
     ratio: Ratio | None = None  # of instructions

@@ -95,10 +95,15 @@ def apart(log_ratios: Sequence[float], scatter: Scatter) -> bool:
     return max(log_ratios) - min(log_ratios) > APART * math.sqrt(2) * scatter.deviation
 
 
-def word(interval: Ratio, margin: float) -> WorkWord:
-    """More or less: the whole interval is beyond the margin; same: it is within; else open."""
+def word(interval: Ratio, margin: float, withheld: str = "") -> WorkWord:
+    """More or less: the whole interval is beyond the margin; same: it is within; else open.
+
+    `withheld`: why the interval says nothing, whatever the margin; none: it holds.
+    """
     assert interval.low is not None
     assert interval.high is not None
+    if withheld:
+        return "open"
     if interval.low > 1 + margin:
         return "more"
     if interval.high < 1 / (1 + margin):

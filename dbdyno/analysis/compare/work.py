@@ -24,7 +24,6 @@ from dbdyno.model.work import (
     FunctionChange,
     WorkChange,
     WorkComparison,
-    WorkWord,
 )
 from dbdyno.stats import work as stats
 from dbdyno.stats.work import Scatter
@@ -162,7 +161,7 @@ class Beside:
             failures = [repeat for repeat in repeats.get(name, ()) if isinstance(repeat, str)]
             if failures:
                 reason = f"{name}: {failures[0]}"
-                return WorkChange(step=step, arm=arm, word="failed", reason=reason)
+                return WorkChange(step=step, arm=arm, word="failed", reason=reason, failed_arm=name)
         if not sample.ratios:
             return WorkChange(step=step, arm=arm, word="failed", reason="no repeat has both arms")
         of_base, of_arm = (
@@ -170,17 +169,18 @@ class Beside:
             for name in (self.base, arm)
         )
         margin = of_base[0].margin
-        word, interval, apart = judged(sample.ratios, sample.scatter, margin)
+        interval, apart = told(sample.ratios, sample.scatter)
         expected = "the host's calibration has it" if self.calibrated else "those of other steps"
-        reason = f"repeats differ more than {expected}" if apart else ""
-        if word == "same" and not sample.known:
-            word, reason = "open", work_fills.ONE_FILL
+        withheld = f"repeats differ more than {expected}" if apart else ""
+        if not sample.known and stats.word(interval, margin, withheld) == "same":
+            withheld = work_fills.ONE_FILL
         changed = tuple(functions(of_base, of_arm, subsystems.of_arm(self.plan, arm)))
         return WorkChange(
             step=step,
             arm=arm,
-            word=word,
-            reason=reason,
+            word=stats.word(interval, margin, withheld),
+            reason=withheld,
+            withheld=withheld,
             base=mean(of_base),
             work=mean(of_arm),
             ratio=interval,
@@ -192,16 +192,13 @@ class Beside:
         )
 
 
-def judged(
-    ratios: Sequence[float], scatter: Scatter, margin: float
-) -> tuple[WorkWord, Ratio, bool]:
-    """The word of a step's ratios, their interval, and whether repeats are too far apart for it."""
+def told(ratios: Sequence[float], scatter: Scatter) -> tuple[Ratio, bool]:
+    """The interval of a step's ratios, and whether repeats are too far apart for one."""
     interval = stats.ratio(ratios, scatter)
     if not stats.apart(ratios, scatter):
-        return stats.word(interval, margin), interval, False
+        return interval, False
     low, high = math.exp(min(ratios)), math.exp(max(ratios))
-    wide = Ratio(value=interval.value, low=low, high=high, blocks=len(ratios))
-    return "open", wide, True
+    return Ratio(value=interval.value, low=low, high=high, blocks=len(ratios)), True
 
 
 def writes(repeats: Repeats) -> bool:

@@ -104,7 +104,7 @@ def _verdicts(comparison: Comparison) -> Iterator[tuple[str, tuple[str, str], st
     for change in comparison.work.changes if comparison.work else ():
         word = change.word if change.word in ("open", "failed") else f"{change.word} work"
         yield change.arm, change.step, word
-        for event in change.events:
+        for event in change.changed_events:
             yield change.arm, change.step, f"{event.word} {event.event}"
 
 

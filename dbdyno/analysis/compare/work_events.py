@@ -1,7 +1,6 @@
 """Atomic instructions and system calls of an operation: what an arm has more, in which function.
 
-Instructions do not show them: an operation of 40,000 instructions has some thirty atomic ones. They
-repeat to hundredths, so that one more is told.
+Instructions do not show them: an operation of 40,000 instructions has some thirty atomic ones.
 """
 
 from __future__ import annotations
@@ -10,9 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dbdyno.model.count import Count
 from dbdyno.model.work import Event, EventChange, FunctionChange
-
-LEAST = 0.75
-"""One more an operation, give or take what repeats differ by."""
+from dbdyno.stats import events
 
 OF_COUNT: Mapping[Event, Callable[[Count], float]] = {
     "atomics": lambda count: count.atomics,
@@ -27,35 +24,38 @@ OF_FUNCTION: Mapping[Event, Callable[[FunctionChange], float]] = {
 def changes(
     base: Sequence[Count], arm: Sequence[Count], functions: Sequence[FunctionChange]
 ) -> Iterator[EventChange]:
-    """What every repeat of the arm has more, or fewer, than every repeat of the base.
-
-    At least LEAST, and the margin's share of an operation that has thousands.
-    """
-    for event, amount in OF_COUNT.items():
-        before, after = [amount(count) for count in base], [amount(count) for count in arm]
-        least = max(LEAST, base[0].margin * min(before))
-        if max(min(after) - max(before), min(before) - max(after)) >= least:
-            yield change(event, before, after, functions)
+    """What the arm has more, or fewer, and what is open; nothing of what is the same."""
+    changed = (change(event, base, arm, functions) for event in OF_COUNT)
+    yield from (event for event in changed if event.word != "same")
 
 
 def change(
-    event: Event,
-    before: Sequence[float],
-    after: Sequence[float],
-    functions: Sequence[FunctionChange],
+    event: Event, base: Sequence[Count], arm: Sequence[Count], functions: Sequence[FunctionChange]
 ) -> EventChange:
     """The change of means, with the function whose own change comes nearest to the whole.
 
     The largest change of a function may be one of its name alone.
     """
-    base, arm = sum(before) / len(before), sum(after) / len(after)
+    before, after = ([OF_COUNT[event](count) for count in of] for of in (base, arm))
+    windows = events.Windows(
+        operations=min(count.operations for count in (*base, *arm)),
+        writes=base[0].writes,
+        margin=base[0].margin,
+    )
+    interval = events.interval(event, before, after, windows)
+    needed = windows.operations_needed(event, interval.least)
+    mean, own_mean = sum(before) / len(before), sum(after) / len(after)
     own = OF_FUNCTION[event]
-    nearest = min(functions, key=lambda function: abs(own(function) - (arm - base)), default=None)
+    nearest = min(
+        functions, key=lambda function: abs(own(function) - (own_mean - mean)), default=None
+    )
     return EventChange(
         event=event,
-        word="more" if arm > base else "fewer",
-        base=base,
-        arm=arm,
+        word=events.word(interval),
+        base=mean,
+        arm=own_mean,
+        change=interval,
+        operations_needed=needed if windows.operations < needed else None,
         function="" if nearest is None else nearest.function,
         binary="" if nearest is None else nearest.binary,
         function_change=0.0 if nearest is None else own(nearest),

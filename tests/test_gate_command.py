@@ -26,9 +26,9 @@ from dbdyno.plan.gate import GateForm, Options
 from dbdyno.plan.race import Race
 from dbdyno.run.check import block_time, preflight
 from fake_source import commit, git
+from gate_builder import work
 from result_builder import build, plant
 from result_planted import Planted
-from test_gate import work
 
 Gate = Callable[..., tuple[int, str, str]]
 Raced = Callable[[tuple[str, str], float, float | None], Comparison]

@@ -86,14 +86,14 @@ def test_every_repeat_has_to_show_it(
 @pytest.mark.parametrize(
     ("operations", "more", "word", "needed"),
     [
-        (1, 0.0, "open", 16),
-        (1, 1.0, "open", 16),  # a timer fired in one of the windows
-        (1, 11.0, "open", 16),
-        (1, 30.0, "more", 16),  # no chance makes so many
-        (5, 0.0, "same", None),
-        (5, 1.0, "open", 16),
-        (16, 0.75, "more", None),
-        (16, 0.25, "same", None),
+        (1, 0.0, "open", 32),
+        (1, 3.0, "open", 32),  # a timer fired in one of the windows
+        (1, 23.0, "open", 32),
+        (1, 24.0, "more", 32),  # no chance makes so many
+        (9, 0.0, "same", None),
+        (9, 1.0, "open", 32),
+        (32, 0.75, "more", None),
+        (32, 0.25, "same", None),
         (500, 1.0, "more", None),
         (500, -1.0, "fewer", None),
     ],
@@ -109,7 +109,7 @@ def test_one_more_takes_as_many_operations_as_make_chance_a_fraction_of_it(
     assert told is None or told.operations_needed == needed
 
 
-@pytest.mark.parametrize("operations", [1, 2, 5, 10, 16, 50, 64, 160, 500])
+@pytest.mark.parametrize("operations", [1, 2, 5, 10, 32, 50, 80, 160, 500])
 @pytest.mark.parametrize("writes", [False, True])
 @pytest.mark.parametrize("event", get_args(Event))
 def test_whatever_chance_does_no_window_of_one_build_is_told_and_one_more_is(
@@ -117,12 +117,12 @@ def test_whatever_chance_does_no_window_of_one_build_is_told_and_one_more_is(
 ) -> None:
     """By the largest difference that chance makes, either way; from enough operations on."""
     windows = stats.Windows(operations=operations, writes=writes)
-    enough = operations >= windows.operations_needed(event)
-    for by_chance in (-windows.chance(event), 0, windows.chance(event)):
+    enough = windows.operations_needed(event) is None
+    for by_chance in (-windows.of_windows(event), 0, windows.of_windows(event)):
         own = by_chance / operations
-        same = stats.interval(event, [30.0], [30.0 + own], windows)
+        same = windows.interval(event, [30.0], [30.0 + own])
         assert stats.word(same) in (("same",) if enough else ("same", "open"))
-        more = stats.interval(event, [30.0], [31.0 + own], windows)
+        more = windows.interval(event, [30.0], [31.0 + own])
         assert stats.word(more) == "more" if enough else stats.word(more) != "fewer"
         assert stats.word(more, tolerate=1) in (("same",) if enough else ("same", "open"))
 

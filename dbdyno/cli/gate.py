@@ -68,6 +68,19 @@ Time = Annotated[
         help="Loss of throughput, or CPU, that is tolerated; off: only work is asked. Default: 5%.",
     ),
 ]
+SystemCalls = Annotated[
+    str | None,
+    typer.Option(
+        "--system-calls",
+        metavar="N|off",
+        help="More system calls of an operation that are tolerated; off: none are asked. "
+        "Default: 0.",
+    ),
+]
+Atomics = Annotated[
+    str | None,
+    typer.Option("--atomics", metavar="N|off", help="The same of atomic instructions."),
+]
 Cflags = Annotated[
     str | None,
     typer.Option("--cflags", help="Your own compiler flags of both commits."),
@@ -92,6 +105,8 @@ def gate(
     minutes: Minutes = None,
     work: Work = None,
     time: Time = None,
+    system_calls: SystemCalls = None,
+    atomics: Atomics = None,
     recipe: Recipe = None,
     cflags: Cflags = None,
     configure: Configure = None,
@@ -118,7 +133,8 @@ def gate(
     checkout = checkout_of(source)
     options = plans.Options(
         workload=workload, steps=race.listed(steps), config=race.listed(config), minutes=minutes,
-        work=work, time=time, recipe=recipe, cflags=cflags, configure=configure or [],
+        work=work, time=time, system_calls=system_calls, atomics=atomics,
+        recipe=recipe, cflags=cflags, configure=configure or [],
     )  # fmt: skip
     wish = plans.load(checkout or Path(), options)
     builds = source_arm.CommitBuilds(

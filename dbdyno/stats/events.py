@@ -1,7 +1,7 @@
 """From atomic instructions and system calls of windows to words: whether one more is told.
 
 Windows of one build differ by some events, whatever their number of operations: a timer, a signal
-or a wait for a latch falls into one of them, or does not. An operation's share of these falls with
+or a wait for a lock falls into one of them, or does not. An operation's share of these falls with
 the number of operations (docs/counts.md, "Atomic instructions and system calls").
 """
 
@@ -13,9 +13,11 @@ from dataclasses import dataclass
 
 from dbdyno.model.work import MARGIN, Event, EventInterval, EventWord
 
-CHANCE: Mapping[Event, int] = {"atomics": 16, "system calls": 4}
-CHANCE_OF_WRITES: Mapping[Event, int] = {"atomics": 40, "system calls": 4}
-"""By fewer events two windows of one build differ: twice what was seen (docs/counts.md)."""
+CHANCE: Mapping[Event, int] = {"atomics": 20, "system calls": 8}
+CHANCE_OF_WRITES: Mapping[Event, int] = {"atomics": 40, "system calls": 8}
+"""By no more events do two windows of one build differ: twice what was seen (docs/counts.md)."""
+CHANCE_OF_THREADS: Mapping[Event, float] = {"atomics": 4.0, "system calls": 0.0}
+"""The same of each operation, where threads of one process share an allocator and its locks."""
 LEFT = 0.5
 """Of the least change, so much has to be left of a change that is told, whatever chance did."""
 
@@ -26,28 +28,34 @@ class Windows:
 
     operations: int
     writes: bool = False
+    threads: bool = False  # whether sessions are threads of one process
     margin: float = MARGIN  # the least share of an amount that matters
 
-    def chance(self, event: Event) -> int:
-        """By how many events less two of one build differ."""
+    def of_windows(self, event: Event) -> int:
+        """By how many events at most two of one build differ."""
         return (CHANCE_OF_WRITES if self.writes else CHANCE)[event]
 
-    def operations_needed(self, event: Event, least: float = 1.0) -> int:
-        """So many operations tell the least change, whatever chance does to both windows."""
-        return math.ceil(2 * self.chance(event) / ((1 - LEFT) * least))
+    def of_operations(self, event: Event) -> float:
+        """By how many events of an operation at most they differ beside."""
+        return CHANCE_OF_THREADS[event] if self.threads else 0.0
 
+    def interval(
+        self, event: Event, before: Sequence[float], after: Sequence[float]
+    ) -> EventInterval:
+        """From repeats of both arms, each an amount of an operation."""
+        chance = self.of_windows(event) / self.operations + self.of_operations(event)
+        return EventInterval(
+            low=min(after) - max(before) - chance,
+            high=max(after) - min(before) + chance,
+            chance=chance,
+            least=max(1.0, self.margin * min(before), 2 * self.of_operations(event)),
+        )
 
-def interval(
-    event: Event, before: Sequence[float], after: Sequence[float], windows: Windows
-) -> EventInterval:
-    """From repeats of both, each an amount of an operation."""
-    chance = windows.chance(event) / windows.operations
-    return EventInterval(
-        low=min(after) - max(before) - chance,
-        high=max(after) - min(before) + chance,
-        chance=chance,
-        least=max(1.0, windows.margin * min(before)),
-    )
+    def operations_needed(self, event: Event, least: float = 1.0) -> int | None:
+        """How many operations tell the least change; None: these are as many."""
+        told = (1 - LEFT) * (least - self.of_operations(event))
+        needed = math.ceil(2 * self.of_windows(event) / told)
+        return needed if self.operations < needed else None
 
 
 def word(change: EventInterval, tolerate: float = 0.0) -> EventWord:

@@ -15,6 +15,7 @@ from dbdyno.analysis.compare.subsystems import BINARY, Subsystems
 from dbdyno.analysis.compare.work_fills import Sample
 from dbdyno.model.count import Count, FunctionWork
 from dbdyno.model.count_storage import Storage
+from dbdyno.model.engine import recorded
 from dbdyno.model.host_facts import CountScatter
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.ratio import Ratio
@@ -124,6 +125,10 @@ def count_of(folder: StepFolder) -> Count | str:
     failure = folder.failed()
     if failure is not None:
         return failure.reason or "it failed"
+    done = folder.done()
+    totals = () if done is None else done.totals.values()
+    if lost := sum((each.errors or 0) - (each.retries or 0) for each in totals):
+        return f"{lost:,} operations failed"
     return folder.count() or "nothing was counted"
 
 
@@ -186,10 +191,15 @@ class Beside:
             ratio=interval,
             margin=margin,
             functions=changed,
-            events=tuple(work_events.changes(of_base, of_arm, changed)),
+            events=tuple(work_events.changes(of_base, of_arm, changed, threads=self.threads(arm))),
             operations=of_arm[0].operations,
             fills=sample.fills,
         )
+
+    def threads(self, arm: str) -> bool:
+        """Whether an arm's sessions are threads of one process."""
+        record = self.plan.arm(arm)
+        return record is not None and recorded(record.engine).threads
 
 
 def told(ratios: Sequence[float], scatter: Scatter) -> tuple[Ratio, bool]:

@@ -22,28 +22,39 @@ OF_FUNCTION: Mapping[Event, Callable[[FunctionChange], float]] = {
 
 
 def changes(
-    base: Sequence[Count], arm: Sequence[Count], functions: Sequence[FunctionChange]
+    base: Sequence[Count],
+    arm: Sequence[Count],
+    functions: Sequence[FunctionChange],
+    *,
+    threads: bool = False,
 ) -> Iterator[EventChange]:
-    """What the arm has more, or fewer, and what is open; nothing of what is the same."""
-    changed = (change(event, base, arm, functions) for event in OF_COUNT)
+    """What the arm has more, or fewer, and what is open; nothing of what is the same.
+
+    `threads`: whether the servers' sessions are threads of one process.
+    """
+    windows = events.Windows(
+        operations=min(count.operations for count in (*base, *arm)),
+        writes=base[0].writes,
+        threads=threads,
+        margin=base[0].margin,
+    )
+    changed = (change(event, base, arm, functions, windows) for event in OF_COUNT)
     yield from (event for event in changed if event.word != "same")
 
 
 def change(
-    event: Event, base: Sequence[Count], arm: Sequence[Count], functions: Sequence[FunctionChange]
+    event: Event,
+    base: Sequence[Count],
+    arm: Sequence[Count],
+    functions: Sequence[FunctionChange],
+    windows: events.Windows,
 ) -> EventChange:
     """The change of means, with the function whose own change comes nearest to the whole.
 
     The largest change of a function may be one of its name alone.
     """
     before, after = ([OF_COUNT[event](count) for count in of] for of in (base, arm))
-    windows = events.Windows(
-        operations=min(count.operations for count in (*base, *arm)),
-        writes=base[0].writes,
-        margin=base[0].margin,
-    )
-    interval = events.interval(event, before, after, windows)
-    needed = windows.operations_needed(event, interval.least)
+    interval = windows.interval(event, before, after)
     mean, own_mean = sum(before) / len(before), sum(after) / len(after)
     own = OF_FUNCTION[event]
     nearest = min(
@@ -55,7 +66,7 @@ def change(
         base=mean,
         arm=own_mean,
         change=interval,
-        operations_needed=needed if windows.operations < needed else None,
+        operations_needed=windows.operations_needed(event, interval.least),
         function="" if nearest is None else nearest.function,
         binary="" if nearest is None else nearest.binary,
         function_change=0.0 if nearest is None else own(nearest),

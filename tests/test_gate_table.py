@@ -48,7 +48,7 @@ def with_events(*after: float, operations: int = 500, event: Event = "system cal
     word = events.word(interval)
     changed = EventChange(
         event=event, word=word, base=4.0, arm=sum(after) / len(after), change=interval,
-        operations_needed=windows.operations_needed(event, interval.least),
+        operations_needed=windows.operations_needed(event, 4.0),
         function="nanosleep", binary="postgres", function_change=1.0,
     )  # fmt: skip
     return work(0.0, events=() if word == "same" else (changed,))

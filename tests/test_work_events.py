@@ -86,14 +86,14 @@ def test_every_repeat_has_to_show_it(
 @pytest.mark.parametrize(
     ("operations", "more", "word", "needed"),
     [
-        (1, 0.0, "open", 32),
-        (1, 3.0, "open", 32),  # a timer fired in one of the windows
-        (1, 23.0, "open", 32),
-        (1, 24.0, "more", 32),  # no chance makes so many
-        (9, 0.0, "same", None),
-        (9, 1.0, "open", 32),
-        (32, 0.75, "more", None),
-        (32, 0.25, "same", None),
+        (1, 0.0, "open", 40),
+        (1, 3.0, "open", 40),  # a timer fired in one of the windows
+        (1, 29.0, "open", 40),
+        (1, 30.0, "more", 40),  # no chance makes so many
+        (11, 0.0, "same", None),
+        (11, 1.0, "open", 40),
+        (40, 0.75, "more", None),
+        (40, 0.25, "same", None),
         (500, 1.0, "more", None),
         (500, -1.0, "fewer", None),
     ],
@@ -109,7 +109,7 @@ def test_one_more_takes_as_many_operations_as_make_chance_a_fraction_of_it(
     assert told is None or told.operations_needed == needed
 
 
-@pytest.mark.parametrize("operations", [1, 2, 5, 10, 32, 50, 80, 160, 500])
+@pytest.mark.parametrize("operations", [1, 2, 5, 10, 40, 50, 80, 240, 500])
 @pytest.mark.parametrize("writes", [False, True])
 @pytest.mark.parametrize("event", get_args(Event))
 def test_whatever_chance_does_no_window_of_one_build_is_told_and_one_more_is(

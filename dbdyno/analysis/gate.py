@@ -147,11 +147,9 @@ def of_work(change: WorkChange | None, tolerated: Tolerances) -> WorkCheck:
         return failed(change.failed_arm, change.reason, change.arm)
     ratio = change.ratio
     answer = of_instructions(change, tolerated.work)
-    asked = {"system calls": tolerated.system_calls, "atomics": tolerated.atomics}
+    asked = tolerated.events
     changed = tuple(
-        of_events(event, tolerate)
-        for event in change.events
-        if (tolerate := asked[event.event]) is not None
+        of_events(event, asked[event.event]) for event in change.events if event.event in asked
     )
     return WorkCheck(
         answer=worst((answer, *(event.answer for event in changed))),

@@ -56,6 +56,10 @@ Minutes = Annotated[
     float | None,
     typer.Option("--minutes", help="For counts and races; builds are not in them. Default: 10."),
 ]
+Operations = Annotated[
+    int | None,
+    typer.Option("--operations", help="Counted operations of each step. Default: by its rate."),
+]
 Work = Annotated[
     str | None,
     typer.Option("--work", metavar="PERCENT", help="More work that is tolerated. Default: 0.3%."),
@@ -103,6 +107,7 @@ def gate(
     steps: Steps = None,
     config: Config = None,
     minutes: Minutes = None,
+    operations: Operations = None,
     work: Work = None,
     time: Time = None,
     system_calls: SystemCalls = None,
@@ -133,7 +138,7 @@ def gate(
     checkout = checkout_of(source)
     options = plans.Options(
         workload=workload, steps=race.listed(steps), config=race.listed(config), minutes=minutes,
-        work=work, time=time, system_calls=system_calls, atomics=atomics,
+        operations=operations, work=work, time=time, system_calls=system_calls, atomics=atomics,
         recipe=recipe, cflags=cflags, configure=configure or [],
     )  # fmt: skip
     wish = plans.load(checkout or Path(), options)

@@ -105,6 +105,7 @@ class Gated:
         head = counting.arms[1].name
         with HostLock(plan=folder.name, wait=self.wait):
             self.refuse_short(racing, folder)
+            self.refuse_below_scatter(counting)
             so_far = self.counted(counting, head)
             steps = analysis.steps(so_far, self.wish.tolerances)
             if self.wish.time is None or so_far.unfilled is not None:
@@ -199,7 +200,8 @@ class Gated:
             replace(arm, name=side.name or arm.name)
             for arm, side in zip(wanted.arms, self.sides, strict=True)
         )
-        return replace(wanted, arms=arms, counted=not asked.count)
+        operations = self.wish.operations if asked.count else None
+        return replace(wanted, arms=arms, counted=not asked.count, operations=operations)
 
     def race_minutes(self, counting: Race) -> float:
         """The minutes of the race, so that the counts and a second layout have theirs."""
@@ -242,6 +244,23 @@ class Gated:
                 f"minutes: a first look in time takes about {duration(look_s)}, beside counts and "
                 f"a second layout: give at least {math.ceil(needed)}, name fewer steps, or ask of "
                 "work alone (--time off)"
+            )
+
+    def refuse_below_scatter(self, counting: Race) -> None:
+        """Raises PlanError where counts cannot exclude what is not tolerated, whatever they say."""
+        from dbdyno import plan as plans
+        from dbdyno.cli import measuring, race
+
+        path = self.out / f"{race.name_of(counting)}.toml"
+        plan = plans.parse(race.text_of(counting, path), path)
+        asked = self.wish.tolerances.events
+        off = {event: f'ask of none: {event.replace(" ", "_")} = "off"' for event in asked}
+        measuring.refuse_few(plan, off)
+        least = measuring.counts_differ_by(plan)
+        if self.wish.work < least:
+            raise PlanError(
+                f"work: counts of one build differ by up to {100 * least:.2g} % on this host (dyno "
+                f"calibrate --count): tolerate more than {100 * self.wish.work:.2g} %"
             )
 
     def ran(self, wanted: Race, out: Path) -> Comparison:

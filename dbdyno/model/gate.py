@@ -8,6 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from dbdyno.model.tolerance import Answer
+from dbdyno.model.work import Event
 
 FORMAT = 1
 """Counts up when a key goes away or changes its meaning."""
@@ -91,6 +92,15 @@ class Tolerances(Struct, frozen=True, kw_only=True):
     time: float | None = None  # a share of throughput, or of CPU
     system_calls: int | None = 0  # so many more an operation
     atomics: int | None = 0  # likewise
+
+    @property
+    def events(self) -> dict[Event, int]:
+        """How many more of each event are tolerated, of those that are asked for."""
+        by_event: dict[Event, int | None] = {
+            "system calls": self.system_calls,
+            "atomics": self.atomics,
+        }
+        return {event: most for event, most in by_event.items() if most is not None}
 
 
 class Gate(Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field
 from dbdyno.model.document import Form, read
 from dbdyno.model.error import PlanError
 from dbdyno.model.gate import Tolerances
+from dbdyno.plan.schema import OPERATIONS_MAX, Operations
 
 FILE = "dyno-gate.toml"
 PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
@@ -76,6 +77,7 @@ class GateForm(Form):
     )
     config: Sequence[str] = ()
     minutes: float | int = Field(default=MINUTES, ge=MINUTES_MIN, le=MINUTES_MAX)
+    operations: Operations | None = None
     work: Share = share(WORK)
     time: ShareOrOff = share(TIME)
     system_calls: NumberOrOff = 0
@@ -100,6 +102,7 @@ class Options:
     steps: Sequence[str] = ()
     config: Sequence[str] = ()
     minutes: float | None = None
+    operations: int | None = None
     work: str | None = None
     time: str | None = None
     system_calls: str | None = None
@@ -111,9 +114,9 @@ class Options:
     def words(self) -> Iterator[str]:
         """The words of a command that says the same."""
         for key, value in vars(self).items():
-            if isinstance(value, str | float):
+            if isinstance(value, str | float | int):
                 option = f"--{key.replace('_', '-')}"
-                yield from (option, f"{value:g}" if isinstance(value, float) else value)
+                yield from (option, f"{value:g}" if isinstance(value, float) else str(value))
             elif key == "configure":
                 yield from (word for option in value for word in (f"--{key}", option))
             elif value:
@@ -130,6 +133,10 @@ class Options:
         if self.minutes is not None and not MINUTES_MIN <= self.minutes <= MINUTES_MAX:
             raise PlanError(
                 f"--minutes: must be from {MINUTES_MIN:g} to {MINUTES_MAX:,g}, not {self.minutes:g}"
+            )
+        if self.operations is not None and not 1 <= self.operations <= OPERATIONS_MAX:
+            raise PlanError(
+                f"--operations: must be from 1 to {OPERATIONS_MAX:,}, not {self.operations}"
             )
         return form.model_copy(update=values)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import get_args
 
 from dbdyno.model import Comparison
@@ -66,6 +66,16 @@ def _word(text: str) -> str:
     known = ", ".join(f"`{word}`" for word in WORDS)
     hint = f"did you mean `{near[0]}`?" if near else f"there are {known}"
     raise DynoError(f"--fail-on: `{said}`: no such verdict; {hint}")
+
+
+def remedies(words: Iterable[str]) -> dict[Event, str]:
+    """Of words on events, what to do where operations are too few to tell one more of them."""
+    return {
+        event: f"leave --fail-on {word.replace(' ', '-')} out"
+        for word in words
+        for event in get_args(Event)
+        if word in EVENTS and word.endswith(event)
+    }
 
 
 def found(comparison: Comparison, words: Collection[str]) -> str | None:

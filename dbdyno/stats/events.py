@@ -13,10 +13,17 @@ from dataclasses import dataclass
 
 from dbdyno.model.work import MARGIN, Event, EventInterval, EventWord
 
-CHANCE: Mapping[Event, int] = {"atomics": 20, "system calls": 8}
-CHANCE_OF_WRITES: Mapping[Event, int] = {"atomics": 40, "system calls": 8}
-"""By no more events do two windows of one build differ: twice what was seen (docs/counts.md)."""
-CHANCE_OF_THREADS: Mapping[Event, float] = {"atomics": 4.0, "system calls": 0.0}
+SYSTEM_CALLS: Mapping[bool, int] = {False: 10, True: 20}
+"""By no more do two windows of one build differ, twice what was seen (docs/counts.md): by whether
+the step writes."""
+ATOMICS: Mapping[tuple[bool, bool], int] = {
+    (False, False): 20,
+    (False, True): 60,
+    (True, False): 20,
+    (True, True): 3500,
+}
+"""The same of atomics, by whether sessions are threads of one process, and the step writes."""
+ATOMICS_OF_THREADS = 4
 """The same of each operation, where threads of one process share an allocator and its locks."""
 LEFT = 0.5
 """Of the least change, so much has to be left of a change that is told, whatever chance did."""
@@ -32,12 +39,14 @@ class Windows:
     margin: float = MARGIN  # the least share of an amount that matters
 
     def of_windows(self, event: Event) -> int:
-        """By how many events at most two of one build differ."""
-        return (CHANCE_OF_WRITES if self.writes else CHANCE)[event]
+        """By how many events at most two of one build differ, whatever their operations."""
+        if event == "system calls":
+            return SYSTEM_CALLS[self.writes]
+        return ATOMICS[self.threads, self.writes]
 
-    def of_operations(self, event: Event) -> float:
-        """By how many events of an operation at most they differ beside."""
-        return CHANCE_OF_THREADS[event] if self.threads else 0.0
+    def of_operations(self, event: Event) -> int:
+        """By how many events more for each operation."""
+        return ATOMICS_OF_THREADS if event == "atomics" and self.threads else 0
 
     def interval(
         self, event: Event, before: Sequence[float], after: Sequence[float]
@@ -48,12 +57,16 @@ class Windows:
             low=min(after) - max(before) - chance,
             high=max(after) - min(before) + chance,
             chance=chance,
-            least=max(1.0, self.margin * min(before), 2 * self.of_operations(event)),
+            least=self.least(event, min(before)),
         )
 
-    def operations_needed(self, event: Event, least: float = 1.0) -> int | None:
-        """How many operations tell the least change; None: these are as many."""
-        told = (1 - LEFT) * (least - self.of_operations(event))
+    def least(self, event: Event, amount: float) -> float:
+        """The least change that matters of so many events of an operation."""
+        return max(1.0, self.margin * amount, 2.0 * self.of_operations(event))
+
+    def operations_needed(self, event: Event, amount: float = 0.0) -> int | None:
+        """How many operations tell the least change of that amount; None: these are as many."""
+        told = (1 - LEFT) * (self.least(event, amount) - self.of_operations(event))
         needed = math.ceil(2 * self.of_windows(event) / told)
         return needed if self.operations < needed else None
 

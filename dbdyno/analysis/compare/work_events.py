@@ -66,7 +66,7 @@ def change(
         base=mean,
         arm=own_mean,
         change=interval,
-        operations_needed=windows.operations_needed(event, interval.least),
+        operations_needed=windows.operations_needed(event, min(before)),
         function="" if nearest is None else nearest.function,
         binary="" if nearest is None else nearest.binary,
         function_change=0.0 if nearest is None else own(nearest),

@@ -29,6 +29,8 @@ from dbdyno.store import Results
 
 FILL = "fill"
 """The part of the pass of counts whose blocks fill data."""
+ERRORS = "errors"
+"""The metric of operations that failed and were not tried again."""
 FUNCTIONS_MAX = 20
 BY_LAYOUT = "slower with one layout of its code, and not with another"
 OTHERWISE = "slower with two layouts of its code, and not by the same metric"
@@ -147,9 +149,11 @@ def of_work(change: WorkChange | None, tolerated: Tolerances) -> WorkCheck:
         return failed(change.failed_arm, change.reason, change.arm)
     ratio = change.ratio
     answer = of_instructions(change, tolerated.work)
-    asked = tolerated.events
+    tolerances = tolerated.events
     changed = tuple(
-        of_events(event, asked[event.event]) for event in change.events if event.event in asked
+        of_events(event, tolerances[event.event])
+        for event in change.events
+        if event.event in tolerances
     )
     return WorkCheck(
         answer=worst((answer, *(event.answer for event in changed))),
@@ -237,7 +241,7 @@ def failure(cell: Cell) -> str:
     if lost:
         blocks = f"failed in {len(lost)} of {number_of_blocks(len(cell.runs))}"
         return ": ".join(filter(None, (blocks, lost[0].ending.reason)))
-    count = math.fsum(run.metrics.get("errors") or 0.0 for run in cell.runs)
+    count = math.fsum(run.metrics.get(ERRORS) or 0.0 for run in cell.runs)
     return f"{count:,.0f} operations failed" if count else ""
 
 

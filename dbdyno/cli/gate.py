@@ -160,15 +160,8 @@ def gate(
     else:
         for line in report.lines(answer):
             print(line)  # noqa: T201
-    files = {
-        path: text
-        for path, text in (
-            (markdown, report.markdown(answer).encode()),
-            (junit, report.junit(answer)),
-        )
-        if path is not None
-    }
-    write.publish(files)
+    forms = ((markdown, report.markdown(answer).encode()), (junit, report.junit(answer)))
+    write.publish({path: text for path, text in forms if path is not None})
     raise typer.Exit(exit_status.of_answer(answer.answer))
 
 

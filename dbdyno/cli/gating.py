@@ -253,9 +253,11 @@ class Gated:
 
         path = self.out / f"{race.name_of(counting)}.toml"
         plan = plans.parse(race.text_of(counting, path), path)
-        asked = self.wish.tolerances.events
-        off = {event: f'ask of none: {event.replace(" ", "_")} = "off"' for event in asked}
-        measuring.refuse_few(plan, off)
+        remedies = {
+            event: f'ask of none: {event.replace(" ", "_")} = "off"'
+            for event in self.wish.tolerances.events
+        }
+        measuring.refuse_few(plan, remedies)
         least = measuring.counts_differ_by(plan)
         if self.wish.work < least:
             raise PlanError(

@@ -66,17 +66,17 @@ class Windows:
 
     def operations_needed(self, event: Event, amount: float = 0.0) -> int | None:
         """How many operations tell the least change of that amount; None: these are as many."""
-        told = (1 - LEFT) * (self.least(event, amount) - self.of_operations(event))
-        needed = math.ceil(2 * self.of_windows(event) / told)
+        room = (1 - LEFT) * (self.least(event, amount) - self.of_operations(event))
+        needed = math.ceil(2 * self.of_windows(event) / room)
         return needed if self.operations < needed else None
 
 
 def word(change: EventInterval, tolerate: float = 0.0) -> EventWord:
     """More, beyond what is tolerated; fewer; the same, where the least change is excluded; open."""
-    told = max(LEFT * change.least, 2 * change.chance)  # chance is then a third of it at most
-    if change.low >= tolerate + told:
+    sure = max(LEFT * change.least, 2 * change.chance)  # chance is then a third of it at most
+    if change.low >= tolerate + sure:
         return "more"
-    if change.high <= -told:
+    if change.high <= -sure:
         return "fewer"
     none_fewer = tolerate > 0 or change.low > -change.least
     return "same" if none_fewer and change.high < tolerate + change.least else "open"

@@ -174,7 +174,7 @@ class Beside:
             for name in (self.base, arm)
         )
         margin = of_base[0].margin
-        interval, apart = told(sample.ratios, sample.scatter)
+        interval, apart = interval_of(sample.ratios, sample.scatter)
         expected = "the host's calibration has it" if self.calibrated else "those of other steps"
         withheld = f"repeats differ more than {expected}" if apart else ""
         if not sample.known and stats.word(interval, margin, withheld) == "same":
@@ -202,7 +202,7 @@ class Beside:
         return record is not None and recorded(record.engine).threads
 
 
-def told(ratios: Sequence[float], scatter: Scatter) -> tuple[Ratio, bool]:
+def interval_of(ratios: Sequence[float], scatter: Scatter) -> tuple[Ratio, bool]:
     """The interval of a step's ratios, and whether repeats are too far apart for one."""
     interval = stats.ratio(ratios, scatter)
     if not stats.apart(ratios, scatter):

@@ -107,8 +107,8 @@ def open_events(work: WorkComparison) -> Iterator[str]:
     for change in work.changes:
         for event in change.events:
             if event.word == "open":
-                kind = event.event, event.operations_needed is None
-                rows.setdefault(kind, []).append((step_of(change), event.operations_needed))
+                of = event.event, event.operations_needed is None
+                rows.setdefault(of, []).append((step_of(change), event.operations_needed))
     for (name, _), of_steps in rows.items():
         steps = ", ".join(dict.fromkeys(step for step, _ in of_steps))
         yield f"{name} open in {steps}: {why_open(needed for _, needed in of_steps)}"

@@ -30,7 +30,14 @@ from dbdyno.model.comparison import ApplicationResult, ApplicationWork
 from dbdyno.model.host_facts import CountScatter
 from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.model.tolerance import StepTolerance
-from dbdyno.model.work import Amounts, EventChange, FunctionChange, WorkChange, WorkComparison
+from dbdyno.model.work import (
+    Amounts,
+    EventChange,
+    EventInterval,
+    FunctionChange,
+    WorkChange,
+    WorkComparison,
+)
 from dbdyno.report import json_document
 from profile_builder import beside, cost
 from result_builder import build, plant
@@ -129,8 +136,11 @@ FORM = {
     "work": "repeats tool left_out scatter scatter_of_writes calibration changes",
     "work.calibration": "repeats pairs beyond deviation freedom deviation_of_writes "
     "freedom_of_writes fills",
-    "work.changes": "step arm word reason base work ratio margin functions events operations fills",
-    "work.changes.events": "event word base arm function binary function_change",
+    "work.changes": "step arm word reason withheld failed_arm base work ratio margin functions "
+    "events operations fills",
+    "work.changes.events": "event word base arm change operations_needed function binary "
+    "function_change",
+    "work.changes.events.change": "low high chance least",
     **dict.fromkeys(
         ("work.changes.base", "work.changes.work"),
         "instructions atomics system_calls storage background",
@@ -248,7 +258,8 @@ WORK = WorkComparison(
             events=(
                 EventChange(
                     event="atomics", word="more", base=32.0, arm=33.0, function="f",
-                    binary="postgres", function_change=1.0,
+                    binary="postgres", function_change=1.0, operations_needed=None,
+                    change=EventInterval(low=0.9, high=1.1, chance=0.1, least=1.0),
                 ),
             ),
         ),

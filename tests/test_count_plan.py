@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from dbdyno import engine, plan
+from dbdyno import engine, plan, workload
 from dbdyno.engine.settings import Settled
 from dbdyno.model import Plan
 from dbdyno.model.error import PlanError
 from dbdyno.model.size import Capacity
+from dbdyno.model.work import Event
 from dbdyno.plan import count
 from dbdyno.run.check import counting
 from dbdyno.run.prepared import Prepared
@@ -142,3 +144,33 @@ def test_workloads_have_parameters_of_their_own_while_they_are_counted() -> None
     assert "rows" not in timed.workloads[0].parameters
     with pytest.raises(PlanError, match=r"`count\.parameters\.row`: .*did you mean `rows`"):
         parsed(keys="parameters = { row = 5_000 }")
+
+
+def refused(name: str, steps: str, keys: str, event: Event, *, family: str = "postgres") -> str:
+    """What is said of a plan that is to tell one event more; nothing: it may."""
+    text = TEXT.format(arm='version = "17"', count=keys).replace("sysbench", name)
+    text = text.replace("parameters = { clients = 4 }", "")
+    wanted = plan.parse(text.replace('"point-query", "update-index"', steps), None)
+    wanted = replace(wanted, arms=(replace(wanted.arms[0], engine=family),))
+    expanded = workload.expand(workload.load(name), {}, family)
+    named = [step for step in expanded if step.measured and f'"{step.name}"' in steps]
+    try:
+        count.refuse_few(wanted, named, event, "leave it out")
+    except PlanError as error:
+        return str(error)
+    return ""
+
+
+def test_operations_that_are_sure_to_be_too_few_for_events_are_refused_with_what_it_takes() -> None:
+    """A query that is sent once has one; of a rate that nobody knows yet there may be enough."""
+    assert refused("decisions", '"q2"', "repeats = 2", "system calls") == (
+        "step `q2` counts 1 operation, and system calls take 40 to tell one more: count as many, "
+        "or leave it out"
+    )
+    few = 'operations = { "point-query" = 30 }'
+    assert "counts 30 operations" in refused("sysbench", '"point-query"', few, "system calls")
+    assert refused("sysbench", '"point-query"', "operations = 40", "system calls") == ""
+    assert refused("sysbench", '"point-query"', "repeats = 2", "atomics") == ""
+    assert "take 80" in refused("sysbench", '"update-index"', "operations = 40", "system calls")
+    maria = refused("sysbench", '"update-index"', "repeats = 2", "atomics", family="mariadb")
+    assert "counts 500 operations, and atomics take 3,500" in maria

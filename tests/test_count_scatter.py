@@ -14,7 +14,9 @@ from dbdyno import plan, store
 from dbdyno.analysis import compare
 from dbdyno.analysis.compare import work as analysis
 from dbdyno.analysis.compare import work_repeats
+from dbdyno.cli import measuring
 from dbdyno.host import count_scatter, place
+from dbdyno.host.observe import facts
 from dbdyno.model.count import Count
 from dbdyno.model.error import HostError, PlanError, ResultError
 from dbdyno.model.host_facts import CountScatter, Cpu, FillScatter, HostFacts
@@ -200,3 +202,17 @@ def test_a_single_count_has_no_scatter(tmp_path: Path) -> None:
         shutil.rmtree(path)
     with pytest.raises(ResultError, match="counted 1 times of pg17"):
         list(work_repeats.steps(Results.open(folder)))
+
+
+def test_what_counts_of_one_build_differ_by_is_told_of_so_many_repeats(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The steps that scatter more decide; a host that was not calibrated says nothing."""
+    monkeypatch.setattr(place, "data_root", lambda: tmp_path)
+    monkeypatch.setattr(facts, "collect", lambda path, *, measure: HOST)
+    for repeats, share in ((2, 0.00072), (8, 0.00036)):
+        asked = plan.parse(f"{TEXT}[count]\nrepeats = {repeats}\n", None)
+        (tmp_path / count_scatter.FILE).unlink(missing_ok=True)
+        assert measuring.counts_differ_by(asked) == 0.0
+        count_scatter.keep("postgres", FOUND, HOST)
+        assert measuring.counts_differ_by(asked) == pytest.approx(share, rel=0.01)

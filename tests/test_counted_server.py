@@ -44,7 +44,7 @@ def test_a_counted_server_is_killed_at_once(
     monkeypatch.setattr(process, "end", end)
     monkeypatch.setattr(local_server.launch, "leave", lambda arm: None)
     home: Any = SimpleNamespace(
-        process=SimpleNamespace(pid=7, wait=lambda: 0), _entry=None, _arm=None,
+        process=SimpleNamespace(pid=7, wait=lambda: 0), _entry=None, _arm=SimpleNamespace(name="a"),
         _place=SimpleNamespace(placement=SimpleNamespace(counter=counter)),
     )  # fmt: skip
     local_server.Home.stop(home, ((signal.SIGQUIT, 1.0), (signal.SIGKILL, 1.0)))

@@ -156,3 +156,12 @@ def test_an_old_word_is_taken_with_a_hint_at_the_new_one(folder: Path, dyno: Dyn
         "--fail-on target missed,mixed: pg18: slower in l.i0 and qr100",
     ]
     assert set(fail_on.NEW_WORDS.values()) <= set(fail_on.WORDS)
+
+
+def test_words_on_events_say_what_to_do_where_operations_are_too_few() -> None:
+    words, _ = fail_on.parse("slower,more-system-calls,fewer-atomics,more-work")
+    assert fail_on.remedies(words) == {
+        "system calls": "leave --fail-on more-system-calls out",
+        "atomics": "leave --fail-on fewer-atomics out",
+    }
+    assert fail_on.remedies(("slower", "more work")) == {}

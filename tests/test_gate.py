@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import junitparser
 import msgspec
@@ -15,78 +14,27 @@ import pytest
 
 from dbdyno.analysis import compare
 from dbdyno.analysis import gate as analysis
-from dbdyno.model import Comparison, Ratio
-from dbdyno.model.gate import Gate, GateSide, GateStep, TimeCheck
-from dbdyno.model.tolerance import worst
-from dbdyno.model.work import Amounts, FunctionChange, WorkChange, WorkComparison
+from dbdyno.model import Comparison
+from dbdyno.model.gate import Gate, TimeCheck
+from dbdyno.model.work import WorkChange
 from dbdyno.report import gate as report
-from result_builder import build, plant
-from result_planted import Planted
+from gate_builder import HEAD, WORK_ALONE, counted, gate_of, race, step_of, work
+from result_builder import build
 
-STEP = ("insert-benchmark", "qr100")
-HEAD = "pg18"
+LIFTS = (0.85, 0.88, 0.949, 1.0)
 Load = Callable[[float], Comparison]
-
-
-def changed(name: str, more: float) -> FunctionChange:
-    """A function that has so many instructions more."""
-    return FunctionChange(
-        function=name, subsystem="executor", binary="postgres", base=100.0, arm=100.0 + more,
-        base_with_callees=100.0, arm_with_callees=100.0 + more, base_calls=2.0, arm_calls=2.0,
-        base_atomics=0.0, arm_atomics=0.0, changed=True,
-    )  # fmt: skip
-
-
-def work(change: float, scatter: float = 0.0001, **more: Any) -> WorkChange:
-    """A step with so much more work, a share."""
-    ratio = Ratio(value=1 + change, low=1 + change - scatter, high=1 + change + scatter, blocks=2)
-    base, head = (Amounts(instructions=40_000.0 * each, atomics=32.0, system_calls=1.0)
-                  for each in (1, 1 + change))  # fmt: skip
-    usual = WorkChange(
-        step=STEP, arm=HEAD, word="more", base=base, work=head, ratio=ratio,
-        functions=(changed("IndexNext", 225.0), changed("ExecScan", -1.0)),
-    )  # fmt: skip
-    return replace(usual, **more)
 
 
 @pytest.fixture(name="raced", scope="module")
 def _raced(tmp_path_factory: pytest.TempPathFactory) -> Load:
-    """Races in which the head has so much of the base's throughput, asked for losses of 5 %."""
-
-    def load(faster: float) -> Comparison:
-        def planted(arm: str, step: str, block: int) -> Planted:
-            scatter = 1 + 0.002 * (block % 3)
-            return plant(step, faster=faster * scatter if arm == HEAD else 1.0)
-
-        folder = build(tmp_path_factory.mktemp("race"), blocks=6, planted=planted, steps=("qr100",))
-        return compare.load(folder, tolerate=0.05)
-
-    return {faster: load(faster) for faster in (0.85, 0.88, 0.949, 1.0)}.__getitem__
+    """Races in which the head has so much of the base's throughput."""
+    made = {faster: race(tmp_path_factory.mktemp("race"), faster) for faster in LIFTS}
+    return made.__getitem__
 
 
-def counted(raced: Load, *changes: WorkChange) -> Comparison:
+def counts(raced: Load, *changes: WorkChange) -> Comparison:
     """The counts of a gate."""
-    counts = WorkComparison(
-        base="pg17", arms=("pg17", HEAD), repeats=2, tool="valgrind 3.19.0", left_out=(),
-        scatter=0.0001, scatter_of_writes=0.0001, changes=changes,
-    )  # fmt: skip
-    return replace(raced(1.0), work=counts, steps=())
-
-
-def step_of(measured: analysis.Measured, time: float | None = 0.05) -> GateStep:
-    """The only step's answer."""
-    (step,) = analysis.steps(measured, 0.003, time)
-    return step
-
-
-def gate_of(*steps: GateStep) -> Gate:
-    """A gate with these steps."""
-    return Gate(
-        dyno="1.0", command="dyno gate good more-work", answer=worst(step.answer for step in steps),
-        base=GateSide(written="good", arm="good", commit="6ad5f1df2a13" + "0" * 28),
-        head=GateSide(written=".", arm="tree", commit="9009f871bbbb" + "0" * 28, changed=2),
-        work=0.003, time=0.05, steps=steps, seconds=150.0, results=("results/count-good-tree",),
-    )  # fmt: skip
+    return counted(raced(1.0), *changes)
 
 
 # --- Rules -----------------------------------------------------------------------------------
@@ -105,26 +53,26 @@ def gate_of(*steps: GateStep) -> Gate:
 def test_work_says_no_by_the_whole_interval_and_yes_by_the_whole(
     raced: Load, change: float, scatter: float, answer: str
 ) -> None:
-    measured = analysis.Measured(head=HEAD, counted=counted(raced, work(change, scatter)))
-    assert step_of(measured, time=None).answer == answer
+    measured = analysis.Measured(head=HEAD, counted=counts(raced, work(change, scatter)))
+    assert step_of(measured, tolerated=WORK_ALONE).answer == answer
 
 
 def test_a_step_that_was_not_counted_is_not_yet(raced: Load) -> None:
     failed = work(0.0, word="failed", ratio=None, reason="pg18: it crashed")
-    measured = analysis.Measured(head=HEAD, counted=counted(raced, failed))
-    step = step_of(measured, time=None)
+    measured = analysis.Measured(head=HEAD, counted=counts(raced, failed))
+    step = step_of(measured, tolerated=WORK_ALONE)
     assert (step.answer, step.work is not None and step.work.reason) == (
         "not yet", "pg18: it crashed",
     )  # fmt: skip
 
 
 def test_yes_takes_both(raced: Load) -> None:
-    measured = analysis.Measured(head=HEAD, counted=counted(raced, work(0.0)), raced=raced(1.0))
+    measured = analysis.Measured(head=HEAD, counted=counts(raced, work(0.0)), raced=raced(1.0))
     assert step_of(measured).answer == "yes"
 
 
 def test_the_same_work_is_not_yet_where_time_excludes_nothing(raced: Load) -> None:
-    measured = analysis.Measured(head=HEAD, counted=counted(raced, work(0.0)), raced=raced(0.949))
+    measured = analysis.Measured(head=HEAD, counted=counts(raced, work(0.0)), raced=raced(0.949))
     step = step_of(measured)
     assert step.answer == "not yet" and step.time is not None
     assert step.time.blocks_needed is not None
@@ -144,7 +92,7 @@ def test_a_loss_of_time_accuses_only_with_two_layouts(
     raced: Load, again: float | None, answer: str, reason: str
 ) -> None:
     measured = analysis.Measured(
-        head=HEAD, counted=counted(raced, work(0.0)), raced=raced(0.85),
+        head=HEAD, counted=counts(raced, work(0.0)), raced=raced(0.85),
         relaid=None if again is None else raced(again), unrelaid="the minutes are over",
     )  # fmt: skip
     assert analysis.lost(measured) == ("qr100",)
@@ -164,7 +112,7 @@ def test_losses_of_two_metrics_do_not_confirm_each_other(raced: Load) -> None:
     )  # fmt: skip
     of_cpu = replace(lost, steps=(replace(step, cells=cells),))
     measured = analysis.Measured(
-        head=HEAD, counted=counted(raced, work(0.0)), raced=lost, relaid=of_cpu
+        head=HEAD, counted=counts(raced, work(0.0)), raced=lost, relaid=of_cpu
     )
     first = step_of(measured)
     assert first.time is not None
@@ -173,7 +121,7 @@ def test_losses_of_two_metrics_do_not_confirm_each_other(raced: Load) -> None:
 
 def test_more_work_is_no_whatever_time_says(raced: Load) -> None:
     measured = analysis.Measured(
-        head=HEAD, counted=counted(raced, work(0.0056)), unraced="not raced, as work says no"
+        head=HEAD, counted=counts(raced, work(0.0056)), unraced="not raced, as work says no"
     )
     step = step_of(measured)
     assert (step.answer, step.time) == (
@@ -184,7 +132,7 @@ def test_more_work_is_no_whatever_time_says(raced: Load) -> None:
 def test_a_failed_step_of_the_head_needs_no_other_layout(tmp_path: Path, raced: Load) -> None:
     folder = build(tmp_path, blocks=3, steps=("qr100",), failed={(2, HEAD, "qr100"): "it crashed"})
     measured = analysis.Measured(
-        head=HEAD, counted=counted(raced, work(0.0)), raced=compare.load(folder, tolerate=0.05)
+        head=HEAD, counted=counts(raced, work(0.0)), raced=compare.load(folder, tolerate=0.05)
     )
     assert analysis.lost(measured) == ()
     step = step_of(measured)
@@ -198,13 +146,13 @@ def test_a_failed_step_of_the_head_needs_no_other_layout(tmp_path: Path, raced: 
 @pytest.fixture(name="gate")
 def _gate(raced: Load) -> Gate:
     """More work in one step; another one lost time with both layouts, and a third is fine."""
-    of_work = analysis.Measured(head=HEAD, counted=counted(raced, work(0.0056)), raced=raced(1.0))
+    of_work = analysis.Measured(head=HEAD, counted=counts(raced, work(0.0056)), raced=raced(1.0))
     of_time = analysis.Measured(
-        head=HEAD, counted=counted(raced, work(0.0)), raced=raced(0.85), relaid=raced(0.88)
+        head=HEAD, counted=counts(raced, work(0.0)), raced=raced(0.85), relaid=raced(0.88)
     )
-    fine = analysis.Measured(head=HEAD, counted=counted(raced, work(0.0)), raced=raced(1.0))
+    fine = analysis.Measured(head=HEAD, counted=counts(raced, work(0.0)), raced=raced(1.0))
     opened = analysis.Measured(
-        head=HEAD, counted=counted(raced, work(0.0)), unraced="the counts took all minutes"
+        head=HEAD, counted=counts(raced, work(0.0)), unraced="the counts took all minutes"
     )
     named = zip(("fine", "open", "work", "time"), (fine, opened, of_work, of_time), strict=True)
     return gate_of(*(msgspec.structs.replace(step_of(each), step=name) for name, each in named))
@@ -255,8 +203,8 @@ def test_json_has_every_key_and_no_other(gate: Gate) -> None:
 
 
 def test_a_gate_of_work_alone_has_no_suite_of_time(raced: Load) -> None:
-    measured = analysis.Measured(head=HEAD, counted=counted(raced, work(0.0)))
-    alone = msgspec.structs.replace(gate_of(step_of(measured, time=None)), time=None)
+    measured = analysis.Measured(head=HEAD, counted=counts(raced, work(0.0)))
+    alone = msgspec.structs.replace(gate_of(step_of(measured, tolerated=WORK_ALONE)), time=None)
     assert b'name="time"' not in report.junit(alone)
     assert "| step | answer | work, up to 0.3 % |\n" in report.markdown(alone)
     assert "time" not in "".join(report.lines(alone))

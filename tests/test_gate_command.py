@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import junitparser
 import pytest
@@ -16,19 +17,20 @@ import fake_source
 from dbdyno.analysis import compare
 from dbdyno.builds import standing
 from dbdyno.cli import gating, measuring
+from dbdyno.cli import race as race_command
 from dbdyno.cli.exit_status import say
 from dbdyno.cli.source_arm import CommitBuilds
 from dbdyno.host import place
 from dbdyno.model import Comparison
-from dbdyno.model.work import WorkComparison
+from dbdyno.model.work import Event, WorkComparison
 from dbdyno.plan import gate as plans
 from dbdyno.plan.gate import GateForm, Options
 from dbdyno.plan.race import Race
 from dbdyno.run.check import block_time, preflight
 from fake_source import commit, git
+from gate_builder import work
 from result_builder import build, plant
 from result_planted import Planted
-from test_gate import work
 
 Gate = Callable[..., tuple[int, str, str]]
 Raced = Callable[[tuple[str, str], float, float | None], Comparison]
@@ -70,12 +72,27 @@ def test_options_stand_above_the_file(tmp_path: Path) -> None:
     assert loaded(tmp_path, text, work="1%", time="off").time is None
 
 
+def test_events_have_tolerances_which_are_none_more(tmp_path: Path) -> None:
+    assert loaded(tmp_path).tolerances.events == {"system calls": 0, "atomics": 0}
+    text = 'steps = ["point-query"]\nsystem_calls = 1\natomics = "off"\n'
+    assert loaded(tmp_path, text).tolerances.events == {"system calls": 1}
+    form = loaded(tmp_path, text, system_calls="0", atomics="8")
+    assert form.tolerances.events == {"system calls": 0, "atomics": 8}
+    assert loaded(tmp_path, text, system_calls="off").tolerances.events == {}
+
+
 def test_the_command_is_repeated_with_its_options() -> None:
     options = Options(
-        steps=["a", "b"], minutes=3.0, time="off", configure=["--without-icu", "CC=clang"]
+        steps=["a", "b"],
+        minutes=3.0,
+        operations=50,
+        time="off",
+        system_calls="1",
+        configure=["--without-icu", "CC=clang"],
     )
     assert list(options.words()) == [
-        "--steps", "a,b", "--minutes", "3", "--time", "off", "--configure", "--without-icu",
+        "--steps", "a,b", "--minutes", "3", "--operations", "50", "--time", "off",
+        "--system-calls", "1", "--configure", "--without-icu",
         "--configure", "CC=clang",
     ]  # fmt: skip
 
@@ -88,6 +105,9 @@ def test_the_command_is_repeated_with_its_options() -> None:
         ("steps = []", "key `steps`: is empty; name the steps to guard"),
         ('steps = ["a"]\nwork = "1"', "key `work`: must be a percentage from 0.05% to 50%"),
         ('steps = ["a"]\ntime = "no"', 'key `time`: must be a percentage from 0.05% to 50%'),
+        ('steps = ["a"]\natomics = 0.5', "key `atomics`: must be a whole number of an operation"),
+        ('steps = ["a"]\natomics = true', "key `atomics`: must be a whole number of an operation"),
+        ('steps = ["a"]\nsystem_calls = -1', "key `system_calls`: must be a whole number"),
         ('steps = ["a"]\nminutes = 0', "key `minutes`: must be from 1"),
         ("steps = [", "not valid TOML"),
     ],
@@ -113,6 +133,8 @@ def test_a_bad_file_is_refused_in_one_line_with_file_and_key(
         (("good", "bad", "--minutes", "0"), "--minutes: must be from 1 to 1,440, not 0"),
         (("good", "bad", "--work", "x"), "--work: must be a percentage"),
         (("good", "bad", "--time", "x"), '"off" asks of work alone'),
+        (("good", "bad", "--system-calls", "x"), "--system-calls: must be a whole number"),
+        (("good", "bad", "--operations", "0"), "--operations: must be from 1 to 1,000,000, not 0"),
         (("good", "bad", "--recipe", "nope"), "BASE good: --recipe: "),
         (("good", "bad", "--source", "/nowhere"), "--source /nowhere: is no checkout of"),
     ],
@@ -194,13 +216,18 @@ def _gate(checkout: Path, raced: Raced, tmp_path: Path, monkeypatch: pytest.Monk
     """`dyno gate good bad` whose counts and races say what they are told to.
 
     `change`: of work; `faster`: of throughput, of the race and of that with another layout;
-    `look_s`: the seconds of a first look.
+    `look_s`: the seconds of a first look; `differ`: by what counts of one build differ.
     """
     monkeypatch.setattr(gating.Gated, "built", built)
 
     def gate(
-        *words: str, change: float = 0.0, faster: tuple[float, ...] = (), look_s: float = 10.0
+        *words: str,
+        change: float = 0.0,
+        faster: tuple[float, ...] = (),
+        look_s: float = 10.0,
+        differ: float = 0.0,
     ) -> tuple[int, str, str]:
+        asked: list[dict[Event, str]] = []
         ratios = iter(faster)
 
         def ran(self: gating.Gated, wanted: Race, out: Path) -> Comparison:
@@ -214,9 +241,12 @@ def _gate(checkout: Path, raced: Raced, tmp_path: Path, monkeypatch: pytest.Monk
         monkeypatch.setattr(gating.Gated, "ran", ran)
         monkeypatch.setattr(measuring, "with_lengths", lambda plan, folder: plan)
         monkeypatch.setattr(preflight, "prepare", lambda plan: None)
+        monkeypatch.setattr(measuring, "refuse_few", lambda plan, remedies: asked.append(remedies))
+        monkeypatch.setattr(measuring, "counts_differ_by", lambda plan: differ)
         monkeypatch.setattr(block_time, "first_look_s", lambda plan, prepared: look_s)
         ended = command.dyno("gate", "good", "bad", "--out", tmp_path / "out", *words)
         assert next(ratios, None) is None, "each race was run"
+        assert all(set(remedies) <= set(get_args(Event)) for remedies in asked)
         return ended.returncode, ended.stdout, ended.stderr
 
     return gate
@@ -289,6 +319,31 @@ def test_minutes_that_no_look_fits_in_are_refused_before_anything_is_measured(ga
     assert err.splitlines()[-1].startswith("dyno: minutes: a first look in time takes about 2 min")
     assert "give at least 6, name fewer steps, or ask of work alone (--time off)" in err
     assert gate("--minutes", "3", "--time", "off", look_s=170.0)[0] == 0
+
+
+def test_a_tolerance_below_what_counts_differ_by_is_refused_before_anything_is_counted(
+    gate: Gate,
+) -> None:
+    status, out, err = gate("--time", "off", "--work", "0.05%", differ=0.0008)
+    assert (status, out) == (2, "")
+    assert err.splitlines()[-1] == (
+        "dyno: work: counts of one build differ by up to 0.08 % on this host (dyno calibrate "
+        "--count): tolerate more than 0.05 %"
+    )
+    assert gate("--time", "off", differ=0.0008)[0] == 0
+
+
+def test_a_gate_counts_as_many_operations_as_it_is_told_to(tmp_path: Path) -> None:
+    """Its race has none of that."""
+    asked = gating.Gated(
+        wish=GateForm(operations=50), checkout=None, builds=CommitBuilds(), out=tmp_path,
+        sides=(gating.Side(option="BASE", written="17", name=""),) * 2, command="",
+        wait=False, quiet=True,
+    )  # fmt: skip
+    counting = asked.race(asked.asked(["17", "18"], count=True))
+    racing = asked.race(asked.asked(["17", "18"]))
+    assert "operations = 50" in race_command.text_of(counting, tmp_path / "count.toml")
+    assert "operations" not in race_command.text_of(racing, tmp_path / "race.toml")
 
 
 def test_the_next_gate_of_the_same_commits_takes_another_folder(gate: Gate, tmp_path: Path) -> None:

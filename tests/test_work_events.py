@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
@@ -16,16 +17,19 @@ from dbdyno.analysis.compare import work as analysis
 from dbdyno.analysis.compare import work_events
 from dbdyno.analysis.compare.subsystems import Subsystems
 from dbdyno.model.count import Count, FunctionWork
-from dbdyno.model.work import EventChange, WorkComparison
+from dbdyno.model.work import Event, EventChange, WorkComparison
 from dbdyno.report import page
 from dbdyno.report import race as verdict
 from dbdyno.report import work as report
 from dbdyno.report.render import markdown
+from dbdyno.stats import events as stats
 
 MORE = "more atomics: 33.0 → 34.0 an operation (LockBufHdr +1.0)"
 
 
-def count(instructions: float = 40_000.0, calls: float = 1.0, **atomics: float) -> Count:
+def count(
+    instructions: float = 40_000.0, calls: float = 1.0, operations: int = 500, **atomics: float
+) -> Count:
     """The counts of one repeat, by the atomic instructions of its functions."""
     functions = tuple(
         FunctionWork(
@@ -35,7 +39,7 @@ def count(instructions: float = 40_000.0, calls: float = 1.0, **atomics: float) 
         for name, own in atomics.items()
     )  # fmt: skip
     return Count(
-        tool="valgrind 3.19.0", role="query", warmup=200, operations=500, left_out=(),
+        tool="valgrind 3.19.0", role="query", warmup=200, operations=operations, left_out=(),
         instructions=instructions, atomics=sum(atomics.values()), system_calls=calls, mark=1.0,
         functions=functions,
     )  # fmt: skip
@@ -61,18 +65,66 @@ def test_one_more_is_told_with_its_function_where_instructions_are_the_same() ->
     ("base", "arm", "words"),
     [
         ((32.0, 32.02), (33.0, 32.98), ["more atomics"]),
-        ((32.0, 32.5), (33.0, 32.9), []),
+        ((32.0, 32.5), (33.0, 32.9), ["open atomics"]),
+        ((32.0, 32.5), (32.1, 32.4), []),
         ((33.0, 33.0), (32.0, 32.0), ["fewer atomics"]),
-        ((12_000.0, 12_000.0), (12_011.0, 12_011.0), []),
+        ((12_000.0, 12_000.0), (12_005.0, 12_005.0), []),
         ((12_000.0, 12_000.0), (12_013.0, 12_013.0), ["more atomics"]),
     ],
 )
 def test_every_repeat_has_to_show_it(
     base: tuple[float, ...], arm: tuple[float, ...], words: list[str]
 ) -> None:
-    """Of an operation that has thousands a tenth of a percent is the least."""
+    """Of an operation that has thousands a tenth of a percent is the least.
+
+    Repeats of which only some show it leave it open.
+    """
     told = events([count(f=own) for own in base], [count(f=own) for own in arm])
     assert [f"{event.word} {event.event}" for event in told] == words
+
+
+@pytest.mark.parametrize(
+    ("operations", "more", "word", "needed"),
+    [
+        (1, 0.0, "open", 40),
+        (1, 3.0, "open", 40),  # a timer fired in one of the windows
+        (1, 29.0, "open", 40),
+        (1, 30.0, "more", 40),  # no chance makes so many
+        (11, 0.0, "same", None),
+        (11, 1.0, "open", 40),
+        (40, 0.75, "more", None),
+        (40, 0.25, "same", None),
+        (500, 1.0, "more", None),
+        (500, -1.0, "fewer", None),
+    ],
+)
+def test_one_more_takes_as_many_operations_as_make_chance_a_fraction_of_it(
+    operations: int, more: float, word: str, needed: int | None
+) -> None:
+    """One repeat of each; what the windows' scatter may make of no change is never a word."""
+    base = [count(calls=40.0, operations=operations, f=32.0)]
+    arm = [count(calls=40.0 + more, operations=operations, f=32.0)]
+    told = {event.event: event for event in events(base, arm)}.get("system calls")
+    assert ("same" if told is None else told.word) == word
+    assert told is None or told.operations_needed == needed
+
+
+@pytest.mark.parametrize("operations", [1, 2, 5, 10, 40, 50, 80, 240, 500])
+@pytest.mark.parametrize("writes", [False, True])
+@pytest.mark.parametrize("event", get_args(Event))
+def test_whatever_chance_does_no_window_of_one_build_is_told_and_one_more_is(
+    event: Event, operations: int, writes: bool
+) -> None:
+    """By the largest difference that chance makes, either way; from enough operations on."""
+    windows = stats.Windows(operations=operations, writes=writes)
+    enough = windows.operations_needed(event) is None
+    for by_chance in (-windows.of_windows(event), 0, windows.of_windows(event)):
+        own = by_chance / operations
+        same = windows.interval(event, [30.0], [30.0 + own])
+        assert stats.word(same) in (("same",) if enough else ("same", "open"))
+        more = windows.interval(event, [30.0], [31.0 + own])
+        assert stats.word(more) == "more" if enough else stats.word(more) != "fewer"
+        assert stats.word(more, tolerate=1) in (("same",) if enough else ("same", "open"))
 
 
 def test_a_system_call_more_is_told_by_itself() -> None:
@@ -87,6 +139,8 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     parent = tmp_path_factory.mktemp("results")
     with example_figures.unpacked(example_figures.KINDS / "count") as unpacked:
         folder = Path(shutil.copytree(unpacked, parent / "count"))
+    for path in [*folder.rglob("*-update-index")]:
+        shutil.rmtree(path)
     for path in folder.rglob("count.json"):
         counted = msgspec.json.decode(path.read_bytes(), type=Count)
         if "point-query" not in str(path) or "pg18" not in str(path):

@@ -2,22 +2,52 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from pathlib import Path
 
 from msgspec import structs
 
+from dbdyno import store
+from dbdyno.analysis.compare.arm_vs_base import is_damaged, number_of_blocks
 from dbdyno.model import Cell, Comparison
-from dbdyno.model.gate import Change, ChangedEvents, ChangedWork, GateStep, TimeCheck, WorkCheck
+from dbdyno.model.gate import (
+    Change,
+    ChangedEvents,
+    ChangedWork,
+    GateStep,
+    TimeCheck,
+    Tolerances,
+    WorkCheck,
+)
 from dbdyno.model.step import StepName
-from dbdyno.model.tolerance import StepTolerance, worst
-from dbdyno.model.work import WorkChange
+from dbdyno.model.tolerance import Answer, StepTolerance, worst
+from dbdyno.model.work import EventChange, EventWord, WorkChange
+from dbdyno.stats import events
+from dbdyno.stats import work as stats
+from dbdyno.store import Results
 
+FILL = "fill"
+"""The part of the pass of counts whose blocks fill data."""
+ERRORS = "errors"
+"""The metric of operations that failed and were not tried again."""
 FUNCTIONS_MAX = 20
 BY_LAYOUT = "slower with one layout of its code, and not with another"
 OTHERWISE = "slower with two layouts of its code, and not by the same metric"
 ONE_LAYOUT = "slower with one layout of its code, and"
+BASE_FAILED = "the base failed"
 NOT_COUNTED = "it was not counted"
+UNDECIDED = "the interval reaches beyond what is tolerated"
 NOT_RACED = "it was not raced"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unfilled:
+    """The step that failed as an arm's data were filled, before anything was counted."""
+
+    step: StepName
+    arm: str
+    reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,24 +55,26 @@ class Measured:
     """What was measured for a gate so far."""
 
     head: str  # its arm
-    counted: Comparison
+    counted: Comparison | None  # None: the data to count with could not be filled
+    unfilled: Unfilled | None = None  # why
     raced: Comparison | None = None
     relaid: Comparison | None = None  # both sides built again with another layout
     unraced: str = ""  # why there is no race
     unrelaid: str = ""  # why sides that lost time were not built again
 
 
-def steps(measured: Measured, work: float, time: float | None) -> tuple[GateStep, ...]:
-    """The answer of each step. `work`, `time`: tolerances; None: time is not asked for."""
-    changes = {} if measured.counted.work is None else {
-        change.step: change for change in measured.counted.work.changes
-    }  # fmt: skip
-    raced, relaid = cells(measured.raced, measured.head), cells(measured.relaid, measured.head)
+def steps(measured: Measured, tolerated: Tolerances) -> tuple[GateStep, ...]:
+    """The answer of each step, by the table in docs/howto/ci.md."""
+    if measured.unfilled is not None:
+        return (of_unfilled(measured.unfilled, measured.head),)
+    work = None if measured.counted is None else measured.counted.work
+    changes = {} if work is None else {change.step: change for change in work.changes}
+    raced = cells(measured.raced, measured.head)
     names = [*changes, *(name for name in raced if name not in changes)]
     checks = {
         name: (
-            of_work(changes.get(name), work),
-            None if time is None else of_time(raced.get(name), relaid.get(name), measured),
+            of_work(changes.get(name), tolerated),
+            None if tolerated.time is None else of_time(name, measured),
         )
         for name in names
     }
@@ -56,6 +88,22 @@ def steps(measured: Measured, work: float, time: float | None) -> tuple[GateStep
         )
         for name, pair in checks.items()
     )
+
+
+def unfilled(folder: Path) -> Unfilled | None:
+    """The step that failed as the data of a result's counts were filled last, the base's first."""
+    place = store.count_folder(folder) / FILL
+    if Results.begun_plan(place) is None:
+        return None
+    filling = Results.open(place)
+    for block in reversed(list(filling.blocks())):
+        runs = sorted(block.runs(), key=lambda run: run.arm != filling.plan.base)
+        for step, arm in [(step, run.arm) for run in runs for step in run.steps()]:
+            if (failure := step.failed()) is not None:
+                facts = step.step()
+                place_of = (facts.workload, facts.name)
+                return Unfilled(step=place_of, arm=arm, reason=failure.reason or "it failed")
+    return None
 
 
 def lost(measured: Measured) -> tuple[str, ...]:
@@ -79,24 +127,42 @@ def cells(comparison: Comparison | None, arm: str) -> dict[StepName, Cell]:
 # --- Work -------------------------------------------------------------------------------------
 
 
-def of_work(change: WorkChange | None, tolerate: float) -> WorkCheck:
-    """What counts say of a step: no more work beyond the tolerance, by the whole interval."""
-    if change is None or change.ratio is None or change.base is None or change.work is None:
-        return WorkCheck(answer="not yet", reason=NOT_COUNTED if change is None else change.reason)
+def of_unfilled(unfilled: Unfilled, head: str) -> GateStep:
+    """The answer of a gate whose counts had no data to begin from: by the arm that failed."""
+    workload, step = unfilled.step
+    check = failed(unfilled.arm, f"{unfilled.arm}: {unfilled.reason}", head)
+    return GateStep(workload=workload, step=step, answer=check.answer, work=check)
+
+
+def failed(arm: str | None, reason: str, head: str) -> WorkCheck:
+    """A step that left no counts: no where the head failed, which is not known of the base's."""
+    answer: Answer = "no" if arm == head else "not yet"
+    said = reason if arm in (head, None) else f"{BASE_FAILED}: {reason}"
+    return WorkCheck(answer=answer, instructions=answer, reason=said)
+
+
+def of_work(change: WorkChange | None, tolerated: Tolerances) -> WorkCheck:
+    """What counts say of a step: of its instructions, its system calls and atomics."""
+    if change is None:
+        return WorkCheck(answer="not yet", instructions="not yet", reason=NOT_COUNTED)
+    if change.ratio is None or change.base is None or change.work is None:
+        return failed(change.failed_arm, change.reason, change.arm)
     ratio = change.ratio
-    low, high = ratio.low or ratio.value, ratio.high or ratio.value
-    more = low > 1 + tolerate
-    undecided = not more and high > 1 + tolerate
+    answer = of_instructions(change, tolerated.work)
+    tolerances = tolerated.events
+    changed = tuple(
+        of_events(event, tolerances[event.event])
+        for event in change.events
+        if event.event in tolerances
+    )
     return WorkCheck(
-        answer="no" if more else "not yet" if undecided else "yes",
-        reason=(change.reason or "repeats differ too much") if undecided else "",
+        answer=worst((answer, *(event.answer for event in changed))),
+        instructions=answer,
+        reason=(change.reason or UNDECIDED) if answer == "not yet" else "",
         base=round(change.base.instructions, 1),
         head=round(change.work.instructions, 1),
         change=Change(ratio=ratio.value, low=ratio.low, high=ratio.high),
-        events=tuple(
-            ChangedEvents(event=event.event, base=event.base, head=event.arm)
-            for event in change.events
-        ),
+        events=changed,
         functions=tuple(
             ChangedWork(
                 function=function.function,
@@ -109,13 +175,43 @@ def of_work(change: WorkChange | None, tolerate: float) -> WorkCheck:
     )
 
 
+def of_instructions(change: WorkChange, tolerate: float) -> Answer:
+    """No: the whole interval is beyond the tolerance; yes: no end of one that holds is."""
+    assert change.ratio is not None
+    word = stats.word(change.ratio, tolerate, change.reason)
+    if word == "more":
+        return "no"
+    excluded = not change.reason and (change.ratio.high or 0.0) <= 1 + tolerate
+    return "not yet" if word == "open" and not excluded else "yes"
+
+
+def of_events(event: EventChange, tolerate: int) -> ChangedEvents:
+    """What counts say of a step's system calls or atomics, so many more tolerated."""
+    answers: dict[EventWord, Answer] = {"more": "no", "open": "not yet"}
+    return ChangedEvents(
+        event=event.event,
+        base=event.base,
+        head=event.arm,
+        answer=answers.get(events.word(event.change, tolerate), "yes"),
+        operations_needed=event.operations_needed,
+    )
+
+
 # --- Time -------------------------------------------------------------------------------------
 
 
-def of_time(cell: Cell | None, relaid: Cell | None, measured: Measured) -> TimeCheck:
+def of_time(step: StepName, measured: Measured) -> TimeCheck:
     """What races say of a step: a loss accuses only if it is there with another layout, too."""
-    if cell is None or cell.tolerated is None:
+    cell, relaid = (
+        cells(race, measured.head).get(step) for race in (measured.raced, measured.relaid)
+    )
+    if cell is None or cell.tolerated is None or measured.raced is None:
         return TimeCheck(answer="not yet", reason=measured.unraced or NOT_RACED)
+    base = cells(measured.raced, measured.raced.base).get(step)
+    if base is not None and (reason := failure(base)):
+        return TimeCheck(answer="not yet", reason=f"{BASE_FAILED}: {reason}")
+    if reason := failure(cell):
+        return TimeCheck(answer="no", reason=f"{measured.head}: {reason}")
     again = None if relaid is None else relaid.tolerated
     shared = tuple(name for name in cell.tolerated.by if again is not None and name in again.by)
     said = check(cell, cell.tolerated, shared or cell.tolerated.by)
@@ -137,6 +233,16 @@ def of_time(cell: Cell | None, relaid: Cell | None, measured: Measured) -> TimeC
         blocks_needed=again.blocks_needed,
         minutes_needed=again.minutes_needed,
     )
+
+
+def failure(cell: Cell) -> str:
+    """How an arm failed in a step of a race: the first of its runs that did, else operations."""
+    lost = [run for run in cell.runs if run.ending.status != "ok" and not is_damaged(run)]
+    if lost:
+        blocks = f"failed in {len(lost)} of {number_of_blocks(len(cell.runs))}"
+        return ": ".join(filter(None, (blocks, lost[0].ending.reason)))
+    count = math.fsum(run.metrics.get(ERRORS) or 0.0 for run in cell.runs)
+    return f"{count:,.0f} operations failed" if count else ""
 
 
 def check(cell: Cell, tolerated: StepTolerance, by: tuple[str, ...]) -> TimeCheck:

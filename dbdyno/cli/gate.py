@@ -56,6 +56,10 @@ Minutes = Annotated[
     float | None,
     typer.Option("--minutes", help="For counts and races; builds are not in them. Default: 10."),
 ]
+Operations = Annotated[
+    int | None,
+    typer.Option("--operations", help="Counted operations of each step. Default: by its rate."),
+]
 Work = Annotated[
     str | None,
     typer.Option("--work", metavar="PERCENT", help="More work that is tolerated. Default: 0.3%."),
@@ -67,6 +71,19 @@ Time = Annotated[
         metavar="PERCENT|off",
         help="Loss of throughput, or CPU, that is tolerated; off: only work is asked. Default: 5%.",
     ),
+]
+SystemCalls = Annotated[
+    str | None,
+    typer.Option(
+        "--system-calls",
+        metavar="N|off",
+        help="More system calls of an operation that are tolerated; off: none are asked. "
+        "Default: 0.",
+    ),
+]
+Atomics = Annotated[
+    str | None,
+    typer.Option("--atomics", metavar="N|off", help="The same of atomic instructions."),
 ]
 Cflags = Annotated[
     str | None,
@@ -90,8 +107,11 @@ def gate(
     steps: Steps = None,
     config: Config = None,
     minutes: Minutes = None,
+    operations: Operations = None,
     work: Work = None,
     time: Time = None,
+    system_calls: SystemCalls = None,
+    atomics: Atomics = None,
     recipe: Recipe = None,
     cflags: Cflags = None,
     configure: Configure = None,
@@ -118,7 +138,8 @@ def gate(
     checkout = checkout_of(source)
     options = plans.Options(
         workload=workload, steps=race.listed(steps), config=race.listed(config), minutes=minutes,
-        work=work, time=time, recipe=recipe, cflags=cflags, configure=configure or [],
+        operations=operations, work=work, time=time, system_calls=system_calls, atomics=atomics,
+        recipe=recipe, cflags=cflags, configure=configure or [],
     )  # fmt: skip
     wish = plans.load(checkout or Path(), options)
     builds = source_arm.CommitBuilds(
@@ -139,15 +160,8 @@ def gate(
     else:
         for line in report.lines(answer):
             print(line)  # noqa: T201
-    files = {
-        path: text
-        for path, text in (
-            (markdown, report.markdown(answer).encode()),
-            (junit, report.junit(answer)),
-        )
-        if path is not None
-    }
-    write.publish(files)
+    forms = ((markdown, report.markdown(answer).encode()), (junit, report.junit(answer)))
+    write.publish({path: text for path, text in forms if path is not None})
     raise typer.Exit(exit_status.of_answer(answer.answer))
 
 

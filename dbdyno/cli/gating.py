@@ -75,7 +75,8 @@ class Gated:
         racing = self.race(self.asked(arms, minutes=self.race_minutes(counting)))
         folder = self.folder(racing)
         measured = self.measured(counting, racing, folder)
-        steps = analysis.steps(measured, self.wish.work, self.wish.time)
+        tolerated = self.wish.tolerances
+        steps = analysis.steps(measured, tolerated)
         base, head = (
             replace(side, name=arm.name) for side, arm in zip(self.sides, racing.arms, strict=True)
         )
@@ -85,8 +86,10 @@ class Gated:
             answer=worst(step.answer for step in steps),
             base=base.record(),
             head=head.record(),
-            work=self.wish.work,
-            time=self.wish.time,
+            work=tolerated.work,
+            time=tolerated.time,
+            system_calls=tolerated.system_calls,
+            atomics=tolerated.atomics,
             steps=steps,
             seconds=round(math.fsum(self.spent), 1),
             results=tuple(self.folders),
@@ -102,14 +105,30 @@ class Gated:
         head = counting.arms[1].name
         with HostLock(plan=folder.name, wait=self.wait):
             self.refuse_short(racing, folder)
-            so_far = analysis.Measured(head=head, counted=self.ran(counting, self.out))
-            steps = analysis.steps(so_far, self.wish.work, self.wish.time)
-            if self.wish.time is None:
+            self.refuse_below_scatter(counting)
+            so_far = self.counted(counting, head)
+            steps = analysis.steps(so_far, self.wish.tolerances)
+            if self.wish.time is None or so_far.unfilled is not None:
                 return so_far
             if any(step.work is not None and step.work.answer == "no" for step in steps):
                 return replace(so_far, unraced="not raced, as work says no")
             so_far = replace(so_far, raced=self.ran(racing, folder))
         return self.confirmed(so_far, folder)
+
+    def counted(self, counting: Race, head: str) -> Measured:
+        """The counts; where data to count with could not be filled, which arm's. Raises DynoError.
+
+        An arm that crashes as its data are filled has failed, and the other one has not.
+        """
+        from dbdyno.analysis import gate as analysis
+
+        try:
+            return analysis.Measured(head=head, counted=self.ran(counting, self.out))
+        except ServerError:
+            unfilled = analysis.unfilled(Path(self.folders[-1])) if self.folders else None
+            if unfilled is None:
+                raise
+            return analysis.Measured(head=head, counted=None, unfilled=unfilled)
 
     def confirmed(self, measured: Measured, folder: Path) -> Measured:
         """The same with a race of both sides built with another layout, where time was lost."""
@@ -181,7 +200,8 @@ class Gated:
             replace(arm, name=side.name or arm.name)
             for arm, side in zip(wanted.arms, self.sides, strict=True)
         )
-        return replace(wanted, arms=arms, counted=not asked.count)
+        operations = self.wish.operations if asked.count else None
+        return replace(wanted, arms=arms, counted=not asked.count, operations=operations)
 
     def race_minutes(self, counting: Race) -> float:
         """The minutes of the race, so that the counts and a second layout have theirs."""
@@ -226,6 +246,25 @@ class Gated:
                 "work alone (--time off)"
             )
 
+    def refuse_below_scatter(self, counting: Race) -> None:
+        """Raises PlanError where counts cannot exclude what is not tolerated, whatever they say."""
+        from dbdyno import plan as plans
+        from dbdyno.cli import measuring, race
+
+        path = self.out / f"{race.name_of(counting)}.toml"
+        plan = plans.parse(race.text_of(counting, path), path)
+        remedies = {
+            event: f'ask of none: {event.replace(" ", "_")} = "off"'
+            for event in self.wish.tolerances.events
+        }
+        measuring.refuse_few(plan, remedies)
+        least = measuring.counts_differ_by(plan)
+        if self.wish.work < least:
+            raise PlanError(
+                f"work: counts of one build differ by up to {100 * least:.2g} % on this host (dyno "
+                f"calibrate --count): tolerate more than {100 * self.wish.work:.2g} %"
+            )
+
     def ran(self, wanted: Race, out: Path) -> Comparison:
         """What a race shows, once it was run, or what was missing of it. Raises DynoError.
 
@@ -238,9 +277,11 @@ class Gated:
         begun_s = time.monotonic()
         plan = race.planned(wanted, out, quiet=self.quiet, again=True)
         way = Here(held=True)
-        outcome = measuring.measure(plan, out, self.wait, quiet=self.quiet, way=way)
-        self.spent.append(time.monotonic() - begun_s)
-        self.folders.append(str(outcome.folder))
+        self.folders.append(str(out / plan.name))
+        try:
+            outcome = measuring.measure(plan, out, self.wait, quiet=self.quiet, way=way)
+        finally:
+            self.spent.append(time.monotonic() - begun_s)
         return compare.load(outcome.folder)
 
     def show_outlook(self) -> None:

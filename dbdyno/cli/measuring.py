@@ -31,6 +31,7 @@ from dbdyno.model.error import DynoError, PlanError
 
 if TYPE_CHECKING:
     from dbdyno.model import Comparison
+    from dbdyno.model.work import Event
     from dbdyno.report.parts import AnyPart
     from dbdyno.run.blocks import Outcome
     from dbdyno.run.check.host_checkup import Checkup
@@ -88,13 +89,13 @@ def run(
     from dbdyno.report import fail_on
     from dbdyno.report import tolerate as tolerances
 
-    if fail is not None:
-        fail_on.parse(fail)  # before anything runs
+    words = () if fail is None else fail_on.parse(fail)[0]  # before anything runs
     plan = loaded(plan_file, yes=yes)
     if tolerate is not None:
         share = tolerances.parse(tolerate)
         plan = replace(plan, aims=replace(plan.aims, tolerate=share))
     plan = with_lengths(plan, out / plan.name)
+    refuse_few(plan, fail_on.remedies(words))
     options = tuple(slurm_option or ())
     by = Choice(slurm, partition, nodelist, options, cancel=cancel, dry_run=dry_run)
     go_on(plan, out, by, wait=wait, quiet=quiet, as_json=as_json, fail=fail)
@@ -322,6 +323,42 @@ def go_on_counting(
     status = count_calibration.keep(plan, outcome.folder, as_json=as_json)
     if status:
         raise typer.Exit(status)
+
+
+def refuse_few(plan: Plan, remedies: Mapping[Event, str]) -> None:
+    """Raises PlanError where a counted step has too few operations to tell one of these more.
+
+    `remedies`: what to do in place of counting more. A plan that counts nothing is not refused.
+    """
+    from dbdyno.plan import count
+    from dbdyno.run.check import counting, preflight
+
+    if plan.count is None or not remedies:
+        return
+    filling = replace(count.filling(plan), count=plan.count)
+    steps = counting.counted(filling, preflight.prepare(filling))
+    for event, remedy in remedies.items():
+        count.refuse_few(filling, steps, event, remedy)
+
+
+def counts_differ_by(plan: Plan) -> float:
+    """By what share counts of one build may differ, as this host's calibration has it; 0: unknown.
+
+    Of the plan's repeats, in steps that write or read.
+    """
+    from dbdyno import engine
+    from dbdyno.analysis.compare.work import known_scatter
+    from dbdyno.host import count_scatter, place
+    from dbdyno.host.observe import facts
+    from dbdyno.stats import work
+
+    assert plan.count is not None
+    family = engine.of(plan.arms[0].engine).traits.family
+    host = facts.collect(place.nearest(place.data_root()), measure=False)
+    calibration = count_scatter.known(family, host)
+    known = (known_scatter(calibration, writes=writes) for writes in (False, True))
+    ratios = (work.ratio([0.0] * plan.count.repeats, scatter) for scatter in known if scatter)
+    return max(((ratio.high or 1.0) - 1 for ratio in ratios), default=0.0)
 
 
 def show_placement(plan: Plan, *, wait: bool) -> None:

@@ -80,6 +80,7 @@ def race(
     """
     from dbdyno.cli import drawn, measuring
     from dbdyno.host.lock import HostLock
+    from dbdyno.report import fail_on
     from dbdyno.run.way import Here
 
     words = exit_status.words(fail)
@@ -105,6 +106,9 @@ def race(
             print(text)  # noqa: T201
         measuring.show_outlook(plan, as_json=as_json)
         return
+    if remedies := fail_on.remedies(words):
+        path, text = settled(wanted, out)
+        measuring.refuse_few(checked(text, path, out), remedies)
     with HostLock(plan=name_of(wanted), wait=wait):
         drawn.draw_missing(wanted)
         plan = planned(wanted, out, quiet=quiet)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import re
-import shutil
 import subprocess
 import time
 from abc import ABC, abstractmethod
@@ -173,8 +172,7 @@ class Home:
         assert self.pid is None, "the server still runs"
         for folder in filter(None, (self.wal_folder, self.folder)):
             data_folder.remove(folder)
-        if self.socket_dir.is_dir():
-            shutil.rmtree(self.socket_dir)
+        data_folder.clear(self.socket_dir)
         if self._entry is not None:
             leftovers.unregister(self._entry)
 
@@ -244,11 +242,15 @@ class Home:
         if self._place.placement.counter:
             signals = signals[-1:]
         pid = self.process.pid
+        counted = process.children(pid) if self._place.placement.counter else []
+        children = [(child, process.start_ticks(child) or 0) for child in counted]
         ticks = process.start_ticks(pid)
         if ticks is not None and not process.end(pid, ticks, signals):
             raise ServerError(f"arm {self._arm.name}: process {pid} does not end")
         self.process.wait()
         self.process = None
+        # What is left is known by the server's own program, and these run the counter's.
+        leftovers.end_all(children, signals, f"server {self._arm.name}")
         if self._entry is not None:
             # Children that outlived a killed server, and their shared memory.
             leftovers.end_rest(self._entry)

@@ -11,6 +11,7 @@ import errno
 import os
 import shutil
 import stat
+import time
 from pathlib import Path
 
 from dbdyno.host import account as accounts
@@ -20,6 +21,10 @@ from dbdyno.model.error import HostError, ServerError
 
 MARK = "made-by-dyno"
 SYSTEM = (Path("/usr"), Path("/usr/local"))
+REMOVE_S_MAX, AGAIN_S = 20.0, 0.1
+"""So long, and so often, a folder is removed in which processes that end still write."""
+BUSY = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.EBUSY})
+"""What they make of a removal."""
 READ_BYTES_MAX = 1 << 20
 """More than any file has that is read whole."""
 
@@ -114,15 +119,42 @@ def link(source: str, target: str) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Removes a folder that has our mark; one without it is left alone, whatever is in it."""
+    """Removes a folder that has our mark; one without it is left alone, whatever is in it.
+
+    Raises HostError where it cannot be removed.
+    """
     if (folder / MARK).is_file():
         # The mark goes last: what a break leaves of the folder is still known as ours.
         for inside in folder.iterdir():
-            if inside.is_dir() and not inside.is_symlink():
-                shutil.rmtree(inside)
-            elif inside.name != MARK:
-                inside.unlink()
-        (folder / MARK).unlink()
-        folder.rmdir()
+            if inside.name != MARK:
+                clear(inside)
+        clear(folder)
     elif folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
+
+
+def clear(place: Path, seconds_max: float = REMOVE_S_MAX) -> None:
+    """Removes a file, or a folder in which processes of a server may still write as they end.
+
+    What appears or goes meanwhile is no failure: dyno tries again. Raises HostError where it is
+    there after `seconds_max`.
+    """
+    end_s = time.monotonic() + seconds_max
+    while True:
+        try:
+            if place.is_dir() and not place.is_symlink():
+                shutil.rmtree(place)
+            else:
+                place.unlink(missing_ok=True)
+        except OSError as error:
+            if error.errno not in BUSY or time.monotonic() > end_s:
+                raise HostError(f"`{place}` cannot be removed: {why_kept(place, error)}") from error
+            time.sleep(AGAIN_S)
+        else:
+            return
+
+
+def why_kept(place: Path, error: OSError) -> str:
+    """What keeps a folder from being removed: the processes that work in it, else the error."""
+    working = ", ".join(map(str, process.working_in(place)))
+    return f"processes {working} work in it: end them" if working else f"{error.strerror}"

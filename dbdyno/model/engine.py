@@ -56,6 +56,7 @@ class Traits:
     placeholders: bool  # EXPLAIN takes $1 …, else literals
     statistics: Servers  # whose metrics it has
     newest: str  # the newest version that we know of
+    threads: bool = False  # its sessions are threads of one process
     whole_major_from: int | None = None  # from this major on a series is one number: 17, not 9.6
     short_sizes: bool = False  # its sizes are written `4G`, not `4GB`
     prepares_begin: bool = True  # BEGIN can be a prepared statement
@@ -112,6 +113,7 @@ _MYSQL = Traits(
     placeholders=False,
     statistics="InnoDB",
     newest="9.7",
+    threads=True,
     short_sizes=True,
     sysbench="mysql",
     prepares_begin=False,

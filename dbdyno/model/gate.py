@@ -8,6 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from dbdyno.model.tolerance import Answer
+from dbdyno.model.work import Event
 
 FORMAT = 1
 """Counts up when a key goes away or changes its meaning."""
@@ -31,18 +32,21 @@ class ChangedWork(Struct, frozen=True, kw_only=True):
 
 
 class ChangedEvents(Struct, frozen=True, kw_only=True):
-    """Atomic instructions or system calls of which an operation has more, or fewer."""
+    """Atomic instructions or system calls of which an operation has more, or fewer, or may have."""
 
     event: str  # "atomics" or "system calls"
     base: float  # of an operation
     head: float
+    answer: Answer
+    operations_needed: int | None = None  # for an answer that is not yet; None: repeats differ
 
 
 class WorkCheck(Struct, frozen=True, kw_only=True):
     """What the counts of a step say."""
 
-    answer: Answer
-    reason: str = ""  # why the answer is not yes, where the change does not say it
+    answer: Answer  # the worst of instructions and events
+    instructions: Answer  # of them alone
+    reason: str = ""  # of their answer, where the change does not say it
     base: float | None = None  # instructions of an operation
     head: float | None = None
     change: Change | None = None
@@ -81,6 +85,24 @@ class GateSide(Struct, frozen=True, kw_only=True):
     changed: int = 0  # files of the checkout that differ from HEAD and are built with it
 
 
+class Tolerances(Struct, frozen=True, kw_only=True):
+    """What the head may lose; None: it is not asked for."""
+
+    work: float  # a share of instructions
+    time: float | None = None  # a share of throughput, or of CPU
+    system_calls: int | None = 0  # so many more an operation
+    atomics: int | None = 0  # likewise
+
+    @property
+    def events(self) -> dict[Event, int]:
+        """How many more of each event are tolerated, of those that are asked for."""
+        by_event: dict[Event, int | None] = {
+            "system calls": self.system_calls,
+            "atomics": self.atomics,
+        }
+        return {event: most for event, most in by_event.items() if most is not None}
+
+
 class Gate(Struct, frozen=True, kw_only=True):
     """The answer, and all that it rests on."""
 
@@ -90,8 +112,10 @@ class Gate(Struct, frozen=True, kw_only=True):
     answer: Answer
     base: GateSide
     head: GateSide
-    work: float  # tolerance
-    time: float | None  # tolerance; None: time is not asked for
+    work: float  # the tolerances, as in Tolerances
+    time: float | None
+    system_calls: int | None
+    atomics: int | None
     steps: tuple[GateStep, ...]
     seconds: float  # of counts and races; builds are not in them
     results: tuple[str, ...]  # folders of the counts and races

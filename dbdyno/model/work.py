@@ -19,6 +19,7 @@ MARGIN = 0.001
 Event = Literal["atomics", "system calls"]
 """What an operation has by the dozen, each of which is a finding by itself: it costs little on few
 processors, and much where many wait for a line of memory, or for the kernel."""
+EventWord = Literal["more", "fewer", "same", "open"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,13 +59,25 @@ class Amounts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EventInterval:
+    """How many events an operation of an arm has more than the base's, whatever chance did."""
+
+    low: float
+    high: float
+    chance: float  # what of it two windows of one build may differ by
+    least: float  # the least change that matters
+
+
+@dataclass(frozen=True, kw_only=True)
 class EventChange:
-    """Atomic instructions or system calls of an operation, one or more beyond the base's."""
+    """Atomic instructions or system calls of an operation that are not the same as the base's."""
 
     event: Event
-    word: Literal["more", "fewer"]
+    word: EventWord  # never "same"
     base: float
     arm: float
+    change: EventInterval
+    operations_needed: int | None  # to tell the least change; None: there were as many
     function: str  # whose own change comes nearest to the whole
     binary: str
     function_change: float
@@ -78,6 +91,7 @@ class WorkChange:
     arm: str
     word: WorkWord
     reason: str = ""  # why it failed; why it is open, whatever the margin
+    failed_arm: str | None = None  # which of both failed, the base or the arm
     base: Amounts | None = None
     work: Amounts | None = None
     ratio: Ratio | None = None  # of instructions
@@ -100,6 +114,11 @@ class WorkChange:
     def changed(self) -> tuple[FunctionChange, ...]:
         """The functions that differ beyond what repeats differ by, the largest change first."""
         return tuple(function for function in self.functions if function.changed)
+
+    @property
+    def changed_events(self) -> tuple[EventChange, ...]:
+        """The events of which an operation has more or fewer, and not those that are open."""
+        return tuple(event for event in self.events if event.word != "open")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dbdyno import engine, workload
@@ -20,9 +20,11 @@ from dbdyno.model import (
 )
 from dbdyno.model.document import suggestion
 from dbdyno.model.error import PlanError
+from dbdyno.model.work import Event
 from dbdyno.plan import counted_step
 from dbdyno.plan.schedule import SAVE
 from dbdyno.plan.schema import CountForm, refusal
+from dbdyno.stats.events import Windows
 
 KEY = "count"
 FILL, WORK = "fill", "work"
@@ -102,6 +104,23 @@ def refuse_settings(arm: Arm, source: str) -> None:
         value = arm.settings[name]
         sentence = f"not {value} under the counter: write another value, or remove `[{KEY}]`"
         raise refusal(source, f"arms.{arm.name}.settings.{name}", sentence)
+
+
+def refuse_few(plan: Plan, steps: Iterable[Step], event: Event, remedy: str) -> None:
+    """Raises PlanError where a step counts too few operations, whatever its rate, to tell one more.
+
+    `remedy`: what to do in place of counting more.
+    """
+    assert plan.count is not None
+    threads = any(engine.of(arm.engine).traits.threads for arm in plan.arms)
+    for step in steps:
+        operations = counted_step.operations_most(step, plan.count)
+        windows = Windows(operations=operations, writes=step.writes, threads=threads)
+        if (needed := windows.operations_needed(event)) is not None:
+            raise PlanError(
+                f"step `{step.name}` counts {operations:,} operation{'s' * (operations != 1)}, and "
+                f"{event} take {needed:,} to tell one more: count as many, or {remedy}"
+            )
 
 
 FILL_S, STEP_S = 3.0, 2.5

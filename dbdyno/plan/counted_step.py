@@ -75,6 +75,14 @@ def of_arm(
             yield unasked(step)
 
 
+def operations_most(step: Step, wish: CountWish) -> int:
+    """How many operations of a step are counted, whatever its rate."""
+    warmup, operations = wish.lengths(step.name, None)
+    _, role = on_one_connection(step.job)
+    own = warmup + operations if role.stop is None else role.stop.operations
+    return own if own < warmup + operations else operations
+
+
 def timed(steps: Sequence[Step], wish: CountWish) -> Iterator[Step]:
     """The steps whose rates say how many operations are counted, each for RATE_S."""
     for step in steps:

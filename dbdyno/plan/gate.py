@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +12,8 @@ from pydantic import BeforeValidator, Field
 
 from dbdyno.model.document import Form, read
 from dbdyno.model.error import PlanError
+from dbdyno.model.gate import Tolerances
+from dbdyno.plan.schema import OPERATIONS_MAX, Operations
 
 FILE = "dyno-gate.toml"
 PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
@@ -21,6 +23,7 @@ OFF = "off"
 MINUTES = 10.0
 MINUTES_MIN, MINUTES_MAX = 1.0, 1440.0
 WORK, TIME = "0.3%", "5%"
+NUMBER = re.compile(r"\d{1,6}")
 
 
 def share(text: object) -> float:
@@ -42,6 +45,29 @@ def share_or_off(text: object) -> float | None:
         raise ValueError(f'{error}; "{OFF}" asks of work alone') from None
 
 
+def number_or_off(written: object) -> int | None:
+    """The number of events of an operation; None of `off`. Raises ValueError."""
+    if written == OFF:
+        return None
+    if isinstance(written, bool) or not NUMBER.fullmatch(str(written)):
+        raise ValueError(
+            f'must be a whole number of an operation, such as 1, or "{OFF}", not {written}'
+        )
+    return int(str(written))
+
+
+READERS: Mapping[str, Callable[[object], float | None]] = {
+    "work": share,
+    "time": share_or_off,
+    "system_calls": number_or_off,
+    "atomics": number_or_off,
+}
+"""How tolerances are read, by key."""
+Share = Annotated[float, BeforeValidator(share)]
+ShareOrOff = Annotated[float | None, BeforeValidator(share_or_off)]
+NumberOrOff = Annotated[int | None, BeforeValidator(number_or_off)]
+
+
 class GateForm(Form):
     """The keys of the file."""
 
@@ -51,11 +77,21 @@ class GateForm(Form):
     )
     config: Sequence[str] = ()
     minutes: float | int = Field(default=MINUTES, ge=MINUTES_MIN, le=MINUTES_MAX)
-    work: Annotated[float, BeforeValidator(share)] = share(WORK)
-    time: Annotated[float | None, BeforeValidator(share_or_off)] = share(TIME)
+    operations: Operations | None = None
+    work: Share = share(WORK)
+    time: ShareOrOff = share(TIME)
+    system_calls: NumberOrOff = 0
+    atomics: NumberOrOff = 0
     recipe: str | None = None
     cflags: str | None = None
     configure: Sequence[str] = ()
+
+    @property
+    def tolerances(self) -> Tolerances:
+        """What the head may lose."""
+        return Tolerances(
+            work=self.work, time=self.time, system_calls=self.system_calls, atomics=self.atomics
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +102,11 @@ class Options:
     steps: Sequence[str] = ()
     config: Sequence[str] = ()
     minutes: float | None = None
+    operations: int | None = None
     work: str | None = None
     time: str | None = None
+    system_calls: str | None = None
+    atomics: str | None = None
     recipe: str | None = None
     cflags: str | None = None
     configure: Sequence[str] = ()
@@ -75,8 +114,9 @@ class Options:
     def words(self) -> Iterator[str]:
         """The words of a command that says the same."""
         for key, value in vars(self).items():
-            if isinstance(value, str | float):
-                yield from (f"--{key}", f"{value:g}" if isinstance(value, float) else value)
+            if isinstance(value, str | float | int):
+                option = f"--{key.replace('_', '-')}"
+                yield from (option, f"{value:g}" if isinstance(value, float) else str(value))
             elif key == "configure":
                 yield from (word for option in value for word in (f"--{key}", option))
             elif value:
@@ -85,15 +125,18 @@ class Options:
     def over(self, form: GateForm) -> GateForm:
         """What is asked, all in all. Raises PlanError that names the option."""
         values = {key: value for key, value in vars(self).items() if value}
-        for key, read_share in (("work", share), ("time", share_or_off)):
-            if key in values:
-                try:
-                    values[key] = read_share(values.pop(key))
-                except ValueError as error:
-                    raise PlanError(f"--{key}: {error}") from None
+        for key in [key for key in READERS if key in values]:
+            try:
+                values[key] = READERS[key](values[key])
+            except ValueError as error:
+                raise PlanError(f"--{key.replace('_', '-')}: {error}") from None
         if self.minutes is not None and not MINUTES_MIN <= self.minutes <= MINUTES_MAX:
             raise PlanError(
                 f"--minutes: must be from {MINUTES_MIN:g} to {MINUTES_MAX:,g}, not {self.minutes:g}"
+            )
+        if self.operations is not None and not 1 <= self.operations <= OPERATIONS_MAX:
+            raise PlanError(
+                f"--operations: must be from 1 to {OPERATIONS_MAX:,}, not {self.operations}"
             )
         return form.model_copy(update=values)
 

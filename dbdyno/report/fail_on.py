@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import get_args
 
 from dbdyno.model import Comparison
@@ -68,6 +68,16 @@ def _word(text: str) -> str:
     raise DynoError(f"--fail-on: `{said}`: no such verdict; {hint}")
 
 
+def remedies(words: Iterable[str]) -> dict[Event, str]:
+    """Of words on events, what to do where operations are too few to tell one more of them."""
+    return {
+        event: f"leave --fail-on {word.replace(' ', '-')} out"
+        for word in words
+        for event in get_args(Event)
+        if word in EVENTS and word.endswith(event)
+    }
+
+
 def found(comparison: Comparison, words: Collection[str]) -> str | None:
     """Which arms have one of the words in which steps, in a line; None where none has.
 
@@ -104,7 +114,7 @@ def _verdicts(comparison: Comparison) -> Iterator[tuple[str, tuple[str, str], st
     for change in comparison.work.changes if comparison.work else ():
         word = change.word if change.word in ("open", "failed") else f"{change.word} work"
         yield change.arm, change.step, word
-        for event in change.events:
+        for event in change.changed_events:
             yield change.arm, change.step, f"{event.word} {event.event}"
 
 

@@ -9,7 +9,15 @@ from xml.etree import ElementTree
 import msgspec
 
 from dbdyno.model.bisection import short
-from dbdyno.model.gate import Change, Gate, GateSide, GateStep, TimeCheck, WorkCheck
+from dbdyno.model.gate import (
+    Change,
+    ChangedEvents,
+    Gate,
+    GateSide,
+    GateStep,
+    TimeCheck,
+    WorkCheck,
+)
 from dbdyno.model.metric.primary import called
 from dbdyno.model.tolerance import Answer
 from dbdyno.report import known, number
@@ -98,8 +106,8 @@ def reasons(step: GateStep) -> Iterator[str]:
 
 
 def of_work(check: WorkCheck) -> Iterator[str]:
-    """The functions behind more work, and what else an operation has more."""
-    if check.answer == "no":
+    """The functions behind more work, what failed, and what else an operation has more."""
+    if check.instructions == "no" and not check.reason:
         functions = [
             f"{function.function} {counts.signed(function.instructions)}"
             for function in check.functions[:FUNCTIONS_NAMED]
@@ -112,8 +120,17 @@ def of_work(check: WorkCheck) -> Iterator[str]:
     elif check.reason:
         yield f"work: {check.reason}"
     for event in check.events:
-        word = "more" if event.head > event.base else "fewer"
-        yield f"{word} {event.event}: {event.base:.1f} → {event.head:.1f} an operation"
+        yield of_events(event)
+
+
+def of_events(event: ChangedEvents) -> str:
+    """more system calls: 4.0 → 5.0 an operation; what it takes to tell, where that is open."""
+    figures = f"{event.base:,.1f} → {event.head:,.1f} an operation"
+    if event.answer == "not yet":
+        return f"{event.event} open: {figures}; {counts.why_open([event.operations_needed])}"
+    word = "more" if event.head > event.base else "fewer"
+    allowed = ", tolerated" if event.answer == "yes" and word == "more" else ""
+    return f"{word} {event.event}: {figures}{allowed}"
 
 
 def of_race(check: TimeCheck) -> Iterator[str]:

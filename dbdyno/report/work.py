@@ -19,7 +19,9 @@ def lines(work: WorkComparison, report: Path | None = None) -> Iterator[str]:
     for arm in work.arms[1:]:
         changes = [change for change in work.changes if change.arm == arm]
         words = Counter(section.WORDS[change.word] for change in changes)
-        events = Counter(section.event_word(event) for row in changes for event in row.events)
+        events = Counter(
+            section.event_word(event) for row in changes for event in row.changed_events
+        )
         counts = [f"{words[word]} {word}" for word in section.WORDS.values() if words[word]]
         counts += [f"{count} {event}" for event, count in sorted(events.items())]
         first = f"{arm} against {work.base}: {', '.join(counts)}; {work.repeats} repeats each"
@@ -27,8 +29,10 @@ def lines(work: WorkComparison, report: Path | None = None) -> Iterator[str]:
         width = max((len(section.step_of(change)) for change in changes), default=0)
         for change in changes:
             yield from of_step(change, width)
-    if any(change.events for change in work.changes):
+    if any(change.changed_events for change in work.changes):
         yield from textwrap.wrap(section.EVENTS, COLUMNS)
+    for text in section.open_events(work):
+        yield from textwrap.wrap(text, COLUMNS, subsequent_indent="  ")
     if work.calibration is None or not work.calibration.repeats:
         yield NOT_CALIBRATED
     yield from textwrap.wrap(section.fills(work), COLUMNS)

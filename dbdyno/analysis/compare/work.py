@@ -14,6 +14,7 @@ from dbdyno.analysis.compare import subsystems, work_events, work_fills
 from dbdyno.analysis.compare.subsystems import BINARY, Subsystems
 from dbdyno.model.count import Count, FunctionWork
 from dbdyno.model.count_storage import Storage
+from dbdyno.model.engine import recorded
 from dbdyno.model.host_facts import CountScatter
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.step import StepName
@@ -122,6 +123,10 @@ def count_of(folder: StepFolder) -> Count | str:
     failure = folder.failed()
     if failure is not None:
         return failure.reason or "it failed"
+    done = folder.done()
+    totals = () if done is None else done.totals.values()
+    if lost := sum((each.errors or 0) - (each.retries or 0) for each in totals):
+        return f"{lost:,} operations failed"
     return folder.count() or "nothing was counted"
 
 
@@ -158,7 +163,7 @@ class Beside:
             failures = [repeat for repeat in repeats.get(name, ()) if isinstance(repeat, str)]
             if failures:
                 reason = f"{name}: {failures[0]}"
-                return WorkChange(step=step, arm=arm, word="failed", reason=reason)
+                return WorkChange(step=step, arm=arm, word="failed", reason=reason, failed_arm=name)
         if not sample.ratios:
             return WorkChange(step=step, arm=arm, word="failed", reason="no repeat has both arms")
         of_base, of_arm = (
@@ -180,10 +185,15 @@ class Beside:
             degrees=said.degrees,
             margin=margin,
             functions=changed,
-            events=tuple(work_events.changes(of_base, of_arm, changed)),
+            events=tuple(work_events.changes(of_base, of_arm, changed, threads=self.threads(arm))),
             operations=of_arm[0].operations,
             fills=sample.fills,
         )
+
+    def threads(self, arm: str) -> bool:
+        """Whether an arm's sessions are threads of one process."""
+        record = self.plan.arm(arm)
+        return record is not None and recorded(record.engine).threads
 
 
 def writes(repeats: Repeats) -> bool:

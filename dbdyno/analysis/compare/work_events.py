@@ -1,7 +1,6 @@
 """Atomic instructions and system calls of an operation: what an arm has more, in which function.
 
-Instructions do not show them: an operation of 40,000 instructions has some thirty atomic ones. They
-repeat to hundredths, so that one more is told.
+Instructions do not show them: an operation of 40,000 instructions has some thirty atomic ones.
 """
 
 from __future__ import annotations
@@ -10,9 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dbdyno.model.count import Count
 from dbdyno.model.work import Event, EventChange, FunctionChange
-
-LEAST = 0.75
-"""One more an operation, give or take what repeats differ by."""
+from dbdyno.stats import events
 
 OF_COUNT: Mapping[Event, Callable[[Count], float]] = {
     "atomics": lambda count: count.atomics,
@@ -25,37 +22,51 @@ OF_FUNCTION: Mapping[Event, Callable[[FunctionChange], float]] = {
 
 
 def changes(
-    base: Sequence[Count], arm: Sequence[Count], functions: Sequence[FunctionChange]
+    base: Sequence[Count],
+    arm: Sequence[Count],
+    functions: Sequence[FunctionChange],
+    *,
+    threads: bool = False,
 ) -> Iterator[EventChange]:
-    """What every repeat of the arm has more, or fewer, than every repeat of the base.
+    """What the arm has more, or fewer, and what is open; nothing of what is the same.
 
-    At least LEAST, and the margin's share of an operation that has thousands.
+    `threads`: whether the servers' sessions are threads of one process.
     """
-    for event, amount in OF_COUNT.items():
-        before, after = [amount(count) for count in base], [amount(count) for count in arm]
-        least = max(LEAST, base[0].margin * min(before))
-        if max(min(after) - max(before), min(before) - max(after)) >= least:
-            yield change(event, before, after, functions)
+    windows = events.Windows(
+        operations=min(count.operations for count in (*base, *arm)),
+        writes=base[0].writes,
+        threads=threads,
+        margin=base[0].margin,
+    )
+    changed = (change(event, base, arm, functions, windows) for event in OF_COUNT)
+    yield from (event for event in changed if event.word != "same")
 
 
 def change(
     event: Event,
-    before: Sequence[float],
-    after: Sequence[float],
+    base: Sequence[Count],
+    arm: Sequence[Count],
     functions: Sequence[FunctionChange],
+    windows: events.Windows,
 ) -> EventChange:
     """The change of means, with the function whose own change comes nearest to the whole.
 
     The largest change of a function may be one of its name alone.
     """
-    base, arm = sum(before) / len(before), sum(after) / len(after)
+    before, after = ([OF_COUNT[event](count) for count in of] for of in (base, arm))
+    interval = windows.interval(event, before, after)
+    mean, own_mean = sum(before) / len(before), sum(after) / len(after)
     own = OF_FUNCTION[event]
-    nearest = min(functions, key=lambda function: abs(own(function) - (arm - base)), default=None)
+    nearest = min(
+        functions, key=lambda function: abs(own(function) - (own_mean - mean)), default=None
+    )
     return EventChange(
         event=event,
-        word="more" if arm > base else "fewer",
-        base=base,
-        arm=arm,
+        word=events.word(interval),
+        base=mean,
+        arm=own_mean,
+        change=interval,
+        operations_needed=windows.operations_needed(event, min(before)),
         function="" if nearest is None else nearest.function,
         binary="" if nearest is None else nearest.binary,
         function_change=0.0 if nearest is None else own(nearest),

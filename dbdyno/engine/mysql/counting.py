@@ -60,7 +60,7 @@ def of(name: str) -> Counting:
     return Counting(
         mark="SELECT CONNECTION_ID()",
         function="Item_func_connection_id::fix_fields*",
-        left_out=(),
+        left_out=("recv", "poll", "ppoll"),  # is the next request there yet
         settings=COUNTED_MARIADB if maria else {},
         refused={"innodb_use_native_aio": "1", "large_pages": "1"},
         timeouts={

@@ -19,13 +19,15 @@ SHARE_MAX = 0.25
 """Of a race's minutes, for counts beside time."""
 
 
-def only(repeats: int | None = None) -> Iterator[str]:
+def only(repeats: int | None = None, operations: int | None = None) -> Iterator[str]:
     """The lines of a plan that counts and measures no time."""
     yield ""
     yield "[count]"
     yield "only = true  # time is not measured; remove the line to measure it, too"
     if repeats is not None:
         yield f"repeats = {repeats}"
+    if operations is not None:
+        yield f"operations = {operations}"
 
 
 def beside_time(arms: Sequence[RaceArm], steps: Sequence[Step], minutes: float) -> Iterator[str]:

@@ -67,6 +67,7 @@ class Race:
     tolerate: float | None = None  # the loss beyond which each is to be excluded, a share
     seed: int = 1
     repeats: int | None = None  # of counts alone; None: the plan's usual
+    operations: int | None = None  # of each step in counts alone; None: by its rate
     restart: bool = True  # whether later blocks restart servers on the same data where they can
 
 
@@ -309,7 +310,7 @@ def of_count(
 ) -> Iterator[str]:
     """The counts of work: asked for, or beside time where they take little of it."""
     if race.count:
-        yield from counts.only(race.repeats)
+        yield from counts.only(race.repeats, race.operations)
         return
     lines: list[str] = []
     if race.counter and not race.counted and race.blocks is None and way.save is not None:

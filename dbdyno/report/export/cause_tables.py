@@ -70,8 +70,9 @@ CAUSES: tuple[Table, ...] = (
         arm_pages_dirtied  | number | | how often a page was marked as changed, the arm's
         base_background    | number | | instructions of background processes, apart, the base's
         arm_background     | number | | the same of the arm; null: not told
-        atomics_word      | text   | | more or fewer: one or more in every repeat; else null
+        atomics_word      | text   | | more, fewer or open; null: the same
         system_calls_word | text   | | the same of system calls
+        operations_needed | integer | | to tell one more of both; null: there were as many
         """,
         (),
     ),

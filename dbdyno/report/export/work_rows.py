@@ -38,6 +38,10 @@ def operations(comparison: Comparison) -> Iterator[Json]:
             "arm_background": arm and background(arm),
             "atomics_word": events.get("atomics"),
             "system_calls_word": events.get("system calls"),
+            "operations_needed": max(
+                (event.operations_needed or 0 for event in change.events), default=0
+            )
+            or None,
         }
 
 

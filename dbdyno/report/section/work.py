@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from dbdyno.model.count_storage import NOT_TOLD, Storage
 from dbdyno.model.profile import NO_SYMBOL
-from dbdyno.model.work import EventChange, FunctionChange, WorkChange, WorkComparison, WorkWord
+from dbdyno.model.work import (
+    Event,
+    EventChange,
+    FunctionChange,
+    WorkChange,
+    WorkComparison,
+    WorkWord,
+)
 from dbdyno.report import number
 from dbdyno.report.parts import (
     AnyPart,
@@ -63,7 +70,7 @@ def withheld(change: WorkChange) -> list[str]:
 def brief(change: WorkChange) -> str:
     """more work +3.27 %, more atomics."""
     size = "" if change.ratio is None else f" {percent(change.ratio.value)}"
-    return ", ".join([f"{WORDS[change.word]}{size}", *map(event_word, change.events)])
+    return ", ".join([f"{WORDS[change.word]}{size}", *map(event_word, change.changed_events)])
 
 
 def percent(ratio: float, unit: str = " %") -> str:
@@ -93,10 +100,32 @@ def event_word(event: EventChange) -> str:
 
 def events(change: WorkChange) -> Iterator[str]:
     """more atomics: 32.0 → 33.0 an operation (LockBufHdr +1.0)."""
-    for event in change.events:
+    for event in change.changed_events:
         own = f"{event.function_change:+,.1f}".replace("-", "−")
         function = f" ({named(event)} {own})" if event.function else ""
         yield f"{event_word(event)}: {event.base:,.1f} → {event.arm:,.1f} an operation{function}"
+
+
+def open_events(work: WorkComparison) -> Iterator[str]:
+    """system calls open in q1, q2: one more shows from 16 operations on."""
+    rows: dict[tuple[Event, bool], list[tuple[str, int | None]]] = {}
+    for change in work.changes:
+        for event in change.events:
+            if event.word == "open":
+                of = event.event, event.operations_needed is None
+                rows.setdefault(of, []).append((step_of(change), event.operations_needed))
+    for (name, _), of_steps in rows.items():
+        steps = ", ".join(dict.fromkeys(step for step, _ in of_steps))
+        yield f"{name} open in {steps}: {why_open(needed for _, needed in of_steps)}"
+
+
+def why_open(operations_needed: Iterable[int | None]) -> str:
+    """What it takes to tell one event more of an operation; None: more operations do not."""
+    needed = sorted({number for number in operations_needed if number is not None})
+    if not needed:
+        return "repeats differ by one and more"
+    ends = " to ".join(f"{number:,}" for number in dict.fromkeys((needed[0], needed[-1])))
+    return f"one more shows from {ends} operations on"
 
 
 def parts(subject: Subject) -> Iterable[AnyPart]:
@@ -124,12 +153,13 @@ def of_result(work: WorkComparison) -> Iterator[AnyPart]:
         for change in work.changes
         for text in events(change)
     ]
-    if findings:
+    unknown = [Finding(text=text) for text in open_events(work)]
+    if findings or unknown:
         yield Text(
             name="work-events",
             title="Atomic instructions and system calls",
             depth="brief",
-            items=(*findings, Finding(text=EVENTS)),
+            items=(*findings, *unknown, Finding(text=EVENTS)),
         )
     for change in work.changes:
         if change.functions:
@@ -209,7 +239,7 @@ def steps_row(change: WorkChange) -> Row:
         for amounts in (change.base, change.work)
     ]
     verdict_on = f"{verdict(change)} {ON_ONE_FILL}" if change.fills == 0 else verdict(change)
-    words = "; ".join([verdict_on, *withheld(change), *map(event_word, change.events)])
+    words = "; ".join([verdict_on, *withheld(change), *map(event_word, change.changed_events)])
     tone = {"more": "slower", "less": "faster"}.get(change.word, "")
     return Row(
         cells=(

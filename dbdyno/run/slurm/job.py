@@ -8,7 +8,6 @@ result folder of its own beside the plan's. Data lie on the node and are gone af
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
 import stat
@@ -23,7 +22,7 @@ from pathlib import Path
 from msgspec import structs
 
 from dbdyno import __version__
-from dbdyno.host import leftovers
+from dbdyno.host import data_folder, leftovers
 from dbdyno.host.lock import HostLock
 from dbdyno.model import Block, Plan
 from dbdyno.model.error import DynoError, HostError, disk_errors_named
@@ -232,14 +231,14 @@ def scratch(environment: Mapping[str, str]) -> Path:
 
 
 def clear(folder: Path) -> None:
-    """Removes the scratch folder. Raises HostError where it is not ours."""
+    """Removes the scratch folder. Raises HostError where it is not ours, or stays."""
     try:
         status = folder.lstat()
     except FileNotFoundError:
         return
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise HostError(f"`{folder}` is not a folder of ours: remove it, or set TMPDIR")
-    shutil.rmtree(folder)
+    data_folder.clear(folder)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from zlib import crc32
 
 import msgspec
 
@@ -181,13 +182,33 @@ def make_job(name: str, planted: Planted) -> Json:
     }
 
 
+BLOCK_NS = 100_000 * SECOND_NS
+"""By so much the blocks of a result lie apart, by the monotonic clock."""
+
+
+def at_its_time(line: Json, folder: Path) -> Json:
+    """A line of a step as no other run has it: at its block's time, with CPU of its own in a tick.
+
+    Blocks of a real server never agree in these; a result in which they do counts as copied.
+    """
+    block, arm = int(folder.parents[2].name[:3]), folder.parents[1].name
+    by_ns = (block - 1) * BLOCK_NS
+    own = line | {"mono_ns": line["mono_ns"] + by_ns}
+    if line.get("event") == "tick":
+        own["cpu_us"] += 1_000 * block + crc32(arm.encode()) % 1_000
+    if line.get("clients_end_ns") is not None:
+        own["clients_end_ns"] = [end + by_ns for end in line["clients_end_ns"]]
+        own["ended"] = dict.fromkeys(line["ended"], own["clients_end_ns"])
+    return own
+
+
 def write_step(folder: Path, step: Step, planted: Planted) -> None:
     """Write all files of a step that ended well, but for step.json."""
     store.write_json(folder / "job.json", step.job)
     for name, lines in (("events.jsonl", events(planted)), ("host.jsonl", host(planted))):
         with store.Lines(folder / name) as file:
             for line in lines:
-                file.write(line)
+                file.write(at_its_time(line, folder))
     store.write_json(folder / "before.json", database(planted, 0.0))
     store.write_json(folder / "after.json", database(planted, planted.seconds))
     cpu_us, memory_ns, fsync_us = planted.canary

@@ -264,7 +264,7 @@ def test_the_warm_up_counts_for_nothing(tmp_path: Path) -> None:
 
     def warm(lines: list[Json]) -> list[Json]:
         ticks = [line for line in lines if line["event"] == "tick" and line["tick"] == 1]
-        before = [{**tick, "tick": 1_000, "measured": False} for tick in ticks]
+        before = [{**tick, "tick": 0, "measured": False} for tick in ticks]
         return before + lines
 
     change_lines(folder.path / "events.jsonl", warm)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -17,6 +18,9 @@ def test_a_lengthened_and_multiplied_result_is_a_whole_one(tmp_path: Path) -> No
     folder = build(tmp_path, blocks=1, steps=("qr100",))
     for path in folder.rglob("host.jsonl"):
         results.rewrite(path, results.with_background)
+    plan = json.loads((folder / "plan.json").read_text())
+    plan["arms"] = [arm | {"engine": "fake"} for arm in plan["arms"]]  # whose runs may agree
+    (folder / "plan.json").write_text(json.dumps(plan))
     results.lengthened(folder, 3)
     results.multiplied(folder, 4)
     comparison = compare.load(folder)

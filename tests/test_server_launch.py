@@ -41,7 +41,7 @@ def ended(arm: Arm, folder: Path, *, account: accounts.Account, placement: Place
     with (folder / "said").open("wb") as file:
         running = launch.start(
             command, arm=arm, placement=placement, account=account, environment={},
-            output=file, folder=Path("/"),
+            output=file, folder=Path("/"), before=lambda: None,
         )  # fmt: skip
         running.wait(timeout=120)
     return (folder / "said").read_text()

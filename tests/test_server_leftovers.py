@@ -9,25 +9,30 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from dbdyno.engine import Place
+from dbdyno.engine.arm_server import provide
 from dbdyno.host import leftovers, process, shared_memory
-from server_place import ends, within
+from dbdyno.model import Arm
+from dbdyno.model.error import ServerError
+from server_place import a_place, ends, within
 
 ROOT = Path(__file__).parents[1]
 WAIT_S = 20.0
 until = partial(within, WAIT_S)
 LAB = """
-import dataclasses, os, signal, sys
+import os, signal, sys
 from pathlib import Path
 from dbdyno.model import Arm
 from dbdyno.engine import Place
 from dbdyno.engine.arm_server import provide
-from dbdyno.host import leftovers, shared_memory
+from dbdyno.host import shared_memory
 from dbdyno.host.account import choose
 base, base_dir, how = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 place = Place(data_root=base / "data", run_root=base / "run", cache_root=base / "cache",
@@ -37,13 +42,13 @@ server = provide(Arm(name="a", engine="postgres", base_dir=base_dir, config="x10
 server.prepare()
 server.start()
 print(server.postmaster_pid, *shared_memory.mapped_by(server.postmaster_pid), flush=True)
-if how == "before its id was written down":
-    leftovers.register(
-        "server a", folder=base / "data/a", programs=base_dir, run_root=place.run_root
-    )
 if how == "postmaster first":
     os.kill(server.postmaster_pid, signal.SIGKILL)
-os.kill(os.getpid(), signal.SIGKILL)
+if how != "lives":
+    os.kill(os.getpid(), signal.SIGKILL)
+sys.stdin.readline()
+server.stop(crash=True)
+server.remove()
 """
 
 
@@ -52,9 +57,8 @@ def a_killed_lab(place: Place, how: str) -> tuple[int, list[Path]]:
 
     Returns the postmaster's process id and the files of its shared memory.
     """
-    command = [sys.executable, "-c", LAB, str(place.data_root.parent), str(ends()[-1]), how]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, check=False, cwd=ROOT
+        lab(place, how), capture_output=True, text=True, timeout=120, check=False, cwd=ROOT
     )
     assert done.returncode == -signal.SIGKILL, done.stderr
     pid, *mapped = done.stdout.split()
@@ -62,14 +66,17 @@ def a_killed_lab(place: Place, how: str) -> tuple[int, list[Path]]:
     return int(pid), [Path(path) for path in mapped]
 
 
+def lab(place: Place, how: str) -> list[str]:
+    return [sys.executable, "-c", LAB, str(place.data_root.parent), str(ends()[-1]), how]
+
+
 def working(place: Place) -> list[int]:
     return process.working_in(place.data_root)
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("how", ["running", "before its id was written down"])
-def test_a_killed_labs_server_is_ended_at_the_next_start(place: Place, how: str):
-    pid, mapped = a_killed_lab(place, how)
+def test_a_killed_labs_server_is_ended_at_the_next_start(place: Place):
+    pid, mapped = a_killed_lab(place, "running")
     assert process.start_ticks(pid) is not None, "a server outlives its lab"
     ended = leftovers.end_leftovers(place.run_root)
     assert f"server a (process {pid})" in ended
@@ -80,9 +87,6 @@ def test_a_killed_labs_server_is_ended_at_the_next_start(place: Place, how: str)
 
 @pytest.mark.live
 def test_its_data_folder_is_free_again(place: Place):
-    from dbdyno.engine.arm_server import provide
-    from dbdyno.model import Arm
-
     a_killed_lab(place, "running")
     leftovers.end_leftovers(place.run_root)
     arm = Arm(name="a", engine="postgres", base_dir=ends()[-1])
@@ -101,6 +105,58 @@ def test_what_a_killed_postmaster_left_is_freed(place: Place):
     assert until(lambda: working(place) == [])
     assert not any(path.exists() for path in mapped)
     assert str(pid) not in creators_of_segments()
+
+
+@contextmanager
+def a_living_lab(place: Place) -> Iterator[int]:
+    """A lab with a server of the arm `a`, which it ends itself; the postmaster's process id."""
+    with subprocess.Popen(
+        lab(place, "lives"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as running:
+        assert running.stdout is not None
+        yield int(running.stdout.readline().split()[0])
+        _, _ = running.communicate("\n", timeout=120)
+        assert running.returncode == 0
+
+
+@pytest.fixture(name="elsewhere")
+def _elsewhere() -> Iterator[Place]:
+    """Another lab's folders, in which its lock and its register lie, too."""
+    with a_place() as other:
+        yield other
+
+
+@pytest.mark.live
+def test_two_labs_of_one_machine_end_their_own_servers_alone(place: Place, elsewhere: Place):
+    """Arms of one name, one program, one account; locks and registers lie elsewhere."""
+    with a_living_lab(place) as first, a_living_lab(elsewhere) as second:
+        assert leftovers.end_leftovers(place.run_root) == []
+        assert leftovers.end_leftovers(elsewhere.run_root) == []
+        assert all(process.start_ticks(pid) is not None for pid in (first, second))
+    assert all(process.start_ticks(pid) is None for pid in (first, second))
+
+
+@pytest.mark.live
+def test_labs_that_share_a_register_end_their_own_servers_alone(place: Place, elsewhere: Place):
+    """Locks elsewhere, one folder of the register: entries of two labs do not replace another."""
+    shared = replace(elsewhere, run_root=place.run_root)
+    with a_living_lab(place) as first:
+        server = provide(Arm(name="b", engine="postgres", base_dir=ends()[-1]), place=shared)
+        server.prepare()
+        server.start()
+        own = leftovers.register("server a", run_root=place.run_root)
+        names = sorted(path.name.split(".")[0] for path in own.parent.iterdir())
+        assert names == ["server-a", "server-a", "server-b"]
+        assert leftovers.end_rest(own) == []
+        leftovers.unregister(own)
+        assert leftovers.end_leftovers(place.run_root) == []
+        server.stop(crash=True)
+        server.remove()
+        assert process.start_ticks(first) is not None
+        again = provide(Arm(name="a", engine="postgres", base_dir=ends()[-1]), place=shared)
+        with pytest.raises(ServerError, match=r"arms\.a: another lab \(process \d+\) has a server"):
+            again.prepare()
+        assert process.start_ticks(first) is not None
 
 
 def creators_of_segments() -> list[str]:
@@ -155,21 +211,67 @@ def test_ids_of_an_earlier_boot_say_nothing(tmp_path: Path, sleeper: subprocess.
     assert not path.exists()
 
 
-def test_a_strangers_program_in_a_servers_folder_is_left_alone(tmp_path: Path):
+def test_ids_of_another_container_say_nothing(tmp_path: Path, sleeper: subprocess.Popen[bytes]):
+    path = leftovers.register("dyno-loadgen", pid=sleeper.pid, run_root=tmp_path)
+    claim(path, lab_ticks=1, namespace="pid:[1]")
+    assert leftovers.end_leftovers(tmp_path) == []
+    assert sleeper.poll() is None
+    assert path.exists(), "its lab may live there"
+
+
+def test_whoever_works_in_a_servers_folder_with_its_program_is_left_alone(tmp_path: Path):
+    """The record is of a dead lab, and its process id is another's now."""
     (tmp_path / "data").mkdir()
     with subprocess.Popen(["sleep", "300"], cwd=tmp_path / "data") as stranger:
         try:
             path = leftovers.register(
-                "server a",
-                folder=tmp_path / "data",
-                programs=tmp_path / "programs",
-                run_root=tmp_path,
+                "server a", pid=stranger.pid, folder=tmp_path / "data", run_root=tmp_path
             )
-            claim(path, lab_ticks=1)
+            claim(path, lab_ticks=1, ticks=7)
             assert leftovers.end_leftovers(tmp_path) == []
             assert stranger.poll() is None
+            assert not path.exists()
         finally:
             stranger.kill()
+
+
+def test_a_program_stands_in_the_register_before_it_begins(tmp_path: Path):
+    path = leftovers.register("copy a", folder=tmp_path, run_root=tmp_path)
+    assert leftovers.read(path).started == ()
+    with leftovers.noted(path) as note:
+        done = subprocess.run(["cat", path], capture_output=True, check=True, preexec_fn=note)
+    seen = json.loads(done.stdout)
+    assert (seen["what"], seen["lab_pid"]) == ("copy a", os.getpid())
+    assert seen["pid"] > 0
+    assert seen["ticks"] >= process.start_ticks(os.getpid())
+    assert leftovers.read(path).started == ((seen["pid"], seen["ticks"]),)
+
+
+MAPPING = """
+import mmap, os, sys, time
+with open(sys.argv[1], "r+b") as file:
+    memory = mmap.mmap(file.fileno(), 4096)
+print("mapped", flush=True)
+time.sleep(300)
+"""
+
+
+def test_an_orphan_is_known_by_the_memory_that_its_server_made(tmp_path: Path):
+    """And not what began before that server, though it should map the same file."""
+    control = shared_memory.FOLDER / f"{shared_memory.PREFIX}dyno-test-{os.getpid()}"
+    control.write_bytes(bytes(4096))
+    command = [sys.executable, "-c", MAPPING, control]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as orphan:
+        try:
+            assert orphan.stdout is not None and orphan.stdout.readline() == "mapped\n"
+            ticks = process.start_ticks(orphan.pid)
+            assert ticks is not None
+            assert leftovers.holders([str(control)], ticks) == [(orphan.pid, ticks)]
+            assert leftovers.holders([str(control)], ticks + 1) == []
+            assert leftovers.holders([str(control) + "0"], 0) == []
+        finally:
+            orphan.kill()
+            control.unlink()
 
 
 def test_what_is_no_entry_is_cleared_away(tmp_path: Path):

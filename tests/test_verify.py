@@ -148,7 +148,7 @@ def test_other_files_of_a_block_are_warned_of(result: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("harm", "words"),
     [
-        (doubled, "lines are missing, doubled or changed"),
+        (doubled, "go back or stand twice"),
         (shortened, "lines are missing, doubled or changed"),
         (changed_counts, "lines are missing, doubled or changed"),
         (two_runs, "more than once"),

@@ -139,13 +139,14 @@ def write_block(real: Source, target: Path, number: int, seed: int, nodes: int) 
     """Makes a block: a copy of a real one that is drawn, with its seconds drawn anew."""
     origin = Random(f"{seed} {number}").choice(real.blocks)
     shutil.copytree(origin, target, copy_function=shutil.copyfile)
+    order, done = read(target / "order.json"), read(target / "done.json")
+    took_ns = done["ended_unix_ns"] - order["started_unix_ns"]
+    begun_ns = read(real.blocks[0] / "order.json")["started_unix_ns"] + (number - 1) * took_ns
     for path in sorted(target.rglob("events.jsonl")):
         place = path.parent.relative_to(target)
         draw = Random(f"{seed} {number} {place}")
         redrawn(path.parent, draw, seconds(origin / place))
-    order, done = read(target / "order.json"), read(target / "done.json")
-    took_ns = round(float(done.get("took_s", 1)) * 1e9)
-    begun_ns = read(real.blocks[0] / "order.json")["started_unix_ns"] + (number - 1) * took_ns
+        at_its_time(path.parent, draw, begun_ns - order["started_unix_ns"])
     order |= {"block": number, "started_unix_ns": begun_ns}
     if nodes:
         order["host"] = f"node{(number - 1) % nodes + 1}"
@@ -219,6 +220,25 @@ def redrawn(step: Path, draw: Random, pool: Sequence[Second]) -> None:
     readings = lines(step / "host.jsonl")
     if readings:
         write_lines(step / "host.jsonl", regrown_all(readings, drawn))
+
+
+def at_its_time(step: Path, draw: Random, later_ns: int) -> None:
+    """Gives a copied step the wall clock of its block, and what no other run has: the nanoseconds
+    of its events, and the CPU of the generator in each second. Else it would count as a copy.
+    """
+    events = lines(step / "events.jsonl")
+    for event in events:
+        event["mono_ns"] += draw.randrange(1_000)
+        if event["event"] == "tick":
+            event["cpu_us"] = (event.get("cpu_us") or 0) + draw.randrange(1_000)
+        if event["event"] == "started":
+            event["unix_ns"] += later_ns
+    write_lines(step / "events.jsonl", events)
+    if (step / "done.json").exists():
+        done = read(step / "done.json")
+        for said in done.get("log_events", ()):
+            said["unix_ms"] += later_ns // 1_000_000
+        write(step / "done.json", done)
 
 
 def uncounted(event: Json) -> Json:

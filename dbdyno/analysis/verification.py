@@ -1,7 +1,7 @@
 """Whether the files of a result are as they were when its blocks ended, and tell one story.
 
 Checksums show damage of any file. They show no forgery: whoever changes a file can change its
-checksum as well.
+checksum as well. What shows all the same is in `tampering`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from dbdyno import store
+from dbdyno.analysis import tampering
 from dbdyno.analysis.step import collect, damaged_files
+from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.model import Json
 from dbdyno.store import BlockFolder, Results, checksums
 
@@ -45,7 +47,8 @@ class Verification:
     def _summary(self) -> str:
         blocks = f"{self.blocks} complete block{'s' * (self.blocks != 1)}"
         if self.damage:
-            return f"{blocks}, {len(self.damage)} of {self.files:,} files damaged"
+            of = f" of {self.files:,}" if self.files else ""
+            return f"{blocks}, {len(self.damage)}{of} files damaged"
         if len(self.unverified) == self.blocks:
             return f"{blocks}, none with checksums"
         return f"{blocks}, {self.files:,} files as they were when their blocks ended"
@@ -71,21 +74,31 @@ def verify(folder: Path) -> Verification:
         if (expected := known[block.number]) is not None
         for damaged in checksums.of_block_damaged(block.path, expected)
     ]
+    lost = Damage(results.folder)
+    edited = lost.usable(lambda: tuple(tampering.edited(results, complete))) or ()
     return Verification(
         folder=str(folder),
         blocks=len(complete),
         files=sum(len(expected) for expected in known.values() if expected is not None),
         unverified=tuple(number for number, expected in known.items() if expected is None),
         void=len(blocks) - len(complete),
-        damage=(*damage, *_contradictions(complete, damage)),
+        damage=(
+            *damage,
+            *edited,
+            *lost.lines,
+            *_contradictions(results, complete, damage),
+        ),
     )
 
 
-def _contradictions(blocks: Sequence[BlockFolder], damage: Sequence[str]) -> Iterator[str]:
+def _contradictions(
+    results: Results, blocks: Sequence[BlockFolder], damage: Sequence[str]
+) -> Iterator[str]:
     """Steps whose files do not fit one another, though each may be as it was."""
     places = {text.rsplit("/", 1)[0] for text in damage}
-    folders = [step for block in blocks for run in block.runs() for step in run.steps()]
-    for text in damaged_files.of_steps(collect.step_runs(folders, None)):
+    folders = tampering.step_folders(blocks)
+    runs = tampering.refused(results.plan, blocks, folders, collect.step_runs(folders, None))
+    for text in damaged_files.of_steps(runs):
         contradiction = text.removeprefix(damaged_files.PREFIX)
         if contradiction.split(": ")[0].rsplit("/", 1)[0] not in places:
             yield contradiction

@@ -194,8 +194,9 @@ def verify(
 ) -> None:
     """Check that the files of results are as they were when their blocks ended.
 
-    Shows damage: files that are missing, changed or new, and lines that do not add up. Shows no
-    forgery: whoever changes a file can change its checksum as well.
+    Shows damage: files that are missing, changed or new, lines that do not add up, and blocks that
+    were copied, moved or edited. Checksums show no forgery: whoever changes a file can change its
+    checksum as well.
     """
     from dbdyno.analysis import verification
 

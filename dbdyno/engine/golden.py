@@ -254,14 +254,14 @@ def fill(folder: Path, copied: Path, place: Place, *, shared_blocks: bool, what:
     program = shutil.which("cp", path=account.options()["env"]["PATH"])
     if program is None:
         raise HostError("there is no program `cp`: install coreutils")
-    # In the register before it begins: a copy that outlives a killed lab is known by its folder.
-    entry = leftovers.register(
-        what, folder=folder.parent, programs=Path(program), run_root=place.run_root
-    )
+    entry = leftovers.register(what, folder=folder.parent, run_root=place.run_root)
     reflink = "--reflink=auto" if shared_blocks else "--reflink=never"
     command: list[str | Path] = [program, "--archive", reflink, f"{copied}/.", folder]
     try:
-        done = accounts.run(command, account, limit_s=COPY_S_MAX, cwd=folder.parent)
+        with leftovers.noted(entry) as note:
+            done = accounts.run(
+                command, account, limit_s=COPY_S_MAX, cwd=folder.parent, preexec_fn=note
+            )
     finally:
         leftovers.unregister(entry)
     if done.returncode != 0:

@@ -49,9 +49,9 @@ class Home:
     """The folders, the process and the log of one server. Errors name the arm, in one line."""
 
     def __init__(
-        self, arm: Arm, build: Build, place: Place, *, programs: Path, log_name: str | None = None
+        self, arm: Arm, build: Build, place: Place, *, log_name: str | None = None
     ) -> None:
-        """Describes it; nothing is made or started yet. `programs`: where what runs lies."""
+        """Describes it; nothing is made or started yet."""
         self.log_path = place.log_dir / (log_name or f"{build.engine}.log")
         name = place.name_of(arm.name)
         self.folder = place.data_root / name
@@ -64,8 +64,12 @@ class Home:
         self._arm = arm
         self.build = build
         self._place = place
-        self._programs = programs
         self._entry: Path | None = None
+
+    @property
+    def _what(self) -> str:
+        """What the register of started processes calls it."""
+        return f"server {self._arm.name}"
 
     @property
     def data_dir(self) -> Path:
@@ -90,6 +94,12 @@ class Home:
         for folder in filter(None, (self.folder, self.wal_folder)):
             data_folder.check(folder, self._place.account, self._arm.name)
         launch.check(self._arm, self._place.placement)
+        run_root, name = self._place.run_root, self._arm.name
+        if (lab := leftovers.other_lab(self._what, self.folder, run_root)) is not None:
+            raise ServerError(
+                f"arms.{name}: another lab (process {lab}) has a server `{name}`: wait for its "
+                "end, or rename the arm"
+            )
         if self.build.made:
             refuse_unloaded(self._arm, self.build, self._place.account)
         self._place.run_root.mkdir(parents=True, exist_ok=True)
@@ -179,14 +189,15 @@ class Home:
     # --- Its process ---
 
     def start(self, command: Sequence[str | Path]) -> None:
-        """Starts the server's program, whose output goes to the log, and registers it."""
+        """Starts the server's program, whose output goes to the log; it registers itself."""
         assert self.pid is None, "the server runs already"
         environment = self.build.environment
         if self._place.placement.counter:
             environment = {LIBRARIES: str(self.build.base_dir / "lib"), **environment}
             environment = {name: self._at_home(value) for name, value in environment.items()}
             command = [self._at_home(str(word)) for word in command]
-        with self.log_path.open("ab") as file:
+        assert self._entry is not None, "it has folders, and so an entry"
+        with self.log_path.open("ab") as file, leftovers.noted(self._entry) as note:
             self.process = launch.start(
                 command,
                 arm=self._arm,
@@ -195,8 +206,8 @@ class Home:
                 environment=environment,
                 output=file,
                 folder=self.folder,
+                before=note,
             )
-        self.register()
 
     def _at_home(self, text: str) -> str:
         """With the build's folder where a counted server has it: as long a path for every arm."""
@@ -226,9 +237,8 @@ class Home:
         """Notes down what is to be ended should this lab die, as far as it is known by now."""
         self._entry = leftovers.register(
             pid=None if self.process is None else self.process.pid,
-            what=f"server {self._arm.name}",
+            what=self._what,
             folder=self.folder,
-            programs=self._programs,
             run_root=self._place.run_root,
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -41,10 +41,12 @@ def start(  # noqa: PLR0913 (what a process is made of, each by its name)
     environment: Mapping[str, str],
     output: IO[bytes],
     folder: Path,
+    before: Callable[[], None],
 ) -> subprocess.Popen[Any]:
     """Starts a server of `arm` in a session of its own; what it says goes to `output`.
 
-    `environment`: what its build needs, below what the arm names; `folder`: where it works.
+    `environment`: what its build needs, below what the arm names; `folder`: where it works;
+    `before`: what its process does before its program begins.
     Raises HostError where its memory cannot be limited.
     """
     options = account.options()
@@ -60,7 +62,13 @@ def start(  # noqa: PLR0913 (what a process is made of, each by its name)
             whole = ["setpriv", *user, "--clear-groups", *whole]
         whole = ["sh", "-c", ENTER, group / "cgroup.procs", *whole]
     return subprocess.Popen(
-        whole, stdout=output, stderr=output, cwd=folder, start_new_session=True, **options
+        whole,
+        stdout=output,
+        stderr=output,
+        cwd=folder,
+        start_new_session=True,
+        preexec_fn=before,
+        **options,
     )
 
 

@@ -22,10 +22,13 @@ SEGMENT_LINE = 6
 
 
 def mapped_by(pid: int) -> list[str]:
-    """The files of dynamic shared memory that a postmaster maps: its control segment."""
+    """The files of dynamic shared memory that a process of a server maps: its control segment.
+
+    None of a process that is gone, or not ours to see.
+    """
     try:
         lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
-    except (FileNotFoundError, ProcessLookupError):
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
         return []
     paths = {line.split(maxsplit=5)[5] for line in lines if str(FOLDER / PREFIX) in line}
     return sorted(path for path in paths if path.startswith(str(FOLDER)))

@@ -342,6 +342,24 @@ class ToldMetric:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Moment:
+    """A moment by the clock of a boot and by the wall clock, whose time is None where not told."""
+
+    mono_ns: int
+    unix_ns: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imprint:
+    """What only one run has (analysis.step.imprint): two with the same marks are copies."""
+
+    begun: Moment  # its first event
+    ended: Moment  # its last
+    times: tuple[int, ...]  # marks of the times between its events
+    ticks: tuple[int, ...]  # marks of what its seconds tell
+
+
+@dataclass(frozen=True, kw_only=True)
 class StepRun:
     """One step of one run, derived from its raw files. Without values: what was not measured."""
 
@@ -362,6 +380,7 @@ class StepRun:
     series: Mapping[str, Series] = field(default_factory=dict)  # "insert.rate" …
     rate_changes: tuple[RateChange, ...] = ()  # of the headline's rate, in a long timed step
     segments: tuple[Segment, ...] = ()  # of a step that ended well
+    imprint: Imprint | None = None  # of such a step
     profile: Profile | None = None  # of an unjudged repetition of it; None: there is none
     warnings: tuple[str, ...] = ()
 

@@ -354,6 +354,8 @@ class Results:
             host=host,
             dyno=metadata.version("dbdyno"),
             figures=FIGURES,
+            aims=self.plan.verdict,
+            looks=self.looks() if host is None else None,
             started_unix_ns=time.time_ns(),
             boot_id=_boot_id(),
         )

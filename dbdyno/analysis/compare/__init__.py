@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from dbdyno.analysis import tampering
 from dbdyno.analysis.compare import (
     application,
     application_work,
@@ -147,8 +148,9 @@ def _with_reasons(
 
 def _derived(results: Results, blocks: Sequence[BlockFolder], lost: Damage) -> list[StepRun]:
     """The steps of these blocks, with what imported tables say of them."""
-    folders = [step for block in blocks for run in block.runs() for step in run.steps()]
+    folders = tampering.step_folders(blocks)
     runs = damaged_files.named(folders, collect.step_runs(folders, results.shelf()))
+    runs = tampering.refused(results.plan, blocks, folders, runs)
     return lost.usable(partial(provider.with_imported, results, folders, runs)) or runs
 
 
@@ -161,6 +163,8 @@ def _about_blocks(
 ) -> tuple[str, ...]:
     """What disturbed the blocks, what measured them, and what was chosen with them in sight."""
     _blocks_damage(blocks, lost)
+    for text in lost.usable(lambda: list(tampering.edited(results, blocks))) or ():
+        lost.say(text)
     level = results.plan.verdict.level
     chosen = lost.usable(lambda: tuple(choices.warnings(results, blocks, level, base))) or ()
     return (

@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from dbdyno.analysis.tampering import differences
 from dbdyno.model.plan_record import PlanRecord
-from dbdyno.model.verdict import Aims
 from dbdyno.store import BlockFolder, Results
-
-AIMS = ("margin", "effect", "power", "level", "tolerate")
-"""The keys of `verdict` that may change in a plan that goes on."""
 
 
 def warnings(
@@ -65,17 +62,10 @@ def _changed_aims(results: Results, judged: Sequence[BlockFolder]) -> Iterator[s
     times = sorted(begun for block in judged if (begun := block.begun_unix_ns) is not None)
     for earlier in results.earlier_plans():
         seen = sum(time < (results.plan.created_unix_ns or 0) for time in times)
-        changes = list(_differences(earlier.verdict, results.plan.verdict))
+        changes = list(differences(earlier.verdict, results.plan.verdict))
         if changes and seen:
             blocks = f"{seen} block{'s' * (seen != 1)}"
             yield f"aims changed: {', '.join(changes)}, after {blocks} had been measured"
-
-
-def _differences(before: Aims, now: Aims) -> Iterator[str]:
-    for key in AIMS:
-        was, is_now = getattr(before, key), getattr(now, key)
-        if was != is_now:
-            yield f"`{key}` was {was} and is {is_now}"
 
 
 def _interrupted(results: Results) -> Iterator[str]:

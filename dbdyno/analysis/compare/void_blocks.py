@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from dbdyno.analysis import tampering
 from dbdyno.analysis.compare import arms_and_blocks, pairing
 from dbdyno.analysis.compare.arm_vs_base import Where
 from dbdyno.analysis.compare.arms_and_blocks import Arms
@@ -42,7 +43,7 @@ def _by_itself(
 ) -> str:
     if block.cause not in WHOLE:
         return ""
-    folders = [step for run in block.runs() for step in run.steps()]
+    folders = tampering.step_folders([block])
     derived = damaged_files.named(folders, collect.step_runs(folders, results.shelf()))
     runs = pairing.placed(derived, arms_and_blocks.orders([block], results.plan))
     logs: Logs = {}

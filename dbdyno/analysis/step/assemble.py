@@ -19,6 +19,7 @@ from dbdyno.analysis.step import (
 from dbdyno.analysis.step.background_spans import spans
 from dbdyno.analysis.step.evidence import KINDS, NO_JOB, Evidence
 from dbdyno.analysis.step.fairness import fairness
+from dbdyno.analysis.step.imprint import imprint
 from dbdyno.analysis.step.network import network
 from dbdyno.analysis.step.outcomes import outcomes
 from dbdyno.analysis.step.query_plans import plans
@@ -138,6 +139,7 @@ def _measured(run: StepRun, basis: Evidence) -> StepRun:
         owners={**basis.owners, **idle_work.named(basis)},
         rate_changes=rate_changes(basis, run.server.spans),
         segments=segments(basis),
+        imprint=imprint(basis.load),
         warnings=(*basis.unusable, *step_warnings.warnings(basis, values, roles, window)),
     )
 

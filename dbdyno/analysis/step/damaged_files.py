@@ -106,7 +106,7 @@ def of_steps(runs: Iterable[StepRun]) -> list[str]:
     reasons = [
         run.ending.reason for run in runs if run.ending.reason is not None and run.facts.measured
     ]
-    return [reason for reason in reasons if reason.startswith(PREFIX)]
+    return [reason for reason in dict.fromkeys(reasons) if reason.startswith(PREFIX)]
 
 
 def of_result(runs: Iterable[StepRun], lost: Iterable[str]) -> list[str]:

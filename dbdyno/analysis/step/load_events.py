@@ -42,6 +42,11 @@ def whole(folder: StepFolder) -> raw_files.Load:
             f"{folder.path}/events.jsonl: has {' and '.join(doubled)} more than once: lines of two "
             "runs, or doubled ones; restore it from a copy"
         )
+    if load.disordered:
+        raise ResultError(
+            f"{folder.path}/events.jsonl: ticks of the role `{load.disordered[0]}` go back or "
+            "stand twice: lines were copied or moved; restore it from a copy"
+        )
     _refuse_other_sums(folder, load)
     return load
 

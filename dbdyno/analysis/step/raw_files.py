@@ -48,6 +48,7 @@ class Tick:
     connection_ns: int | None = None  # for how long connections had what counts, if that ended
     connects: Connects | None = None  # opened by operations for themselves, if any
     clients: Sequence[ClientCounts] = ()
+    cpu_us: int | None = None  # of the load generator
 
     @property
     def whole(self) -> bool:
@@ -82,6 +83,8 @@ class Load:
     generator: str | None = None  # version and commit of dyno-loadgen; None: another program
     in_ticks: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """By role what all ticks add up to, as `in_ticks` of the generator's totals has it."""
+    stamps_ns: Sequence[int] = ()  # when each event was, but for single operations
+    disordered: tuple[str, ...] = ()  # roles whose ticks go back in number or time, or stand twice
     connections: Mapping[str, float] = field(default_factory=dict)
     """By role: how many connections had operations that count, on average over the window.
 
@@ -170,13 +173,21 @@ class _Said:
     ticks: list[events.Tick] = field(default_factory=list)
     unknown: set[str] = field(default_factory=set)
     pauses: list[tuple[int, int]] = field(default_factory=list)
+    stamps_ns: list[int] = field(default_factory=list)
+    last_ticks: dict[str, events.Tick] = field(default_factory=dict)
+    disordered: set[str] = field(default_factory=set)
 
     def take(self, event: events.AnyEvent | events.Newer) -> None:
         """Takes note of an event."""
         if isinstance(event, events.Newer):
             self.unknown.update(event.words)
             return
+        if not isinstance(event, events.Operation):
+            self.stamps_ns.append(event.mono_ns)
         if isinstance(event, events.Tick):
+            if not _follows(event, self.last_ticks.get(event.role)):
+                self.disordered.add(event.role)
+            self.last_ticks[event.role] = event
             self.in_ticks.setdefault(event.role, Counter()).update(_amounts(event))
             if event.measured:
                 self.ticks.append(event)
@@ -221,6 +232,8 @@ def load(
         unknown=tuple(sorted(so_far.unknown)),
         connections=_connections(measured, close),
         in_ticks=so_far.in_ticks,
+        stamps_ns=so_far.stamps_ns,
+        disordered=tuple(sorted(so_far.disordered)),
         generator=_generator(so_far.of(events.Hello)),
     )
 
@@ -230,6 +243,15 @@ def _generator(hello: events.Hello | None) -> str | None:
     if hello is None or hello.program is not None or hello.version is None:
         return None
     return f"{hello.version} ({hello.commit})" if hello.commit else hello.version
+
+
+def _follows(tick: events.Tick, before: events.Tick | None) -> bool:
+    """Whether a tick may come after the one before of its role."""
+    if before is None:
+        return True
+    if tick.tick is not None and before.tick is not None and tick.tick <= before.tick:
+        return False
+    return tick.mono_ns >= before.mono_ns
 
 
 def _amounts(tick: events.Tick) -> dict[str, int]:
@@ -293,6 +315,7 @@ def _ticks(ticks: Iterable[events.Tick]) -> Iterable[Tick]:
             connection_ns=tick.connection_ns,
             connects=tick.connects,
             clients=clients,
+            cpu_us=tick.cpu_us,
         )
 
 

@@ -53,10 +53,7 @@ class MysqlServer(LocalServer):
         self, arm: Arm, build: Build, place: Place, settled: Settled, client: MysqlClient
     ) -> None:
         """Describes the server; nothing is made or started yet."""
-        # Where a script is the program, what runs lies anywhere in the base directory.
-        scripted = build.image not in (None, build.program)
-        programs = build.base_dir if scripted else build.program.resolve().parent
-        home = Home(arm, build, place, programs=programs)
+        home = Home(arm, build, place)
         if place.access is None:
             settled = settings.uncertified(settled, build)
         super().__init__(arm, place, settled, client, home)

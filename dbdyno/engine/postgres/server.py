@@ -64,7 +64,7 @@ class PostgresServer(LocalServer):
         self, arm: Arm, build: Build, place: Place, settled: Settled, client: PostgresClient
     ) -> None:
         """Describes the server; nothing is made or started yet."""
-        home = Home(arm, build, place, programs=build.program.resolve().parent)
+        home = Home(arm, build, place)
         super().__init__(arm, place, settled, client, home)
         self._leaders: dict[int, int] = {}
         standbys = [Standby(arm, number, build, place) for number in range(1, arm.standby + 1)]

@@ -60,8 +60,7 @@ class Standby:
         self._what = f"arm {arm.name}: {self.name}"
         # No arm's name has `~`.
         own = replace(arm, name=f"{arm.name}~{self.name}")
-        programs = build.program.resolve().parent
-        self._home = Home(own, build, place, programs=programs, log_name=f"{self.name}.log")
+        self._home = Home(own, build, place, log_name=f"{self.name}.log")
         self._port = 0
         self._watched = 0
         self._failure: str | None = None

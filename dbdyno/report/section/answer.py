@@ -180,7 +180,7 @@ def _speed(judgement: Judgement) -> Ratio:
 
 def _reason(cell: Cell, verdict: Verdict, counted: str) -> str:
     """Why it changed, failed or is open, what was counted, and what its nodes disagree about."""
-    words: str = verdict.reason
+    words = verdicts.reason(verdict)
     if verdict.withheld:
         words = verdict.outcome
     elif cell.explanation is not None:

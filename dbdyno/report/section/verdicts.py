@@ -330,12 +330,19 @@ def _cells(result: Cell, sure: bool) -> Iterable[TableCell]:
     yield TableCell(text=known.price(still))
 
 
+def reason(verdict: Verdict) -> str:
+    """Why a word is open or failed; where nothing could be compared, what became of the blocks."""
+    if verdict.reason == "nothing to compare" and verdict.outcome:
+        return f"{verdict.reason}: {verdict.outcome}"
+    return verdict.reason
+
+
 def _verdict_cell(result: Cell, verdict: Verdict, sure: bool) -> TableCell:
     by = " and ".join(called(name) for name in verdict.by)
     figures = ". ".join(details(judgement) for judgement in verdict.judgements)
     texts = (verdict.outcome, f"by {by}" if by else "", figures, cells.failure(result))
     sides = map(known.every_block, known.undecided(verdict))
-    beside = (verdict.reason, *sides, verdict.stood_still)
+    beside = (reason(verdict), *sides, verdict.stood_still)
     return TableCell(
         text=said(verdict, sure),
         detail="; ".join(filter(None, (*beside, nodes.caution(result)))),

@@ -42,7 +42,7 @@ def brief(lines: Sequence[str], blocks: int) -> Iterable[str]:
         elif numbers and blocks:
             yield f"{subject.partition('; ')[0]} in {count} of {number.blocks(blocks)}"
         elif len(details) > 1:
-            yield f"{subject}: {len(details)} times"
+            yield f"{subject}: {details[0].partition('; ')[0]}; and {len(details) - 1} more"
         else:
             yield f"{subject}: {details[0].partition('; ')[0]}"
     if (more := len(subjects) - BRIEF_MAX) > 0:

@@ -16,7 +16,10 @@ from functools import lru_cache
 import numpy as np
 
 from dbdyno.stats.commit_chain import (
+    KEPT_SDS,
     LAYOUT_SDS,
+    MOVED,
+    OWN_SDS,
     SMALLEST,
     Chain,
     Measured,
@@ -199,7 +202,7 @@ def _gains(measured: Measured, layouts: Numbers) -> dict[int, float]:
     """
 
     def precision(blocks: int) -> float:
-        return float((layouts / (measured.variance / blocks + np.square(LAYOUT_SDS))).sum())
+        return float((layouts / (measured.variance / blocks + np.square(OWN_SDS))).sum())
 
     return {
         plateau.index: (precision(plateau.blocks + BLOCKS) - precision(plateau.blocks))
@@ -279,9 +282,10 @@ def _mean(plateaus: Sequence[Plateau], own_variance: float) -> tuple[float, floa
 
 def _layout(chain: Chain) -> Layout:
     """The layout noise of the tests that a chain sums up."""
-    upto = np.cumsum(chain.layouts)
+    upto = np.cumsum(chain.layouts.reshape(-1, len(LAYOUT_SDS)).sum(axis=0))
     low, high = (LAYOUT_SDS[int((upto < share).sum())] for share in (0.025, 0.975))
-    return Layout(sd=math.sqrt(chain.layout_variance), low=low, high=high)
+    own, kept = chain.layout_variance(OWN_SDS), chain.layout_variance(KEPT_SDS)
+    return Layout(sd=math.sqrt(max(own, kept)), low=low, high=high)
 
 
 def _wanted(change: Found, measured: Measured, layout: Layout) -> Wanted:

@@ -2,7 +2,8 @@
 
 The tested commits are a hidden Markov chain (Fearnhead 2006, doi:10.1007/s11222-006-8450-8): the
 plateau of the result is a step function, and a test tells a commit's plateau, with the noise of its
-blocks and the layout noise of its build, of which the size is not known.
+blocks and the layout noise of its build. Neither the size of that is known, nor whether each build
+draws it anew or later commits keep what one commit has moved.
 """
 
 from __future__ import annotations
@@ -34,6 +35,13 @@ LAYOUT_SDS = (0.0014, 0.0023, 0.0039, 0.0065, 0.0108, 0.018, 0.03)
 """Standard deviations that the layout noise may have: of what a build has of its own, however many
 blocks, by where its code lies (Mytkowicz et al. 2009, doi:10.1145/1508244.1508275). The tests tell
 which of them are likely; before any test all are alike."""
+MOVED = 0.1
+"""Probability that a commit moves the code of those after it, where these keep their layout: of 20
+harmless commits of PostgreSQL one changed CPU per query by 1.4 % for good (docs/measured.md)."""
+OWN_SDS = np.array((*LAYOUT_SDS, *(LAYOUT_SDS[0] for _ in LAYOUT_SDS)))
+"""By hypothesis: what each build draws for itself. First it draws all, of every size …"""
+KEPT_SDS = np.array((*(0.0 for _ in LAYOUT_SDS), *LAYOUT_SDS))
+"""… then the least, and what later commits keep has every size."""
 FREEDOM_MAX = 8
 """Degrees of freedom of a test's t distribution at most, so that a disturbed test costs some
 further ones and not the answer."""
@@ -113,17 +121,33 @@ def gathered(n: int, tests: Sequence[Test], smallest: float) -> Measured:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Moves:
+    """How a plateau may move, as Fourier transforms of the probability of each distance."""
+
+    jump: Transform  # by a change
+    drifts: list[Numbers]  # in each gap, by the layout that commits keep
+
+    def after(self, plateaus: Numbers, gap: int) -> tuple[Numbers, Numbers]:
+        """The plateaus after a gap, without a change in it and with one."""
+        spectrum = np.fft.rfft(plateaus, PERIOD) * self.drifts[gap]
+        stayed = np.fft.irfft(spectrum, PERIOD)[..., :GRID]
+        jumped = np.fft.irfft(spectrum * self.jump, PERIOD)[..., GRID - 1 : 2 * GRID - 1]
+        return _trimmed(stayed), _trimmed(jumped)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Chain:
-    """The tested commits; arrays have a row for each of LAYOUT_SDS, and a column for each plateau.
+    """The tested commits; arrays have a row for each of OWN_SDS, and a column for each plateau.
 
     The plateau begins at 0, give or take the layout of the good build, which all tests share, and
-    may jump once between two tested commits.
+    may jump once between two tested commits. Layout that commits keep moves it, too, and is no
+    change.
     """
 
     gaps: list[int]  # commits from each test to the next; the last ones are not tested
     shares: list[float]  # probability that the first change is in a gap, if it is in none before
     more: list[float]  # that a further one is
-    jump: Transform  # of the probability to jump, by its size
+    moves: Moves
     likely: list[Numbers]  # how well each plateau agrees with a commit's tests
     later: list[Numbers]  # and with those of all commits after it
     before: list[Numbers]  # plateaus before each test and after the last, without any change
@@ -131,17 +155,16 @@ class Chain:
 
     @property
     def layouts(self) -> Numbers:
-        """The probability of each of LAYOUT_SDS."""
+        """The probability of each hypothesis of layout."""
         rows = self.before[-1].sum(axis=1)
         for plateau, fits, rest in zip(self.entering, self.likely, self.later, strict=False):
             rows = rows + (plateau * fits * rest).sum(axis=1)
         shares: Numbers = rows / rows.sum()
         return shares
 
-    @property
-    def layout_variance(self) -> float:
-        """The mean variance of the layout noise."""
-        return float(self.layouts @ np.square(LAYOUT_SDS))
+    def layout_variance(self, sds: Numbers) -> float:
+        """The mean variance of the layout noise that OWN_SDS or KEPT_SDS have."""
+        return float(self.layouts @ np.square(sds))
 
     def changes(self) -> Iterator[tuple[float, ...]]:
         """Where the first change is, then the second, …: by commit, and last that there is none."""
@@ -161,9 +184,10 @@ class Chain:
                 for _ in range(gap)
             ]
             yield (*spread, max(1 - math.fsum(spread), 0.0))
-            before = _forward(0.0 * before[0], entering, self.likely, self.more)
             shares = self.more
-            entering = _entering(before, shares, self.jump)
+            before, entering = _forward(
+                0.0 * before[0], entering, self.likely, shares, self.moves
+            )
 
 
 def summed(n: int, measured: Measured) -> Chain:
@@ -172,25 +196,25 @@ def summed(n: int, measured: Measured) -> Chain:
     gaps = [after - before for before, after in pairwise(ends)]
     shares = [(1 - NONE) * gap / (n - (1 - NONE) * at) for at, gap in zip(ends, gaps, strict=False)]
     more = [1 - (1 - MORE / n) ** gap for gap in gaps]
-    grid, jump = _grid(measured)
+    grid, moves = _grid(measured, gaps)
     likely = [_likely(plateau, grid, measured.freedom) for plateau in measured.plateaus]
-    start = np.exp(-((grid / np.array(LAYOUT_SDS)[:, np.newaxis]) ** 2) / 2)
-    start /= start.sum(axis=1, keepdims=True) * len(LAYOUT_SDS)
-    before = _forward(start, [0.0 * start] * len(likely), likely, shares)
+    start = np.exp(-((grid / OWN_SDS[:, np.newaxis]) ** 2) / 2)
+    start /= start.sum(axis=1, keepdims=True) * len(OWN_SDS)
+    before, entering = _forward(start, [0.0 * start] * len(likely), likely, shares, moves)
     return Chain(
         gaps=gaps,
         shares=shares,
         more=more,
-        jump=jump,
+        moves=moves,
         likely=likely,
-        later=_backward(likely, more[:-1], jump),
+        later=_backward(likely, more[:-1], moves),
         before=before,
-        entering=_entering(before, shares, jump),
+        entering=entering,
     )
 
 
-def _grid(measured: Measured) -> tuple[Numbers, Transform]:
-    """The plateaus that commits may have, and the Fourier transform of the probability to jump.
+def _grid(measured: Measured, gaps: Sequence[int]) -> tuple[Numbers, Moves]:
+    """The plateaus that commits may have, and how they move between tests.
 
     From the smallest jump that is looked for on, its density falls with the square of its size.
     """
@@ -202,13 +226,20 @@ def _grid(measured: Measured) -> tuple[Numbers, Transform]:
     apart = step * np.abs(np.arange(1 - GRID, GRID))
     allowed = (apart >= measured.smallest) & (apart <= LARGEST)
     density = measured.smallest / 2 / np.where(allowed, apart, 1.0) ** 2
-    return grid, np.fft.rfft(np.where(allowed, density * step, 0.0), PERIOD)
+    jump = np.fft.rfft(np.where(allowed, density * step, 0.0), PERIOD)
+    return grid, Moves(jump=jump, drifts=[_drift(gap, step) for gap in gaps])
 
 
-def _jumped(plateaus: Numbers, jump: Transform) -> Numbers:
-    """The plateaus after a jump: a convolution."""
-    whole: Numbers = np.fft.irfft(np.fft.rfft(plateaus, PERIOD) * jump, PERIOD)
-    return _trimmed(whole[..., GRID - 1 : 2 * GRID - 1])
+def _drift(gap: int, step: float) -> Numbers:
+    """How far kept layout moves plateaus over so many commits, transformed.
+
+    A commit that moves code draws its layout anew, so that the difference has twice its variance.
+    """
+    moved = 1 - (1 - MOVED) ** gap
+    turns = 2 * math.pi * np.arange(PERIOD // 2 + 1) / PERIOD
+    drawn = np.exp(-np.square(np.outer(KEPT_SDS / step, turns)))
+    drift: Numbers = 1 - moved + moved * drawn
+    return drift
 
 
 def _trimmed(plateaus: Numbers) -> Numbers:
@@ -223,7 +254,7 @@ def _likely(measured: Plateau, grid: Numbers, freedom: int) -> Numbers:
     """How well each plateau agrees with the tests of a commit: densities of t, up to a factor."""
     freedom = min(freedom, FREEDOM_MAX)
     step = float(grid[1] - grid[0])
-    width = np.maximum(np.sqrt(measured.variance + np.square(LAYOUT_SDS)), step)[:, np.newaxis]
+    width = np.maximum(np.sqrt(measured.variance + np.square(OWN_SDS)), step)[:, np.newaxis]
     distance = (measured.log_ratio - grid) / width
     agrees: Numbers = width[0] / width * (1 + distance**2 / freedom) ** (-(freedom + 1) / 2)
     agrees += OFF / PEAK * width[0] / float(grid[-1] - grid[0])
@@ -231,26 +262,28 @@ def _likely(measured: Plateau, grid: Numbers, freedom: int) -> Numbers:
 
 
 def _forward(
-    state: Numbers, entering: Sequence[Numbers], likely: Sequence[Numbers], leaving: Sequence[float]
-) -> list[Numbers]:
-    """The plateaus after each test that it lets remain; the first of them before any test."""
-    states = [state]
-    for comes, fits, share in zip(entering, likely, leaving, strict=False):
-        states.append(_trimmed(((1 - share) * states[-1] + comes) * fits))
-    return states
+    state: Numbers,
+    comes: Sequence[Numbers],
+    likely: Sequence[Numbers],
+    leaving: Sequence[float],
+    moves: Moves,
+) -> tuple[list[Numbers], list[Numbers]]:
+    """The plateaus after each test that it lets remain, and those that leave by a change before it.
+
+    The first of the former are those before any test. `comes`: those that a change brings.
+    """
+    states, left = [state], []
+    for gap, (brought, fits, share) in enumerate(zip(comes, likely, leaving, strict=False)):
+        stayed, jumped = moves.after(states[-1], gap)
+        left.append(share * jumped)
+        states.append(_trimmed(((1 - share) * stayed + brought) * fits))
+    return states, left
 
 
-def _entering(before: Sequence[Numbers], shares: Sequence[float], jump: Transform) -> list[Numbers]:
-    """The plateaus after a jump in each gap."""
-    return [share * _jumped(plateau, jump) for share, plateau in zip(shares, before, strict=True)]
-
-
-def _backward(
-    likely: Sequence[Numbers], leaving: Sequence[float], jump: Transform
-) -> list[Numbers]:
+def _backward(likely: Sequence[Numbers], leaving: Sequence[float], moves: Moves) -> list[Numbers]:
     """How well all later tests agree with each plateau that a tested commit may have."""
-    rest = [np.ones((len(LAYOUT_SDS), GRID))]
-    for fits, share in zip(reversed(likely[1:]), reversed(leaving[1:]), strict=True):
-        coming = _trimmed(fits * rest[-1])
-        rest.append((1 - share) * coming + share * _jumped(coming, jump))
+    rest = [np.ones((len(OWN_SDS), GRID))]
+    for gap in range(len(likely) - 1, 0, -1):
+        stayed, jumped = moves.after(_trimmed(likely[gap] * rest[-1]), gap)
+        rest.append((1 - leaving[gap]) * stayed + leaving[gap] * jumped)
     return rest[::-1]

@@ -20,6 +20,7 @@ from dbdyno.plan import parse
 from dbdyno.plan.bisect import Side
 from dbdyno.run import bisect
 from dbdyno.run.bisect import BLOCKS_FIRST, BLOCKS_MORE, Searching
+from dbdyno.stats.bisection import RELAYOUTS
 from dbdyno.stats.interval import mean_and_sd
 from dbdyno.store.bisection import BisectionFolder
 
@@ -29,6 +30,7 @@ class Lab:
     """Measures commits whose log ratios are known, with noise; may be broken off."""
 
     at: dict[int, float]  # change at each of these commits
+    moves: dict[int, float] = field(default_factory=dict)  # of the layout that all builds share
     noise: float = 0.004
     seed: int = 1
     fails: tuple[int, ...] = ()
@@ -39,18 +41,24 @@ class Lab:
         if len(self.plans) == self.interrupt_after:
             raise KeyboardInterrupt
         self.plans.append(plan)
-        index = int(arm.split("-")[0])
+        index, before = index_of(arm), index_of(plan.base)
         if index in self.fails:
             raise ServerError("step `point-query` has no ratio to the good commit")
-        level = sum(size for place, size in self.at.items() if place <= index)
-        draw = random.Random(f"{self.seed} {index}")
+        layout = str(plan.path).partition("-layout-")[2]
+        level = sum(size for place, size in self.at.items() if before < place <= index)
+        level += 0 if layout else sum(of for place, of in self.moves.items() if place <= index)
+        draw = random.Random(f"{self.seed} {index} {layout}")
         values = [draw.gauss(level, self.noise) for _ in range(plan.schedule.blocks)]
         mean, sd = mean_and_sd(values)
         return mean, (sd or 0.0) / math.sqrt(len(values)), len(values)
 
     @property
     def tested(self) -> list[int]:
-        return [int(plan.arms[1].name.split("-")[0]) for plan in self.plans]
+        return [index_of(plan.arms[1].name) for plan in self.plans]
+
+
+def index_of(arm: str) -> int:
+    return 0 if arm == "good" else int(arm.split("-")[0])
 
 
 def go(
@@ -59,8 +67,8 @@ def go(
     said: list[str] = []
     folder = BisectionFolder(tmp_path / "search")
     at = Searching(
-        worktree=builder or Builder(), folder=folder, measure=lab.measure, say=said.append,
-        minutes=minutes,
+        worktree=builder or Builder(), relaid=[Builder() for _ in range(RELAYOUTS)],
+        folder=folder, measure=lab.measure, say=said.append, minutes=minutes,
     )  # fmt: skip
     return bisect.search(folder.opened(QUESTION), at), said
 
@@ -223,12 +231,12 @@ def test_the_plan_of_a_test_pins_both_to_the_processor_and_has_one_client(tmp_pa
     many = replace(QUESTION.host, cores=16)
     question = replace(QUESTION, by="cpu", processor=7, host=many)
     file = tmp_path / "test.toml"
-    made = parse(plans.text(question, sides, index=20, blocks=4, at=file), file)
+    made = parse(plans.text(question, sides, commits=(0, 20), blocks=4, at=file), file)
     assert (made.placement.server_cpus, made.placement.generator_cpus) == ("7", "7")
     assert made.workloads[0].parameters["clients"] == 1
     assert made.schedule.interleave == "turn"
     apart = replace(question, by="throughput", processor=None)
-    made = parse(plans.text(apart, sides, index=20, blocks=4, at=file), file)
+    made = parse(plans.text(apart, sides, commits=(0, 20), blocks=4, at=file), file)
     assert made.placement.server_cpus is None
     assert made.workloads[0].parameters["clients"] == 12
 

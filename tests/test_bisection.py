@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from dbdyno.stats import bisection
-from dbdyno.stats.bisection import Found
+from dbdyno.stats.bisection import Found, NextTest
 from dbdyno.stats.commit_chain import Test
 from dbdyno.stats.interval import mean_and_sd
 from simulated_searches import BY_LAYOUT, KINDS, LAYOUTS, Kind, searches
@@ -33,8 +34,10 @@ def searched(
 ) -> tuple[Found, list[Test]]:
     draw = random.Random(seed)
     tests: list[Test] = []
-    while (index := bisection.next_test(n, tests, skipped)) is not None:
-        tests.append(drawn(index, level(index), draw))
+    while (asked := bisection.next_test(n, tests, skipped)) is not None:
+        change = level(asked.index) - (level(asked.before) if asked.layout else 0.0)
+        test = drawn(asked.index, change, draw)
+        tests.append(replace(test, before=asked.before, layout=asked.layout))
         assert len(tests) < 100
     return bisection.found(n, tests, skipped), tests
 
@@ -46,7 +49,7 @@ def step(commit: int, size: float) -> Callable[[int], float]:
 def test_before_any_test_all_commits_are_alike_and_the_bad_one_is_tested_first() -> None:
     chances = bisection.posterior(4, [])
     assert chances == pytest.approx((0.2, 0.2, 0.2, 0.2, 0.2))
-    assert bisection.next_test(4, []) == 4
+    assert bisection.next_test(4, []) == NextTest(index=4)
     found = bisection.found(4, [])
     assert (found.suspects, found.sure, found.size) == ((1, 2, 3, 4), False, None)
 
@@ -56,7 +59,7 @@ def test_the_posterior_is_a_distribution_and_the_next_test_halves_it() -> None:
     assert math.fsum(chances) == pytest.approx(1)
     assert chances[-1] < 0.05
     assert chances[0] == pytest.approx(chances[19])
-    assert bisection.next_test(20, [told(20, -0.1)]) == 10
+    assert bisection.next_test(20, [told(20, -0.1)]) == NextTest(index=10)
 
 
 def test_one_test_that_is_far_off_hides_no_smaller_change() -> None:
@@ -179,7 +182,7 @@ def test_a_commit_whose_layout_is_all_that_is_left_is_not_tested_again() -> None
     """Its neighbours are, which have layouts of their own."""
     tests = [*of_layouts(1.0, se=0.001), told(20, 0.006, se=0.0005, blocks=40)]
     asked = bisection.next_test(20, tests)
-    assert asked is not None and asked % 2 == 1
+    assert asked is not None and asked.index % 2 == 1
 
 
 def test_a_difference_that_layout_explains_is_no_sure_change() -> None:

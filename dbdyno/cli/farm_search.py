@@ -251,6 +251,7 @@ class Searcher:
 
         at = runner.Searching(
             worktree=begun.worktree,
+            relaid=begun.relaid,
             folder=begun.folder,
             measure=lambda plan, into, arm: bisect.measured(
                 begun.search, plan, into, arm, quiet=True

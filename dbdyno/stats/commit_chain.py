@@ -62,14 +62,28 @@ REACH = 6.0
 
 @dataclass(frozen=True, kw_only=True)
 class Test:
-    """Blocks of one commit beside the good one; several tests of a commit add up."""
+    """Blocks of a commit beside the good one, or another; several tests of the same add up."""
 
     __test__ = False  # no test of pytest's
 
     index: int  # of the commit: 1 follows the good one
-    log_ratio: float  # ln(this commit / the good one), the mean over its blocks
+    log_ratio: float  # ln(this commit / the one beside it), the mean over its blocks
     se: float  # of that mean, by the scatter of these blocks
     blocks: int  # at least 2
+    before: int = 0  # the commit beside it
+    layout: int = 0  # with which both are built; 0: as all commits are
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relaid:
+    """What the tests of a commit beside one before it say, both built with another layout."""
+
+    before: int
+    index: int
+    layout: int
+    log_ratio: float
+    variance: float  # of it, by the scatter of its blocks
+    blocks: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +101,7 @@ class Measured:
     """All tests by commit, in order, and the noise that they share."""
 
     plateaus: tuple[Plateau, ...]
+    relaid: tuple[Relaid, ...]
     freedom: int
     variance: float  # of a block's log ratio
     smallest: float  # log ratio from which on a change is one that is searched
@@ -97,41 +112,57 @@ def gathered(n: int, tests: Sequence[Test], smallest: float) -> Measured:
     freedom = sum(test.blocks - 1 for test in tests)
     squares = math.fsum((test.blocks - 1) * test.blocks * test.se**2 for test in tests)
     variance = squares / max(freedom, 1)
-    plateaus = []
-    for index in sorted({test.index for test in tests}):
-        own = [test for test in tests if test.index == index]
-        blocks = sum(test.blocks for test in own)
-        plateaus.append(
-            Plateau(
-                index=index,
-                log_ratio=math.fsum(test.blocks * test.log_ratio for test in own) / blocks,
-                variance=variance / blocks,
-                blocks=blocks,
-            )
+    plateaus = tuple(
+        Plateau(index=index, log_ratio=log_ratio, variance=variance / blocks, blocks=blocks)
+        for (layout, _, index), log_ratio, blocks in _joined(tests)
+        if layout == 0
+    )
+    relaid = tuple(
+        Relaid(
+            before=before,
+            index=index,
+            layout=layout,
+            log_ratio=log_ratio,
+            variance=variance / blocks,
+            blocks=blocks,
         )
+        for (layout, before, index), log_ratio, blocks in _joined(tests)
+        if layout
+    )
     of_bad = max(
         (abs(plateau.log_ratio) for plateau in plateaus if plateau.index == n), default=0.0
     )
     return Measured(
-        plateaus=tuple(plateaus),
+        plateaus=plateaus,
+        relaid=relaid,
         freedom=freedom,
         variance=variance,
         smallest=max(smallest, SMALLEST_SHARE * of_bad),
     )
 
 
+def _joined(tests: Sequence[Test]) -> Iterator[tuple[tuple[int, int, int], float, int]]:
+    """The mean log ratio and the blocks of each layout, commit before and commit, in order."""
+    by_place: dict[tuple[int, int, int], list[Test]] = {}
+    for test in tests:
+        by_place.setdefault((test.layout, test.before, test.index), []).append(test)
+    for place, own in sorted(by_place.items()):
+        blocks = sum(test.blocks for test in own)
+        yield place, math.fsum(test.blocks * test.log_ratio for test in own) / blocks, blocks
+
+
 @dataclass(frozen=True, kw_only=True)
-class Moves:
-    """How a plateau may move, as Fourier transforms of the probability of each distance."""
+class Move:
+    """How a plateau may move over a gap, as Fourier transforms of the weight of each distance."""
 
-    jump: Transform  # by a change
-    drifts: list[Numbers]  # in each gap, by the layout that commits keep
+    stays: Transform | Numbers  # without a change: by layout that commits keep
+    jumps: Transform  # by a change, and by such layout
 
-    def after(self, plateaus: Numbers, gap: int) -> tuple[Numbers, Numbers]:
-        """The plateaus after a gap, without a change in it and with one."""
-        spectrum = np.fft.rfft(plateaus, PERIOD) * self.drifts[gap]
-        stayed = np.fft.irfft(spectrum, PERIOD)[..., :GRID]
-        jumped = np.fft.irfft(spectrum * self.jump, PERIOD)[..., GRID - 1 : 2 * GRID - 1]
+    def after(self, plateaus: Numbers) -> tuple[Numbers, Numbers]:
+        """The plateaus after the gap, without a change in it and with one."""
+        spectrum = np.fft.rfft(plateaus, PERIOD)
+        stayed = np.fft.irfft(spectrum * self.stays, PERIOD)[..., :GRID]
+        jumped = np.fft.irfft(spectrum * self.jumps, PERIOD)[..., GRID - 1 : 2 * GRID - 1]
         return _trimmed(stayed), _trimmed(jumped)
 
 
@@ -147,7 +178,7 @@ class Chain:
     gaps: list[int]  # commits from each test to the next; the last ones are not tested
     shares: list[float]  # probability that the first change is in a gap, if it is in none before
     more: list[float]  # that a further one is
-    moves: Moves
+    moves: list[Move]  # over each gap
     likely: list[Numbers]  # how well each plateau agrees with a commit's tests
     later: list[Numbers]  # and with those of all commits after it
     before: list[Numbers]  # plateaus before each test and after the last, without any change
@@ -185,9 +216,7 @@ class Chain:
             ]
             yield (*spread, max(1 - math.fsum(spread), 0.0))
             shares = self.more
-            before, entering = _forward(
-                0.0 * before[0], entering, self.likely, shares, self.moves
-            )
+            before, entering = _forward(0.0 * before[0], entering, self.likely, shares, self.moves)
 
 
 def summed(n: int, measured: Measured) -> Chain:
@@ -196,8 +225,9 @@ def summed(n: int, measured: Measured) -> Chain:
     gaps = [after - before for before, after in pairwise(ends)]
     shares = [(1 - NONE) * gap / (n - (1 - NONE) * at) for at, gap in zip(ends, gaps, strict=False)]
     more = [1 - (1 - MORE / n) ** gap for gap in gaps]
-    grid, moves = _grid(measured, gaps)
-    likely = [_likely(plateau, grid, measured.freedom) for plateau in measured.plateaus]
+    grid = _grid(measured)
+    moves = [_move(measured, begin, end, grid) for begin, end in pairwise(ends)]
+    likely = [_likely(plateau, grid, measured) for plateau in measured.plateaus]
     start = np.exp(-((grid / OWN_SDS[:, np.newaxis]) ** 2) / 2)
     start /= start.sum(axis=1, keepdims=True) * len(OWN_SDS)
     before, entering = _forward(start, [0.0 * start] * len(likely), likely, shares, moves)
@@ -213,33 +243,45 @@ def summed(n: int, measured: Measured) -> Chain:
     )
 
 
-def _grid(measured: Measured, gaps: Sequence[int]) -> tuple[Numbers, Moves]:
-    """The plateaus that commits may have, and how they move between tests.
-
-    From the smallest jump that is looked for on, its density falls with the square of its size.
-    """
+def _grid(measured: Measured) -> Numbers:
+    """The plateaus that commits may have."""
     most = max((abs(plateau.log_ratio) for plateau in measured.plateaus), default=0.0)
     variance = max((plateau.variance for plateau in measured.plateaus), default=0.0)
     reach = most + REACH * math.sqrt(variance + LAYOUT_SDS[-1] ** 2)
-    grid = np.linspace(-reach, reach, GRID)
-    step = float(grid[1] - grid[0])
-    apart = step * np.abs(np.arange(1 - GRID, GRID))
-    allowed = (apart >= measured.smallest) & (apart <= LARGEST)
-    density = measured.smallest / 2 / np.where(allowed, apart, 1.0) ** 2
-    jump = np.fft.rfft(np.where(allowed, density * step, 0.0), PERIOD)
-    return grid, Moves(jump=jump, drifts=[_drift(gap, step) for gap in gaps])
+    grid: Numbers = np.linspace(-reach, reach, GRID)
+    return grid
 
 
-def _drift(gap: int, step: float) -> Numbers:
-    """How far kept layout moves plateaus over so many commits, transformed.
+def _move(measured: Measured, begin: int, end: int, grid: Numbers) -> Move:
+    """How the plateau may move over a gap.
 
-    A commit that moves code draws its layout anew, so that the difference has twice its variance.
+    From the smallest jump that is looked for on, its density falls with the square of its size. A
+    commit that moves code for good draws its layout anew, in every layout that it is built with.
+    Each pair of builds with another layout tells the jump once more, without the layouts of all
+    others.
     """
-    moved = 1 - (1 - MOVED) ** gap
+    step = float(grid[1] - grid[0])
+    distances = step * np.arange(1 - GRID, GRID)
+    allowed = (np.abs(distances) >= measured.smallest) & (np.abs(distances) <= LARGEST)
+    density = np.where(allowed, measured.smallest / 2 / np.where(allowed, distances, 1.0) ** 2, 0.0)
+    moved = 1 - (1 - MOVED) ** (end - begin)
     turns = 2 * math.pi * np.arange(PERIOD // 2 + 1) / PERIOD
     drawn = np.exp(-np.square(np.outer(KEPT_SDS / step, turns)))
-    drift: Numbers = 1 - moved + moved * drawn
-    return drift
+    told = [of for of in measured.relaid if (of.before, of.index) == (begin, end)]
+    if not told:
+        stayed = 1 - moved + moved * drawn
+        return Move(stays=stayed, jumps=stayed * np.fft.rfft(density * step, PERIOD))
+    stays: Transform = np.zeros_like(drawn, dtype=complex)
+    jumps = stays.copy()
+    for share, drift, kept in ((1 - moved, 1.0, 0.0), (moved, drawn, 1.0)):
+        variances: Numbers = 2 * (np.square(OWN_SDS) + kept * np.square(KEPT_SDS))
+        fits = np.ones((len(OWN_SDS), len(distances)))
+        for of in told:
+            scale = math.sqrt(of.variance + 2 * OWN_SDS[0] ** 2)
+            fits *= _agrees(of.log_ratio - distances, of.variance + variances, scale, measured)
+        stays += share * drift * fits[:, GRID - 1 : GRID]
+        jumps += share * drift * np.fft.rfft(fits * density * step, PERIOD)
+    return Move(stays=stays, jumps=jumps)
 
 
 def _trimmed(plateaus: Numbers) -> Numbers:
@@ -250,15 +292,22 @@ def _trimmed(plateaus: Numbers) -> Numbers:
     return kept
 
 
-def _likely(measured: Plateau, grid: Numbers, freedom: int) -> Numbers:
-    """How well each plateau agrees with the tests of a commit: densities of t, up to a factor."""
-    freedom = min(freedom, FREEDOM_MAX)
+def _likely(plateau: Plateau, grid: Numbers, measured: Measured) -> Numbers:
+    """How well each plateau agrees with the tests of a commit."""
     step = float(grid[1] - grid[0])
-    width = np.maximum(np.sqrt(measured.variance + np.square(OWN_SDS)), step)[:, np.newaxis]
-    distance = (measured.log_ratio - grid) / width
-    agrees: Numbers = width[0] / width * (1 + distance**2 / freedom) ** (-(freedom + 1) / 2)
-    agrees += OFF / PEAK * width[0] / float(grid[-1] - grid[0])
-    return agrees
+    variances: Numbers = np.maximum(plateau.variance + np.square(OWN_SDS), step**2)
+    scale = math.sqrt(variances[0])
+    fits = _agrees(plateau.log_ratio - grid, variances, scale, measured)
+    fits += OFF / PEAK * scale / float(grid[-1] - grid[0])
+    return fits
+
+
+def _agrees(distances: Numbers, variances: Numbers, scale: float, measured: Measured) -> Numbers:
+    """Densities of t, by hypothesis and distance, up to a factor."""
+    freedom = min(measured.freedom, FREEDOM_MAX)
+    width = np.sqrt(variances)[:, np.newaxis]
+    density: Numbers = (1 + (distances / width) ** 2 / freedom) ** (-(freedom + 1) / 2)
+    return scale / width * density
 
 
 def _forward(
@@ -266,24 +315,26 @@ def _forward(
     comes: Sequence[Numbers],
     likely: Sequence[Numbers],
     leaving: Sequence[float],
-    moves: Moves,
+    moves: Sequence[Move],
 ) -> tuple[list[Numbers], list[Numbers]]:
     """The plateaus after each test that it lets remain, and those that leave by a change before it.
 
     The first of the former are those before any test. `comes`: those that a change brings.
     """
     states, left = [state], []
-    for gap, (brought, fits, share) in enumerate(zip(comes, likely, leaving, strict=False)):
-        stayed, jumped = moves.after(states[-1], gap)
+    for brought, fits, share, move in zip(comes, likely, leaving, moves, strict=False):
+        stayed, jumped = move.after(states[-1])
         left.append(share * jumped)
         states.append(_trimmed(((1 - share) * stayed + brought) * fits))
     return states, left
 
 
-def _backward(likely: Sequence[Numbers], leaving: Sequence[float], moves: Moves) -> list[Numbers]:
+def _backward(
+    likely: Sequence[Numbers], leaving: Sequence[float], moves: Sequence[Move]
+) -> list[Numbers]:
     """How well all later tests agree with each plateau that a tested commit may have."""
     rest = [np.ones((len(OWN_SDS), GRID))]
     for gap in range(len(likely) - 1, 0, -1):
-        stayed, jumped = moves.after(_trimmed(likely[gap] * rest[-1]), gap)
+        stayed, jumped = moves[gap].after(_trimmed(likely[gap] * rest[-1]))
         rest.append((1 - leaving[gap]) * stayed + leaving[gap] * jumped)
     return rest[::-1]

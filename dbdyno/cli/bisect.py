@@ -211,6 +211,8 @@ def go_counting(begun: Begun, minutes: float, *, quiet: bool, as_json: bool) -> 
     begun.folder.write(ended, answer)
     text = json.dumps(document(ended) | answer, indent=2)
     show(view, text, begun.folder, quiet=quiet, as_json=as_json)
+    if not runner.is_sure(ended):
+        raise typer.Exit(NOT_YET)
 
 
 def silent(text: str) -> None:

@@ -99,6 +99,7 @@ class StepWork:
     operations: Natural  # counted each time
     margin: float  # below it two counts of the step are the same work
     writes: bool = False  # whether the step does: its counts scatter more
+    copies: tuple[str, ...] = ()  # the golden copies that its counts began from
 
 
 @dataclass(frozen=True, kw_only=True)

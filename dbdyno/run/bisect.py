@@ -234,6 +234,7 @@ def skip(search: Bisection, index: int, why: str, say: Say, spent_s: float) -> B
         skipped={**search.skipped, index: why},
         build_s=search.build_s + spent_s,
         tests=tuple(test for test in search.tests if index not in (test.index, test.before)),
+        counted=tuple(count for count in search.counted if count.index != index),
     )
 
 

@@ -18,6 +18,7 @@ FREEDOM_LEAST = 40.0
 CONFIDENCE = 0.95
 APART = 4.0
 """Repeats of a step further apart than so many deviations hold no interval that rests on others."""
+APART_REASON = "its repeats differ by more than counts here do"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,13 +96,55 @@ def apart(log_ratios: Sequence[float], scatter: Scatter) -> bool:
     return max(log_ratios) - min(log_ratios) > APART * math.sqrt(2) * scatter.deviation
 
 
-def word(interval: Ratio, margin: float) -> WorkWord:
-    """More or less: the whole interval is beyond the margin; same: it is within; else open."""
+def word(interval: Ratio, margin: float, withheld: str = "") -> WorkWord:
+    """More or less: the whole interval is beyond the margin; same: it is within; else open.
+
+    `withheld`: why nothing is said, whatever the interval is.
+    """
     assert interval.low is not None
     assert interval.high is not None
+    if withheld:
+        return "open"
     if interval.low > 1 + margin:
         return "more"
     if interval.high < 1 / (1 + margin):
         return "less"
     within = interval.low >= 1 / (1 + margin) and interval.high <= 1 + margin
     return "same" if within else "open"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountSample:
+    """What is known of a step of an arm beside the base: independent log ratios, their scatter."""
+
+    ratios: tuple[float, ...]  # of each repeat; where each arm has fills of its own, of each fill
+    scatter: Scatter
+    fills: int | None = None  # as WorkChange has it
+    withheld: str = ""  # why no word is said of them, whatever they are
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountVerdict:
+    """What is said of a sample."""
+
+    word: WorkWord
+    ratio: Ratio
+    standard_error: float  # of the log ratio
+    degrees: float  # of freedom of the standard error
+    withheld: str  # why it is open, whatever the margin
+
+
+def judged(sample: CountSample, margin: float) -> CountVerdict:
+    """The word of a step, its interval, and why the word is withheld where it is."""
+    interval, withheld = ratio(sample.ratios, sample.scatter), sample.withheld
+    if apart(sample.ratios, sample.scatter):
+        low, high = (math.exp(end(sample.ratios)) for end in (min, max))
+        interval = Ratio(value=interval.value, low=low, high=high, blocks=len(sample.ratios))
+        withheld = APART_REASON
+    return CountVerdict(
+        word=word(interval, margin, withheld),
+        ratio=interval,
+        standard_error=sample.scatter.deviation / math.sqrt(len(sample.ratios)),
+        degrees=sample.scatter.freedom,
+        withheld=withheld,
+    )

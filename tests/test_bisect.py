@@ -96,7 +96,7 @@ def test_where_nothing_changed_few_commits_near_the_bad_one_are_tested(tmp_path:
     found, _ = go(tmp_path, lab)
     answer = bisect.found_by(found)
     assert answer is not None and answer.first is None and answer.sure
-    assert lab.tested[0] == 20 and len(set(lab.tested)) <= 5
+    assert lab.tested[0] == 20 and len(set(lab.tested)) <= 12
 
 
 def test_two_changes_are_both_told(tmp_path: Path):
@@ -104,6 +104,31 @@ def test_two_changes_are_both_told(tmp_path: Path):
     answer = bisect.found_by(found)
     assert answer is not None and answer.first == 5
     assert [one.first for one in answer.more_changes] == [15]
+
+
+def test_a_step_by_the_layout_of_one_build_is_gone_in_others_and_names_nobody(tmp_path: Path):
+    lab = Lab({}, moves={13: -0.03})
+    found, said = go(tmp_path, lab)
+    answer = bisect.found_by(found)
+    assert answer is not None and not (answer.sure and answer.first is not None)
+    relaid = [plan for plan in lab.plans if "-layout-" in str(plan.path)]
+    assert [(plan.base, plan.arms[1].name) for plan in relaid[:1]] == [
+        tuple(f"{n}-{QUESTION.commits[n].short}" for n in (12, 13))
+    ]
+    assert any(" beside 12, layout 1: throughput " in line for line in said)
+    assert [test["layout"] for test in kept(tmp_path)["tests"]].count(1) == 1
+
+
+def test_a_search_whose_other_layouts_do_not_build_ends_unsure_and_says_so(tmp_path: Path):
+    folder, said = BisectionFolder(tmp_path / "search"), []
+    broken = Builder(broken=tuple(range(21)))
+    at = Searching(
+        worktree=Builder(), relaid=[broken] * RELAYOUTS, folder=folder,  # type: ignore[list-item]
+        measure=Lab({20: -0.03}).measure, say=said.append, minutes=60.0,
+    )  # fmt: skip
+    answer = bisect.found_by(bisect.search(folder.opened(QUESTION), at))
+    assert answer is not None and (answer.first, answer.sure) == (20, False)
+    assert re.search(r"layout 1: compile failed: .*; the answer stays unsure$", said[-1])
 
 
 def test_each_test_is_a_plan_of_both_commits_builds(tmp_path: Path):

@@ -23,6 +23,11 @@ def told(index: int, log_ratio: float, *, se: float = 0.002, blocks: int = 4) ->
     return Test(index=index, log_ratio=log_ratio, se=se, blocks=blocks)
 
 
+def relaid(index: int, log_ratio: float, layout: int = 1) -> Test:
+    """A test of a commit beside the one before it, both with another layout."""
+    return replace(told(index, log_ratio), before=index - 1, layout=layout)
+
+
 def drawn(index: int, level: float, draw: random.Random, *, blocks: int = 4) -> Test:
     """A test of a commit whose log ratio to the good one is `level`."""
     mean, sd = mean_and_sd([draw.gauss(level, NOISE) for _ in range(blocks)])
@@ -71,6 +76,9 @@ def test_one_test_that_is_far_off_hides_no_smaller_change() -> None:
 def test_a_clear_step_is_found_with_its_size() -> None:
     tests = [told(20, -0.03), told(10, 0.0), told(15, -0.03)]
     tests += [told(12, 0.0), told(13, -0.03)]
+    assert bisection.next_test(20, tests) == NextTest(index=13, before=12, layout=1)
+    assert (bisection.found(20, tests).first, bisection.found(20, tests).sure) == (13, False)
+    tests.append(relaid(13, -0.03))
     assert bisection.next_test(20, tests) is None
     found = bisection.found(20, tests)
     assert (found.first, found.suspects, found.sure) == (13, (13,), True)
@@ -125,7 +133,7 @@ def test_a_hundredfold_change_is_found_as_well() -> None:
 def test_tests_without_any_scatter_are_searched_as_well() -> None:
     tests = [Test(index=8, log_ratio=-2.0, se=0.0, blocks=2)]
     tests.append(Test(index=4, log_ratio=0.0, se=0.0, blocks=2))
-    assert bisection.next_test(8, tests) == 6
+    assert bisection.next_test(8, tests) == NextTest(index=6)
 
 
 @pytest.mark.parametrize(
@@ -190,6 +198,33 @@ def test_a_difference_that_layout_explains_is_no_sure_change() -> None:
     found = bisection.found(20, tests)
     assert not found.sure
     assert found.wanted is not None and found.wanted.builds > 1
+
+
+STEP = {20: -0.03, 10: 0.0, 15: -0.03, 12: 0.0, 13: -0.03, 14: -0.03, 11: 0.0}
+"""A step that stays, of a change or of layout that later commits keep."""
+
+
+def test_a_step_that_is_gone_with_another_layout_is_no_change() -> None:
+    tests = [told(index, log) for index, log in STEP.items()]
+    before = bisection.found(20, tests)
+    assert (before.first, before.sure) == (13, False)
+    gone = bisection.found(20, [*tests, relaid(13, 0.001), relaid(13, -0.001, 2)])
+    assert gone.first is None
+    there = bisection.found(20, [*tests, relaid(13, -0.029), relaid(13, -0.031, 2)])
+    assert (there.first, there.sure) == (13, True)
+
+
+def test_other_layouts_are_built_one_by_one_and_each_is_tested_so_often() -> None:
+    tests = [told(index, log) for index, log in STEP.items()]
+    asked = []
+    while (test := bisection.next_test(20, tests)) is not None and test.layout:
+        asked.append(test)
+        level = (-0.02, -0.008, -0.014)[test.layout - 1]  # between a change and none
+        tests.append(replace(relaid(13, level, test.layout), se=0.008))
+    assert {(test.index, test.before) for test in asked} == {(13, 12)}
+    layouts = [test.layout for test in asked]
+    assert layouts[:4] == [1, 1, 2, 2] and max(layouts) <= bisection.RELAYOUTS
+    assert all(4 * layouts.count(layout) <= bisection.RELAID_BLOCKS_MAX for layout in layouts)
 
 
 def test_an_answer_that_time_left_open_wants_tests_and_no_builds() -> None:

@@ -86,9 +86,11 @@ def answer(
     yield from unsure(changes, layout)
 
 
-def is_sure(found: Found | None) -> bool:
+def is_sure(answered: Found | None) -> bool:
     """Whether every change that the answer names is sure, or that there is none."""
-    return found is not None and all(of.sure for of in (found, *found.more_changes))
+    return answered is not None and all(
+        change.sure for change in (answered, *answered.more_changes)
+    )
 
 
 def of_change(search: Bisection, found: Found, *, further: bool) -> Iterator[str]:
@@ -119,14 +121,14 @@ def of_change(search: Bisection, found: Found, *, further: bool) -> Iterator[str
 
 def relaid(search: Bisection, index: int) -> Iterator[str]:
     """What a commit changed with other layouts of the code, each in its own builds."""
-    told = [
+    changed = [
         f"{number.change(math.exp(test.log_ratio))} ± {100 * test.se:.1f}"
         for test in search.tests
         if test.layout and test.index == index
     ]
-    if told:
-        layouts = f"{len(told)} other layout{'s' * (len(told) != 1)}"
-        yield f"With {layouts} of the code, beside the commit before it: {', '.join(told)}."
+    if changed:
+        layouts = f"{len(changed)} other layout{'s' * (len(changed) != 1)}"
+        yield f"With {layouts} of the code, beside the commit before it: {', '.join(changed)}."
 
 
 def unsure(found: Sequence[Found], layout: Layout) -> Iterator[str]:

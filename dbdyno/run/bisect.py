@@ -129,20 +129,20 @@ def search(search: Bisection, at: Searching) -> Bisection:
     `measure` and builds raise of the host.
     """
     last = search.question.last
-    while (asked := next_test(search)) is not None:
-        index = asked.index
+    while (test := next_test(search)) is not None:
+        index = test.index
         if ended := out_of_time(search, at.minutes, len(search.tests)):
             at.say(ended)
             return search
         before, began_s = search, time.monotonic()
         try:
-            by, must = at.of_layout(asked.layout), not asked.layout
-            search, base = build(search, asked.before, by, must=must)
+            by, must = at.of_layout(test.layout), not test.layout
+            search, base = build(search, test.before, by, must=must)
             search, side = build(search, index, by, must=must)
-            search = tested(search, at, asked, (base, side))
+            search = tested(search, at, test, (base, side))
         except ServerError as error:
-            if asked.layout:
-                at.say(f"{test_words(search.question, asked)}: {error}; the answer stays unsure")
+            if test.layout:
+                at.say(f"{test_words(search.question, test)}: {error}; the answer stays unsure")
                 break
             if index == last:
                 raise ServerError(f"{end_words(search.question, last)}: {error}") from None

@@ -331,11 +331,11 @@ def _mean(plateaus: Sequence[Plateau], own_variance: float) -> tuple[float, floa
 
 
 def _layout(chain: Chain) -> Layout:
-    """The layout noise of the tests that a chain sums up."""
-    upto = np.cumsum(chain.layouts.reshape(-1, len(LAYOUT_SDS)).sum(axis=0))
+    """The layout noise of the tests that a chain sums up, if each build draws its own."""
+    shares = chain.layouts[: len(LAYOUT_SDS)] / chain.layouts[: len(LAYOUT_SDS)].sum()
+    upto = np.cumsum(shares)
     low, high = (LAYOUT_SDS[int((upto < share).sum())] for share in (0.025, 0.975))
-    own, kept = chain.layout_variance(OWN_SDS), chain.layout_variance(KEPT_SDS)
-    return Layout(sd=math.sqrt(max(own, kept)), low=low, high=high)
+    return Layout(sd=math.sqrt(float(shares @ np.square(LAYOUT_SDS))), low=low, high=high)
 
 
 def _wanted(change: Found, measured: Measured, layout: Layout) -> Wanted:

@@ -20,6 +20,7 @@ from dbdyno.plan import parse
 from dbdyno.plan.bisect import Side
 from dbdyno.run import bisect
 from dbdyno.run.bisect import BLOCKS_FIRST, BLOCKS_MORE, Searching
+from dbdyno.stats.bisection import RELAYOUTS
 from dbdyno.stats.interval import mean_and_sd
 from dbdyno.store.bisection import BisectionFolder
 
@@ -29,6 +30,7 @@ class Lab:
     """Measures commits whose log ratios are known, with noise; may be broken off."""
 
     at: dict[int, float]  # change at each of these commits
+    moves: dict[int, float] = field(default_factory=dict)  # of the layout that all builds share
     noise: float = 0.004
     seed: int = 1
     fails: tuple[int, ...] = ()
@@ -39,18 +41,24 @@ class Lab:
         if len(self.plans) == self.interrupt_after:
             raise KeyboardInterrupt
         self.plans.append(plan)
-        index = int(arm.split("-")[0])
+        index, before = index_of(arm), index_of(plan.base)
         if index in self.fails:
             raise ServerError("step `point-query` has no ratio to the good commit")
-        level = sum(size for place, size in self.at.items() if place <= index)
-        draw = random.Random(f"{self.seed} {index}")
+        layout = str(plan.path).partition("-layout-")[2]
+        level = sum(size for place, size in self.at.items() if before < place <= index)
+        level += 0 if layout else sum(of for place, of in self.moves.items() if place <= index)
+        draw = random.Random(f"{self.seed} {index} {layout}")
         values = [draw.gauss(level, self.noise) for _ in range(plan.schedule.blocks)]
         mean, sd = mean_and_sd(values)
         return mean, (sd or 0.0) / math.sqrt(len(values)), len(values)
 
     @property
     def tested(self) -> list[int]:
-        return [int(plan.arms[1].name.split("-")[0]) for plan in self.plans]
+        return [index_of(plan.arms[1].name) for plan in self.plans]
+
+
+def index_of(arm: str) -> int:
+    return 0 if arm == "good" else int(arm.split("-")[0])
 
 
 def go(
@@ -59,8 +67,8 @@ def go(
     said: list[str] = []
     folder = BisectionFolder(tmp_path / "search")
     at = Searching(
-        worktree=builder or Builder(), folder=folder, measure=lab.measure, say=said.append,
-        minutes=minutes,
+        worktree=builder or Builder(), relaid=[Builder() for _ in range(RELAYOUTS)],
+        folder=folder, measure=lab.measure, say=said.append, minutes=minutes,
     )  # fmt: skip
     return bisect.search(folder.opened(QUESTION), at), said
 
@@ -88,7 +96,7 @@ def test_where_nothing_changed_few_commits_near_the_bad_one_are_tested(tmp_path:
     found, _ = go(tmp_path, lab)
     answer = bisect.found_by(found)
     assert answer is not None and answer.first is None and answer.sure
-    assert lab.tested[0] == 20 and len(set(lab.tested)) <= 5
+    assert lab.tested[0] == 20 and len(set(lab.tested)) <= 12
 
 
 def test_two_changes_are_both_told(tmp_path: Path):
@@ -96,6 +104,31 @@ def test_two_changes_are_both_told(tmp_path: Path):
     answer = bisect.found_by(found)
     assert answer is not None and answer.first == 5
     assert [one.first for one in answer.more_changes] == [15]
+
+
+def test_a_step_by_the_layout_of_one_build_is_gone_in_others_and_names_nobody(tmp_path: Path):
+    lab = Lab({}, moves={13: -0.03})
+    found, said = go(tmp_path, lab)
+    answer = bisect.found_by(found)
+    assert answer is not None and not (answer.sure and answer.first is not None)
+    relaid = [plan for plan in lab.plans if "-layout-" in str(plan.path)]
+    assert [(plan.base, plan.arms[1].name) for plan in relaid[:1]] == [
+        tuple(f"{n}-{QUESTION.commits[n].short}" for n in (12, 13))
+    ]
+    assert any(" beside 12, layout 1: throughput " in line for line in said)
+    assert [test["layout"] for test in kept(tmp_path)["tests"]].count(1) == 1
+
+
+def test_a_search_whose_other_layouts_do_not_build_ends_unsure_and_says_so(tmp_path: Path):
+    folder, said = BisectionFolder(tmp_path / "search"), []
+    broken = Builder(broken=tuple(range(21)))
+    at = Searching(
+        worktree=Builder(), relaid=[broken] * RELAYOUTS, folder=folder,  # type: ignore[list-item]
+        measure=Lab({20: -0.03}).measure, say=said.append, minutes=60.0,
+    )  # fmt: skip
+    answer = bisect.found_by(bisect.search(folder.opened(QUESTION), at))
+    assert answer is not None and (answer.first, answer.sure) == (20, False)
+    assert re.search(r"layout 1: compile failed: .*; the answer stays unsure$", said[-1])
 
 
 def test_each_test_is_a_plan_of_both_commits_builds(tmp_path: Path):
@@ -223,12 +256,12 @@ def test_the_plan_of_a_test_pins_both_to_the_processor_and_has_one_client(tmp_pa
     many = replace(QUESTION.host, cores=16)
     question = replace(QUESTION, by="cpu", processor=7, host=many)
     file = tmp_path / "test.toml"
-    made = parse(plans.text(question, sides, index=20, blocks=4, at=file), file)
+    made = parse(plans.text(question, sides, commits=(0, 20), blocks=4, at=file), file)
     assert (made.placement.server_cpus, made.placement.generator_cpus) == ("7", "7")
     assert made.workloads[0].parameters["clients"] == 1
     assert made.schedule.interleave == "turn"
     apart = replace(question, by="throughput", processor=None)
-    made = parse(plans.text(apart, sides, index=20, blocks=4, at=file), file)
+    made = parse(plans.text(apart, sides, commits=(0, 20), blocks=4, at=file), file)
     assert made.placement.server_cpus is None
     assert made.workloads[0].parameters["clients"] == 12
 

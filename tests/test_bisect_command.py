@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import typer
 
 import fake_source
 from bisect_question import QUESTION
 from dbdyno.builds import cache as built
 from dbdyno.cli import bisect
-from dbdyno.cli.bisect import Asked
+from dbdyno.cli.bisect import Asked, Begun
 from dbdyno.host import place
 from dbdyno.host.callgrind import program
 from dbdyno.model.bisection import Bisection, CommitTest
@@ -21,6 +23,7 @@ from dbdyno.model.error import DynoError
 from dbdyno.report import bisection as report
 from dbdyno.report.render import html, markdown
 from dbdyno.run import bisect as runner
+from dbdyno.store.bisection import BisectionFolder
 from fake_source import commit, git
 
 
@@ -183,12 +186,27 @@ def test_the_command_repeats_what_was_asked(repository: Path):
 # --- The page --------------------------------------------------------------------------------
 
 
-def searched(levels: dict[int, float], skipped: dict[int, str] | None = None) -> Bisection:
+def searched(
+    levels: dict[int, float],
+    skipped: dict[int, str] | None = None,
+    relaid: dict[tuple[int, int], float] | None = None,
+) -> Bisection:
+    """A search with these tests; `relaid`: of two commits, with another layout."""
+    places = {(index, 0): log for index, log in levels.items()} | (relaid or {})
     return Bisection(
         question=QUESTION,
         tests=tuple(
-            CommitTest(index=index, log_ratio=log, se=0.002, blocks=4, asked=4, folder="")
-            for index, log in levels.items()
+            CommitTest(
+                index=index,
+                before=before,
+                layout=int(before > 0),
+                log_ratio=log,
+                se=0.002,
+                blocks=4,
+                asked=4,
+                folder="",
+            )
+            for (index, before), log in places.items()
         ),
         skipped=skipped or {},
         built=4,
@@ -210,15 +228,41 @@ FOUND = {20: -0.031, 10: 0.001, 15: -0.029, 12: 0.0, 13: -0.03}
 
 
 def test_the_answer_names_the_commit_its_size_and_its_probability():
-    (said,) = sentences(searched(FOUND))
+    search = searched(FOUND, relaid={(13, 12): -0.03})
+    said, other = sentences(search)
+    assert other == "With 1 other layout of the code, beside the commit before it: −3.0 % ± 0.2."
+    assert report.is_sure(runner.found_by(search))
     commit = QUESTION.commits[13]
     assert said.startswith(f"Commit {commit.short} “change 13” changed throughput by −")
     assert re.search(r"by −[23]\.\d % \[−[\d.]+, −[\d.]+\]: (> )?\d\d % probable\.$", said)
 
 
+@pytest.mark.parametrize(("relaid", "status"), [({}, 3), ({(13, 12): -0.03}, 0)])
+def test_the_status_says_if_the_answer_is_sure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, relaid: dict, status: int
+):
+    search = searched(FOUND, relaid=relaid)
+    monkeypatch.setattr(runner, "search", lambda begun, at: begun)
+    assert status_of(bisect.go, search, tmp_path) == status
+    assert (tmp_path / "search" / "report.html").exists()
+
+
+def status_of(go: Callable[..., None], search: Bisection, tmp_path: Path) -> int:
+    """The exit status with which a search that is over ends."""
+    folder = BisectionFolder(tmp_path / "search")
+    begun = Begun(search=search, worktree=None, relaid=(), folder=folder, plan=[])  # type: ignore[arg-type]
+    try:
+        go(begun, 1.0, quiet=True, as_json=True)
+    except typer.Exit as end:
+        return end.exit_code
+    return 0
+
+
 def test_an_open_search_names_its_suspects_and_how_it_goes_on():
-    said = sentences(searched({20: -0.031, 10: 0.001}))
-    assert any(one.startswith("Suspects, 95 % together: ") for one in said)
+    search = searched({20: -0.031, 10: 0.001})
+    said = sentences(search)
+    assert said[0].startswith("Not sure, probably one of: ") and said[1].startswith("Most probable")
+    assert not report.is_sure(runner.found_by(search))
     ended = next(one for one in said if one.startswith("The search ended before one answer"))
     assert re.search(r"the same command .* goes on, for at least \d+ further test", ended)
 
@@ -232,8 +276,11 @@ def test_a_search_that_layout_ends_says_how_many_builds_would_do():
 
 
 def test_no_change_is_an_answer():
-    (said,) = sentences(searched({20: 0.0003, 19: -0.0005, 18: 0.0002, 15: 0.0, 10: 0.0004}))
-    assert re.fullmatch(r"(No commit|That no commit) .* throughput.* probable\.", said)
+    levels = {20: 0.0003, 19: -0.0005, 18: 0.0002, 15: 0.0, 10: 0.0004}
+    said, *_ = sentences(searched(levels))
+    assert re.fullmatch(r"Not sure: probably no commit from .* throughput: \d\d % probable\.", said)
+    (said,) = sentences(searched(levels | dict.fromkeys(range(1, 18), 0.0)))
+    assert re.fullmatch(r"No commit from .* changed throughput: .*\d\d % probable\.", said)
 
 
 def test_a_skipped_neighbour_of_the_answer_is_named():
@@ -261,7 +308,8 @@ def test_of_a_long_search_only_what_was_looked_at_is_listed():
     search = replace(
         searched(
             {500: -0.03, 251: -0.03, 252: -0.03, 253: -0.03}
-            | dict.fromkeys((240, 245, 248, 249, 250), 0.0)
+            | dict.fromkeys((240, 245, 248, 249, 250), 0.0),
+            relaid={(251, 250): -0.03},
         ),
         question=question,
     )

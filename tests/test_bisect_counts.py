@@ -22,6 +22,7 @@ from dbdyno.model.work import Amounts, FunctionChange, WorkChange, WorkCompariso
 from dbdyno.plan import bisect as plans
 from dbdyno.plan import counted_step
 from dbdyno.report import bisection_counts as report
+from dbdyno.report.bisection_counts import Left
 from dbdyno.report.parts import Table
 from dbdyno.report.render import html, markdown
 from dbdyno.run import bisect_counts as bisect
@@ -43,6 +44,7 @@ class Counter:
     interrupt_after: int = 999
     off: Mapping[tuple[int, int], float] = field(default_factory=dict)  # by commit and count
     writes: bool = False  # whether `scan` does
+    catalogs: tuple[int, ...] = ()  # commits from which on data are filled anew
     plans: list[Plan] = field(default_factory=list)
 
     def count(self, plan: Plan, out: Path) -> dict[str, StepWork]:
@@ -65,6 +67,7 @@ class Counter:
                 operations=500,
                 margin=0.001,
                 writes=self.writes and name == "scan",
+                copies=(f"copy {sum(place <= index for place in self.catalogs)}",),
             )
             for name, work in works.items()
         }
@@ -102,14 +105,14 @@ def found(search: Bisection) -> list[tuple[int, int]]:
 
 
 @pytest.mark.long
-def test_the_commit_is_found_by_halving_with_one_count_each_and_two_of_the_answer(tmp_path: Path):
+def test_the_commit_is_found_by_halving_with_one_count_each_and_three_of_the_answer(tmp_path: Path):
     counter, builder = Counter({13: 0.003}), Builder()
     search, said = go(tmp_path, counter, builder)
     assert found(search) == [(12, 13)]
     once = [index for index in set(counter.counted) if index not in (12, 13)]
     assert counter.counted[:3] == [0, 20, 10]
     assert all(counter.counted.count(index) == 1 for index in once)
-    assert [counter.counted.count(index) for index in (12, 13)] == [2, 2]
+    assert [counter.counted.count(index) for index in (12, 13)] == [3, 3]
     assert len(set(counter.counted)) <= 7 and set(counter.counted) == {
         builder.index(sha) for sha in builder.built
     }
@@ -131,14 +134,14 @@ def test_each_count_is_a_plan_of_one_arm_with_as_many_operations_as_the_good_one
     assert (good.count.only, good.count.repeats, good.count.operations) == (True, 1, None)
     assert bad.count.operations == dict.fromkeys(STEPS, 500)
     assert bad.path is not None and bad.path.read_text() == bad.text
-    twice = next(count for count in search.counted if count.index == 13)
+    again = next(count for count in search.counted if count.index == 13)
     name = f"tests/013-{QUESTION.commits[13].short}"
-    assert twice.folders == (name, f"{name}-2")
+    assert again.folders == (name, f"{name}-2", f"{name}-3")
 
 
 def test_equal_ends_are_an_answer_after_two_builds(tmp_path: Path):
     search, _ = go(tmp_path, counter := Counter({5: 0.0004}))
-    assert counter.counted == [0, 20] and found(search) == []
+    assert counter.counted == [0, 20, 0, 0, 20, 20] and found(search) == []
 
 
 @pytest.mark.long
@@ -221,7 +224,7 @@ def test_the_minutes_end_a_search_with_what_is_still_to_be_parted(tmp_path: Path
         "9 of 29 minutes are left, a test takes 10: the same command goes on with more --minutes"
     ]
     assert [(s.begin, s.end) for s in bisect.unparted(search)] == [(0, 20)]
-    said_of = [*report.answer(search, (), bisect.unparted(search))]
+    said_of = [*report.answer(search, (), Left(unparted=bisect.unparted(search)))]
     assert said_of[1].startswith("Not searched yet, 20 commits from ")
     assert "point-query +3.05 %; scan +0.00 %; the same command goes on" in said_of[1]
 
@@ -245,6 +248,60 @@ def test_a_count_of_a_step_that_writes_is_believed_after_three(tmp_path: Path):
     search, _ = go(tmp_path / "later", later)
     assert found(search) == [(6, 7)]
     assert [later.counted.count(index) for index in (6, 7)] == [3, 3]
+
+
+@pytest.mark.long
+def test_twenty_commits_of_less_than_the_smallest_change_name_nobody(tmp_path: Path):
+    search, _ = go(tmp_path, Counter(dict.fromkeys(range(1, 21), 0.0002)))
+    assert found(search) == [] and not bisect.unparted(search) and not bisect.is_sure(search)
+    said, _ = report.answer(search, (), Left(unnamed=[*bisect.unnamed(search)]))
+    assert said.startswith(
+        "No single commit: the work of point-query grew by 0.40 % over 20 commits, each below 0.1 %"
+    )
+
+
+def test_a_change_that_its_interval_does_not_hold_beyond_the_smallest_is_not_named(tmp_path: Path):
+    search, _ = go(tmp_path, Counter({20: 0.00105}))
+    assert found(search) == [] and not bisect.is_sure(search)
+    ((stretch, reason),) = bisect.unnamed(search)
+    assert (stretch.end, reason) == (20, bisect.NOT_BEYOND)
+    said, *_ = report.answer(search, (), Left(unnamed=[(stretch, reason)]))
+    assert said.startswith(f"Not named: commit {QUESTION.commits[20].short} “change 20”: point-qu")
+
+
+def test_a_commit_that_changes_the_initial_catalog_is_not_named_and_the_reason_is_said(
+    tmp_path: Path,
+):
+    search, _ = go(tmp_path, Counter({13: 0.003}, catalogs=(13,)))
+    assert found(search) == [] and not bisect.is_sure(search)
+    assert [reason for _, reason in bisect.unnamed(search)] == [bisect.OWN_FILLS]
+    kept = json.loads((tmp_path / "search" / "bisect.json").read_text())
+    assert kept["unnamed"][0]["reason"] == bisect.OWN_FILLS and kept["changes"] == []
+    later, _ = go(tmp_path / "later", Counter({13: 0.003}, catalogs=(9, 15)))
+    assert found(later) == [(12, 13)] and bisect.is_sure(later)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("commit", [0, 10, 20])
+def test_a_count_that_is_off_is_outvoted_and_moves_no_answer(tmp_path: Path, commit: int):
+    quiet, _ = go(tmp_path / "quiet", counter := Counter(off={(commit, 1): 0.003}))
+    assert found(quiet) == [] and not [*bisect.unnamed(quiet)] and bisect.is_sure(quiet)
+    assert counter.counted.count(commit) == (0 if commit == 10 else 5)
+    search, _ = go(tmp_path, Counter({5: 0.004}, off={(commit, 1): 0.003}))
+    assert found(search) == [(4, 5)] and bisect.is_sure(search)
+
+
+def test_a_commit_that_cannot_be_counted_again_is_skipped_with_its_counts(tmp_path: Path):
+    class Once(Counter):
+        """Counts commit 13 once."""
+
+        def count(self, plan: Plan, out: Path) -> dict[str, StepWork]:
+            self.fails = (13,) if 13 in self.counted else ()
+            return super().count(plan, out)
+
+    search, _ = go(tmp_path, Once({13: 0.003}))
+    assert 13 in search.skipped and 13 not in search.counts
+    assert found(search) == [(12, 14)]
 
 
 def test_a_stretch_is_parted_in_its_middle_beside_what_is_skipped():
@@ -284,7 +341,7 @@ def test_two_commits_are_compared_by_function_from_results_of_their_own(results:
         for count in points
     ]
     after = replace(before, arm="13-a", steps={**before.steps, names[0]: slower})
-    changes = {of.step: of for of in commit_work.compared(before, after).changes}
+    changes = {of.step: of for of in commit_work.compared(before, after, 0.001).changes}
     point, update = (changes[name] for name in names)
     assert (point.word, update.word) == ("more", "same")
     assert [of.function for of in point.changed] == ["IndexNext"] and not update.changed
@@ -333,14 +390,14 @@ def changed(before: int, commit: int) -> CommitChange:
 def test_the_answer_names_commit_step_change_and_functions(tmp_path: Path):
     search, _ = go(tmp_path, Counter({13: 0.0031}))
     change = changed(12, 13)
-    first, whole, notice = report.answer(search, [change], ())
+    first, whole, notice = report.answer(search, [change], Left())
     assert first == (
         f"Commit {QUESTION.commits[13].short} “change 13”: point-query more work +0.31 % "
         "[+0.30, +0.32], IndexNext +124."
     )
     assert whole.startswith("In all, from ") and "point-query +0.31 %; scan +0.00 %." in whole
     assert notice.startswith("Counts user-space instructions")
-    page = report.page(search, [change], ())
+    page = report.page(search, [change], Left())
     table = page.parts[1]
     assert isinstance(table, Table)
     assert [row.cells[0].text for row in table.rows] == ["0", "10", "12", "13", "15", "20"]
@@ -350,14 +407,14 @@ def test_the_answer_names_commit_step_change_and_functions(tmp_path: Path):
 
 def test_commits_that_were_skipped_before_the_answer_are_named(tmp_path: Path):
     search, _ = go(tmp_path, Counter({13: 0.0031}), Builder(broken=(12, 13)))
-    said = [*report.answer(search, [changed(11, 14)], ())]
+    said = [*report.answer(search, [changed(11, 14)], Left())]
     short = [QUESTION.commits[index].short for index in (12, 13)]
     assert said[1] == f"Skipped, so that it may be one of them: {short[0]}, {short[1]}."
-    assert "compile failed" in markdown.render(report.page(search, [changed(11, 14)], ()))
+    assert "compile failed" in markdown.render(report.page(search, [changed(11, 14)], Left()))
 
 
 def test_equal_ends_are_told_with_both_figures(tmp_path: Path):
     search, _ = go(tmp_path, Counter({5: 0.0004}))
-    said, _ = report.answer(search, (), ())
+    said, _ = report.answer(search, (), Left())
     assert said.startswith("No commit changed the work by 0.1 % for good, from ")
     assert said.endswith("point-query +0.04 %; scan +0.00 %.")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from dbdyno.stats import bisection
-from dbdyno.stats.bisection import Found
+from dbdyno.stats.bisection import Found, NextTest
 from dbdyno.stats.commit_chain import Test
 from dbdyno.stats.interval import mean_and_sd
 from simulated_searches import BY_LAYOUT, KINDS, LAYOUTS, Kind, searches
@@ -20,6 +21,11 @@ NOISE = 0.008
 
 def told(index: int, log_ratio: float, *, se: float = 0.002, blocks: int = 4) -> Test:
     return Test(index=index, log_ratio=log_ratio, se=se, blocks=blocks)
+
+
+def relaid(index: int, log_ratio: float, layout: int = 1) -> Test:
+    """A test of a commit beside the one before it, both with another layout."""
+    return replace(told(index, log_ratio), before=index - 1, layout=layout)
 
 
 def drawn(index: int, level: float, draw: random.Random, *, blocks: int = 4) -> Test:
@@ -33,8 +39,10 @@ def searched(
 ) -> tuple[Found, list[Test]]:
     draw = random.Random(seed)
     tests: list[Test] = []
-    while (index := bisection.next_test(n, tests, skipped)) is not None:
-        tests.append(drawn(index, level(index), draw))
+    while (asked := bisection.next_test(n, tests, skipped)) is not None:
+        change = level(asked.index) - (level(asked.before) if asked.layout else 0.0)
+        test = drawn(asked.index, change, draw)
+        tests.append(replace(test, before=asked.before, layout=asked.layout))
         assert len(tests) < 100
     return bisection.found(n, tests, skipped), tests
 
@@ -46,7 +54,7 @@ def step(commit: int, size: float) -> Callable[[int], float]:
 def test_before_any_test_all_commits_are_alike_and_the_bad_one_is_tested_first() -> None:
     chances = bisection.posterior(4, [])
     assert chances == pytest.approx((0.2, 0.2, 0.2, 0.2, 0.2))
-    assert bisection.next_test(4, []) == 4
+    assert bisection.next_test(4, []) == NextTest(index=4)
     found = bisection.found(4, [])
     assert (found.suspects, found.sure, found.size) == ((1, 2, 3, 4), False, None)
 
@@ -56,7 +64,7 @@ def test_the_posterior_is_a_distribution_and_the_next_test_halves_it() -> None:
     assert math.fsum(chances) == pytest.approx(1)
     assert chances[-1] < 0.05
     assert chances[0] == pytest.approx(chances[19])
-    assert bisection.next_test(20, [told(20, -0.1)]) == 10
+    assert bisection.next_test(20, [told(20, -0.1)]) == NextTest(index=10)
 
 
 def test_one_test_that_is_far_off_hides_no_smaller_change() -> None:
@@ -68,6 +76,9 @@ def test_one_test_that_is_far_off_hides_no_smaller_change() -> None:
 def test_a_clear_step_is_found_with_its_size() -> None:
     tests = [told(20, -0.03), told(10, 0.0), told(15, -0.03)]
     tests += [told(12, 0.0), told(13, -0.03)]
+    assert bisection.next_test(20, tests) == NextTest(index=13, before=12, layout=1)
+    assert (bisection.found(20, tests).first, bisection.found(20, tests).sure) == (13, False)
+    tests.append(relaid(13, -0.03))
     assert bisection.next_test(20, tests) is None
     found = bisection.found(20, tests)
     assert (found.first, found.suspects, found.sure) == (13, (13,), True)
@@ -122,7 +133,7 @@ def test_a_hundredfold_change_is_found_as_well() -> None:
 def test_tests_without_any_scatter_are_searched_as_well() -> None:
     tests = [Test(index=8, log_ratio=-2.0, se=0.0, blocks=2)]
     tests.append(Test(index=4, log_ratio=0.0, se=0.0, blocks=2))
-    assert bisection.next_test(8, tests) == 6
+    assert bisection.next_test(8, tests) == NextTest(index=6)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +190,7 @@ def test_a_commit_whose_layout_is_all_that_is_left_is_not_tested_again() -> None
     """Its neighbours are, which have layouts of their own."""
     tests = [*of_layouts(1.0, se=0.001), told(20, 0.006, se=0.0005, blocks=40)]
     asked = bisection.next_test(20, tests)
-    assert asked is not None and asked % 2 == 1
+    assert asked is not None and asked.index % 2 == 1
 
 
 def test_a_difference_that_layout_explains_is_no_sure_change() -> None:
@@ -187,6 +198,33 @@ def test_a_difference_that_layout_explains_is_no_sure_change() -> None:
     found = bisection.found(20, tests)
     assert not found.sure
     assert found.wanted is not None and found.wanted.builds > 1
+
+
+STEP = {20: -0.03, 10: 0.0, 15: -0.03, 12: 0.0, 13: -0.03, 14: -0.03, 11: 0.0}
+"""A step that stays, of a change or of layout that later commits keep."""
+
+
+def test_a_step_that_is_gone_with_another_layout_is_no_change() -> None:
+    tests = [told(index, log) for index, log in STEP.items()]
+    before = bisection.found(20, tests)
+    assert (before.first, before.sure) == (13, False)
+    gone = bisection.found(20, [*tests, relaid(13, 0.001), relaid(13, -0.001, 2)])
+    assert gone.first is None
+    there = bisection.found(20, [*tests, relaid(13, -0.029), relaid(13, -0.031, 2)])
+    assert (there.first, there.sure) == (13, True)
+
+
+def test_other_layouts_are_built_one_by_one_and_each_is_tested_so_often() -> None:
+    tests = [told(index, log) for index, log in STEP.items()]
+    asked = []
+    while (test := bisection.next_test(20, tests)) is not None and test.layout:
+        asked.append(test)
+        level = (-0.02, -0.008, -0.014)[test.layout - 1]  # between a change and none
+        tests.append(replace(relaid(13, level, test.layout), se=0.008))
+    assert {(test.index, test.before) for test in asked} == {(13, 12)}
+    layouts = [test.layout for test in asked]
+    assert layouts[:4] == [1, 1, 2, 2] and max(layouts) <= bisection.RELAYOUTS
+    assert all(4 * layouts.count(layout) <= bisection.RELAID_BLOCKS_MAX for layout in layouts)
 
 
 def test_an_answer_that_time_left_open_wants_tests_and_no_builds() -> None:

@@ -14,7 +14,7 @@ from bisect_question import QUESTION, Builder
 from dbdyno.cli import bisect_counts, gating, measuring
 from dbdyno.cli.race import Asked
 from dbdyno.model import Lengths, Plan
-from dbdyno.model.bisection import StepWork
+from dbdyno.model.bisection import Bisection, StepWork
 from dbdyno.plan.race import Race
 from dbdyno.run import bisect_counts as searching
 from dbdyno.run.bisect_counts import Counting
@@ -87,14 +87,25 @@ class Built(Builder):
         return self.of(self.index(sha)).name
 
 
+def sharing(search: Bisection) -> Bisection:
+    """The search as if all commits had begun from one fill."""
+    return replace(
+        search,
+        counted=tuple(
+            replace(
+                count,
+                steps={name: replace(step, copies=()) for name, step in count.steps.items()},
+            )
+            for count in search.counted
+        ),
+    )
+
+
 @needs_valgrind
 @pytest.mark.capability("bisect")
-def test_a_search_by_counts_names_the_commit_whose_server_does_other_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_by_counts_names_the_commit_whose_server_does_other_work(tmp_path: Path) -> None:
     if len(ends()) < 2:
         pytest.skip("one PostgreSQL alone: `dyno server fetch postgres 12` brings another")
-    monkeypatch.setattr(searching, "COUNTS", 1)
     folder, builder = BisectionFolder(tmp_path / "search"), Built()
 
     def count(plan: Plan, out: Path) -> dict[str, StepWork]:
@@ -109,7 +120,9 @@ def test_a_search_by_counts_names_the_commit_whose_server_does_other_work(
         QUESTION, commits=COMMITS, by="instructions", steps=("point-query",), smallest=0.003
     )
     search = searching.search(folder.opened(question), at)
-    (found,) = searching.found(search)
+    ((_, reason),) = searching.unnamed(search)
+    assert reason == searching.OWN_FILLS, "two versions share no golden copy"
+    (found,) = searching.found(search := sharing(search))
     assert (found.begin, found.end) == (0, 1)
     (change,) = bisect_counts.changes(search, folder)
     assert any(of.functions for of in change.work.changes)

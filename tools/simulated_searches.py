@@ -11,24 +11,25 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 import marked_page
 from dbdyno.stats import bisection
-from dbdyno.stats.bisection import BLOCKS, Found
+from dbdyno.stats.bisection import BLOCKS, RELAYOUTS, Found, NextTest
 from dbdyno.stats.commit_chain import Test
 from dbdyno.stats.interval import mean_and_sd
 from simulation import MEASURED_SD
 from table_text import header, intro, percent, row, whole_percent
 
 TOOL = "tools/simulated_searches.py"
-SEARCHES = 200
-LAYOUTS = (0.002, 0.004, 0.007, 0.01, 0.014)
+SEARCHES = 100
+LAYOUTS = (0.002, 0.005, 0.01, 0.014)
 """Standard deviations of the layout noise; where a kind has none of its own, it is drawn between
 the least and the greatest, log-uniform."""
 BUSY_SD = 0.042
@@ -37,6 +38,12 @@ TESTS_MAX = 60
 """So many tests of 3 minutes have the 180 minutes of a search; it ends as unsure then."""
 BINS = (0.0, 0.5, 0.8, bisection.SURE, 1.0)
 """Of the probability that an answer gives itself."""
+
+
+Kept = Literal["own", "creeps", "stays"]
+"""How builds come to their layout noise: each draws its own; or neighbours share most of it, with a
+correlation of KEPT: each differs a little from the one before, or one in ten draws it anew."""
+KEPT = 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +56,7 @@ class Kind:
     second: float = 0.0  # of a second change
     sd: float = MEASURED_SD[1]  # of a block
     layout: float | None = None  # its standard deviation; None: drawn for each search
+    kept: Kept = "own"
     disturbed: float = 0.0  # share of tests that are off as a whole …
     off: float = 0.02  # … with this standard deviation
 
@@ -83,12 +91,14 @@ KINDS = (
     Kind(words="4 %, and later 6 %", change=-0.04, second=-0.06),
     Kind(words="3 %, a tenth of tests off by 2 %", disturbed=0.1),
 )
+CHANGES = (0.0, -0.02, -0.03, -0.05)
 BY_LAYOUT = tuple(
-    Kind(words=words, change=change, layout=layout)
-    for words, change in (("none", 0.0), ("1.5 %", -0.015), ("3 %", -0.03), ("10 %", -0.1))
-    for layout in LAYOUTS
+    Kind(words="", change=change, layout=layout, kept=kept)
+    for kept in ("own", "creeps", "stays")
+    for layout in ((0.0, *LAYOUTS) if kept == "own" else LAYOUTS)
+    for change in CHANGES
 )
-"""Every size of the layout noise, where nothing changed and where a commit did."""
+"""Every size of the layout noise, kept or not, where nothing changed and where a commit did."""
 
 
 def searches(kind: Kind, count: int) -> Iterator[Search]:
@@ -105,16 +115,17 @@ def searched(kind: Kind, draw: np.random.Generator) -> Search:
     layout = kind.layout
     if layout is None:
         layout = math.exp(draw.uniform(math.log(LAYOUTS[0]), math.log(LAYOUTS[-1])))
-    own = draw.normal(0, layout, kind.commits + 1)
+    own = layouts(kind, layout, draw)
+    sizes = dict(zip(truth, changes, strict=True))
     tests: list[Test] = []
     standing = []
     while len(tests) < TESTS_MAX:
-        index = bisection.next_test(kind.commits, tests)
-        if index is None:
+        asked = bisection.next_test(kind.commits, tests)
+        if asked is None:
             break
-        at = zip(truth, changes, strict=True)
-        plateau = own[index] - own[0] + sum(size for place, size in at if place <= index)
-        tests.append(_tested(kind, index, float(plateau), draw))
+        level = own[asked.layout][asked.index] - own[asked.layout][asked.before]
+        level += sum(of for place, of in sizes.items() if asked.before < place <= asked.index)
+        tests.append(_tested(kind, asked, float(level), draw))
         now = bisection.found(kind.commits, tests)
         standing.append((now.probability, now.first == (truth[0] if truth else None)))
     found = bisection.found(kind.commits, tests)
@@ -123,48 +134,108 @@ def searched(kind: Kind, draw: np.random.Generator) -> Search:
     )
 
 
-def _tested(kind: Kind, index: int, plateau: float, draw: np.random.Generator) -> Test:
-    """A test of a commit of that plateau."""
+def layouts(kind: Kind, layout: float, draw: np.random.Generator) -> list[list[float]]:
+    """The log ratio that each commit's build has of its own, by what it is built with.
+
+    First as all are, then with the other layouts. A commit that moves code does so in all.
+    """
+    moves = draw.random(kind.commits) >= KEPT
+    paths: list[list[float]] = []
+    for _ in range(1 + RELAYOUTS):
+        path = [float(draw.normal(0, layout))]
+        for moved in moves:
+            new = float(draw.normal(0, layout))
+            if kind.kept == "creeps":
+                new = KEPT * path[-1] + math.sqrt(1 - KEPT**2) * new
+            elif kind.kept == "stays" and not moved:
+                new = path[-1]
+            path.append(new)
+        paths.append(path)
+    return paths
+
+
+def _tested(kind: Kind, asked: NextTest, level: float, draw: np.random.Generator) -> Test:
+    """A test whose log ratio is that."""
     if draw.random() < kind.disturbed:
-        plateau += draw.normal(0, kind.off)
-    mean, sd = mean_and_sd(draw.normal(plateau, kind.sd, BLOCKS).tolist())
-    return Test(index=index, log_ratio=mean, se=(sd or 0.0) / math.sqrt(BLOCKS), blocks=BLOCKS)
+        level += draw.normal(0, kind.off)
+    mean, sd = mean_and_sd(draw.normal(level, kind.sd, BLOCKS).tolist())
+    return Test(
+        index=asked.index,
+        log_ratio=mean,
+        se=(sd or 0.0) / math.sqrt(BLOCKS),
+        blocks=BLOCKS,
+        before=asked.before,
+        layout=asked.layout,
+    )
 
 
 def tables(count: int) -> Iterator[str]:
     """The lines of all tables."""
     yield intro(
-        f"Of {count} searches each, by the standard deviation of the layout noise; a block's is "
-        f"{percent(MEASURED_SD[1])}:"
+        f"Of {count} searches each, by the standard deviation of the layout noise and what commits "
+        f"keep of it; a block's is {percent(MEASURED_SD[1])}. *Sure and right* / *sure and wrong*; "
+        "all others are not sure:"
     )
     by_layout = {kind: tuple(searches(kind, count)) for kind in BY_LAYOUT}
-    yield from _errors(by_layout, "layout", lambda kind: kind.layout or 0.0)
+    yield from _by_layout(by_layout)
     yield intro(
-        f"Of {count} searches each, with layout noise that is drawn anew for each search; the "
-        "second column is the standard deviation of a block:"
+        f"Of {count} searches each, with layout noise that is drawn anew for each search and each "
+        "build; the second column is the standard deviation of a block:"
     )
     drawn = {kind: tuple(searches(kind, count)) for kind in KINDS}
-    yield from _errors(drawn, "noise", lambda kind: kind.sd)
+    yield from _errors(drawn)
     yield intro("All answers after each test, those of the disturbed searches left out:")
     ended = [*by_layout.items(), *drawn.items()]
     yield from _honesty([one for kind, all in ended if not kind.disturbed for one in all])
 
 
-def _errors(
-    done: Mapping[Kind, tuple[Search, ...]], second: str, shown: Callable[[Kind], float]
-) -> Iterator[str]:
+SAID: Mapping[Kept, str] = {
+    "own": "each build its own",
+    "creeps": "kept, changes a little with each commit",
+    "stays": "kept, a tenth of commits draw it anew",
+}
+
+
+def _by_layout(done: Mapping[Kind, tuple[Search, ...]]) -> Iterator[str]:
+    """A row for each layout noise, with a column for each change."""
+    changes = ("nothing changed", *(f"{-change:.0%}".replace("%", " %") for change in CHANGES[1:]))
+    yield from header(("layout", "of it", *changes, "tests, mean"))
+    for first in (kind for kind in done if kind.change == 0.0):
+        row_of = [
+            of
+            for kind, of in done.items()
+            if (kind.kept, kind.layout) == (first.kept, first.layout)
+        ]
+        cells = [percent(first.layout or 0.0), SAID[first.kept]]
+        cells += [f"{right} / {sure - right}" for sure, right in map(_sure, row_of)]
+        tests = np.mean([len(search.tests) for of in row_of for search in of])
+        yield row((*cells, f"{tests:.0f}"))
+
+
+def _sure(ended: Sequence[Search]) -> tuple[int, int]:
+    """How many searches were sure, and how many of these right."""
+    sure = [search for search in ended if search.found.sure]
+    return len(sure), sum(search.is_right for search in sure)
+
+
+def _errors(done: Mapping[Kind, tuple[Search, ...]]) -> Iterator[str]:
     """A row for each kind: how its searches ended, and after how much."""
-    columns = ("right", "wrong", "not sure", "tests, mean", "95 %", "commits built")
-    yield from header(("change", second, *columns))
+    columns = ("right", "wrong", "not sure", "tests, mean", "95 %", "builds")
+    yield from header(("change", "noise", *columns))
     for kind, all in done.items():
-        sure = [search for search in all if search.found.sure]
-        right = sum(search.is_right for search in sure)
+        sure, right = _sure(all)
         tests = [len(search.tests) for search in all]
-        built = np.mean([len({test.index for test in search.tests}) for search in all])
-        cells = [kind.words, percent(shown(kind))]
-        cells += [str(right), str(len(sure) - right), str(len(all) - len(sure))]
+        built = np.mean([builds(search) for search in all])
+        cells = [kind.words, percent(kind.sd)]
+        cells += [str(right), str(sure - right), str(len(all) - sure)]
         cells += [f"{np.mean(tests):.1f}", f"{np.quantile(tests, 0.95):.0f}", f"{built:.1f}"]
         yield row(cells)
+
+
+def builds(search: Search) -> int:
+    """How many builds a search made beside the good commit's."""
+    made = {(test.layout, index) for test in search.tests for index in (test.before, test.index)}
+    return len(made - {(0, 0)})
 
 
 def _honesty(all: Sequence[Search]) -> Iterator[str]:

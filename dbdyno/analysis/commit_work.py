@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dbdyno.analysis.compare import work
+from msgspec import structs
+
+from dbdyno.analysis.compare import work, work_fills
 from dbdyno.analysis.compare.work import Beside
 from dbdyno.model.bisection import StepWork
 from dbdyno.model.count import Count
@@ -14,11 +17,9 @@ from dbdyno.model.error import ServerError
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.step import StepName
 from dbdyno.model.work import WorkChange, WorkComparison
-from dbdyno.stats.work import FREEDOM_LEAST, SCATTER_LEAST, CountSample, Scatter
+from dbdyno.stats import halving
+from dbdyno.stats.work import CountSample, Scatter
 from dbdyno.store import Results
-
-SCATTER = Scatter(deviation=SCATTER_LEAST, freedom=FREEDOM_LEAST)
-"""Of a count's log ratio: a search has one or two of a commit, which tell none."""
 
 LEAST_OF_WRITES = 0.003
 """Medians of three counts of a step that writes differ by less between builds that do the same; of
@@ -51,20 +52,36 @@ def read(folders: Sequence[Path]) -> Counted:
 
 def works(folder: Path) -> dict[str, StepWork]:
     """Each step's work by one count of a commit. Raises ResultError, ServerError: it has none."""
+    copies = copies_of(folder)
     return {
         step[1]: StepWork(
             instructions=count.instructions,
             counts=(count.instructions,),
             operations=count.operations,
-            margin=max(count.margin, LEAST_OF_WRITES) if count.writes else count.margin,
+            margin=margin_of(count),
             writes=count.writes,
+            copies=copies[step[0]],
         )
         for step, (count,) in read([folder]).steps.items()
     }
 
 
-def compared(before: Counted, after: Counted) -> WorkComparison:
-    """The work of a commit beside that of the one before it, which is the base."""
+def copies_of(folder: Path) -> dict[str, tuple[str, ...]]:
+    """By workload: the golden copies that a count began from, and when each was made."""
+    begun = work_fills.begun(work.repeats(Results.open(folder)))
+    return {
+        workload: tuple(f"{use.key} {use.made_unix_ns}" for use in of.uses)
+        for (workload, _), of in begun.items()
+    }
+
+
+def compared(before: Counted, after: Counted, smallest: float) -> WorkComparison:
+    """The work of a commit beside that of the one before it, which is the base.
+
+    `smallest`: the log ratio from which on a change is one. Counts that the others of a commit do
+    not agree with are left out.
+    """
+    before, after = (believed(of, smallest) for of in (before, after))
     beside = Beside(base=before.arm, plan=after.plan)
     (first, *_) = next(iter(after.steps.values()))
     return WorkComparison(
@@ -73,17 +90,39 @@ def compared(before: Counted, after: Counted) -> WorkComparison:
         repeats=min(len(counts) for of in (before, after) for counts in of.steps.values()),
         tool=first.tool,
         left_out=first.left_out,
-        scatter=SCATTER_LEAST,
-        scatter_of_writes=SCATTER_LEAST,
+        scatter=halving.SCATTER.deviation,
+        scatter_of_writes=halving.SCATTER_OF_WRITES.deviation,
         changes=tuple(
             changed(beside, step, before, after) for step in after.steps if step in before.steps
         ),
     )
 
 
+def believed(commit: Counted, smallest: float) -> Counted:
+    """A commit's counts that agree, for which a smaller change is none."""
+    steps = {}
+    for step, counts in commit.steps.items():
+        logs = [math.log(count.instructions) for count in counts]
+        places = halving.agreeing(logs, scatter_of(counts)) or range(len(counts))
+        margin = max(math.expm1(smallest), *(margin_of(counts[place]) for place in places))
+        steps[step] = [structs.replace(counts[place], margin=margin) for place in places]
+    return replace(commit, steps=steps)
+
+
+def margin_of(count: Count) -> float:
+    """Below it, two counts are the same work."""
+    return max(count.margin, LEAST_OF_WRITES) if count.writes else count.margin
+
+
+def scatter_of(counts: Sequence[Count]) -> Scatter:
+    """How far the counts of a step scatter."""
+    writes = any(count.writes for count in counts)
+    return halving.SCATTER_OF_WRITES if writes else halving.SCATTER
+
+
 def changed(beside: Beside, step: StepName, before: Counted, after: Counted) -> WorkChange:
     """A step of a commit beside that of the one before it."""
     repeats: dict[str, Sequence[Count | str]] = {of.arm: of.steps[step] for of in (before, after)}
     ratios = work.log_ratios(repeats, before.arm, after.arm)
-    sample = CountSample(ratios=tuple(ratios), scatter=SCATTER)
+    sample = CountSample(ratios=tuple(ratios), scatter=scatter_of(after.steps[step]))
     return beside.change(step, after.arm, repeats, sample)

@@ -26,8 +26,8 @@ ALIGNED = "-falign-functions=64"
 Linux kernel has CONFIG_DEBUG_FORCE_FUNCTION_ALIGN_64B for the same purpose."""
 ALIGNS = re.compile(r"-f(no-)?align-functions(=|$)")
 """A flag by which somebody chose the alignment of functions."""
-RELAID = ("-falign-functions=16", "-falign-functions=32")
-"""What lays code elsewhere: the compiler's usual alignment, and one for builds that have that."""
+RELAID = tuple(f"-falign-functions={bytes}" for bytes in (16, 32, 128, 256))
+"""What lays code elsewhere: the compiler's usual alignment first; one more than are asked for."""
 NATIVE = "-march=native -mtune=native"
 TRAINED = "-fprofile-use -fprofile-correction"
 """What GCC compiles by that has seen a profile, as in the published builds."""
@@ -102,10 +102,13 @@ def aligned(flags: Flags) -> Flags:
     return replace(flags, recipe=None, cflags=f"{flags.cflags or OWN_FLAGS} {ALIGNED}")
 
 
-def relaid(flags: Flags) -> Flags:
-    """The same flags for a build of the same code that lies elsewhere in memory."""
+def relaid(flags: Flags, layout: int) -> Flags:
+    """The same flags for a build of the same code that lies elsewhere in memory.
+
+    `layout`: 1 is the first other one.
+    """
     words = shlex.split(flags.cflags)
-    other = next(flag for flag in RELAID if flag not in words)
+    other = [flag for flag in RELAID if flag not in words][layout - 1]
     kept = [word for word in words if not ALIGNS.match(word)]
     return replace(flags, recipe=None, cflags=shlex.join([*(kept or [OWN_FLAGS]), other]))
 

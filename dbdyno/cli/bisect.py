@@ -6,13 +6,13 @@ import json
 import math
 import shlex
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dbdyno.cli.exit_status import INTERRUPTED, say
+from dbdyno.cli.exit_status import INTERRUPTED, NOT_YET, say
 from dbdyno.cli.options import (
     RESULTS,
     Configure,
@@ -134,11 +134,12 @@ def bisect(
     quiet: Quiet = False,
     as_json: AsDocument = False,
 ) -> None:
-    """Find the commit that made a step slower or faster, with its probability.
+    """Find the commit that made a step slower or faster: exit with status 0 if sure, else 3.
 
     dyno builds commits between the two, measures each beside the good one, and chooses the next by
-    what all tests say together. By instructions it counts each once, and names the functions that
-    changed, too. Nothing is compiled while anything is measured. The same command goes on with an
+    what all tests say together. It builds the commit that is left with other layouts of its code
+    before it is sure. By instructions it counts each once, and names the functions that changed,
+    too. Nothing is compiled while anything is measured. The same command goes on with an
     interrupted search.
     """
     from dbdyno.host.lock import HostLock
@@ -173,6 +174,7 @@ def go(begun: Begun, minutes: float, *, quiet: bool, as_json: bool) -> None:
     at = Searching(
         worktree=begun.worktree,
         folder=begun.folder,
+        relaid=begun.relaid,
         measure=lambda plan, into, arm: measured(begun.search, plan, into, arm, quiet=quiet),
         say=silent if quiet else say,
         minutes=minutes,
@@ -185,6 +187,8 @@ def go(begun: Begun, minutes: float, *, quiet: bool, as_json: bool) -> None:
     )
     text = json.dumps(document(ended) | answer, indent=2)
     show(view, text, begun.folder, quiet=quiet, as_json=as_json)
+    if not bisection.is_sure(runner.found_by(ended)):
+        raise typer.Exit(NOT_YET)
 
 
 def go_counting(begun: Begun, minutes: float, *, quiet: bool, as_json: bool) -> None:
@@ -207,6 +211,8 @@ def go_counting(begun: Begun, minutes: float, *, quiet: bool, as_json: bool) -> 
     begun.folder.write(ended, answer)
     text = json.dumps(document(ended) | answer, indent=2)
     show(view, text, begun.folder, quiet=quiet, as_json=as_json)
+    if not runner.is_sure(ended):
+        raise typer.Exit(NOT_YET)
 
 
 def silent(text: str) -> None:
@@ -262,6 +268,7 @@ class Begun:
 
     search: Bisection
     worktree: Worktree
+    relaid: tuple[Worktree, ...]  # that build with other layouts
     folder: BisectionFolder
     plan: list[str]  # of the first test, its lines
 
@@ -272,6 +279,7 @@ def begin(asked: Asked, out: Path) -> Begun:
     from dbdyno.cli.source_arm import CommitBuilds
     from dbdyno.plan.bisect import COUNTS
     from dbdyno.run import bisect as runner
+    from dbdyno.stats.bisection import RELAYOUTS
     from dbdyno.store import safe_name
     from dbdyno.store.bisection import BisectionFolder
 
@@ -297,7 +305,11 @@ def begin(asked: Asked, out: Path) -> Begun:
     folder = BisectionFolder(out / safe_name(name))
     search = folder.opened(question)
     plan = runner.check(search.question, worktree, (of_good, of_bad))
-    return Begun(search=search, worktree=worktree, folder=folder, plan=plan)
+    relaid = tuple(
+        replace(builds, relaid=layout).worktree(repository, worktree.engine)
+        for layout in range(1, RELAYOUTS + 1)
+    )
+    return Begun(search=search, worktree=worktree, relaid=relaid, folder=folder, plan=plan)
 
 
 def refuse(asked: Asked) -> None:

@@ -37,7 +37,7 @@ def changes(search: Bisection, folder: BisectionFolder) -> Iterator[CommitChange
         yield CommitChange(
             before=stretch.begin,
             commit=stretch.end,
-            work=commit_work.compared(before, after),
+            work=commit_work.compared(before, after, search.question.smallest),
         )
 
 
@@ -48,4 +48,7 @@ def answered(search: Bisection, folder: BisectionFolder) -> tuple[Page, Json]:
 
     guilty = tuple(changes(search, folder))
     answer = runner.answer(search, [json_document.of_work(change.work) for change in guilty])
-    return bisection_counts.page(search, guilty, runner.unparted(search)), answer
+    left = bisection_counts.Left(
+        unnamed=tuple(runner.unnamed(search)), unparted=tuple(runner.unparted(search))
+    )
+    return bisection_counts.page(search, guilty, left), answer

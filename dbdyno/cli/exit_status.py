@@ -22,7 +22,7 @@ MEANINGS = {
     "`verify`: files are damaged; with `--tolerate` and for `gate`: a larger loss was shown",
     BAD_INPUT: "bad input: one line names the file, the key and the remedy",
     NOT_YET: "with `--tolerate` and for `gate`: no larger loss was shown, but not all are excluded "
-    "yet",
+    "yet; for `bisect`: no answer is sure, or no single commit did it",
     INTERRUPTED: "interrupted: all measurements are kept, and the same command resumes",
 }
 """Every status that `dyno` ends with, and when: for help, docs/commands.md and the man page."""

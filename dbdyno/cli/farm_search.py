@@ -221,7 +221,10 @@ class Searcher:
         ended = runner.search(begun.search, at)
         changes = list(bisect_counts.changes(ended, begun.folder))
         if not changes:
-            raise ServerError("no commit was told by its counts within the minutes")
+            reasons = [reason for _, reason in runner.unnamed(ended)]
+            raise ServerError(
+                "; ".join(reasons) or "no commit was told by its counts within the minutes"
+            )
         change = max(changes, key=self.alike)
         commits = ended.question.commits
         before, commit = commits[change.before], commits[change.commit]
@@ -251,6 +254,7 @@ class Searcher:
 
         at = runner.Searching(
             worktree=begun.worktree,
+            relaid=begun.relaid,
             folder=begun.folder,
             measure=lambda plan, into, arm: bisect.measured(
                 begun.search, plan, into, arm, quiet=True

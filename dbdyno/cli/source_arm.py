@@ -70,7 +70,7 @@ class CommitBuilds:
     configure: tuple[str, ...] = ()
     jobs: int | None = None
     aligned: bool = True
-    relaid: bool = False  # whether all code lies elsewhere in memory
+    relaid: int = 0  # by which other layout all code lies elsewhere in memory; 0: by none
 
     def worktree(self, checkout: Path, engine: str) -> Worktree:
         """Where they are built. Raises DynoError: a recipe that is trained.
@@ -90,7 +90,7 @@ class CommitBuilds:
             repository=checkout,
             engine=engine,
             method=engines.of(engine).method(),
-            flags=flags.relaid(chosen) if self.relaid else chosen,
+            flags=flags.relaid(chosen, self.relaid) if self.relaid else chosen,
             options=flags.options_of(self.configure),
             jobs=self.jobs or capacity.cores(),
         )

@@ -73,14 +73,21 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class CommitTest:
-    """All blocks so far of one commit beside the good one."""
+    """All blocks so far of one commit beside the good one, or the one before it."""
 
     index: Natural  # of the commit
-    log_ratio: float  # ln(this commit / the good one)
+    log_ratio: float  # ln(this commit / the one beside it)
     se: float
     blocks: Natural  # that have both
     asked: Natural  # that the plan of the test has
     folder: str  # its results, below the search's folder
+    before: Natural = 0  # the commit that it is beside
+    layout: Natural = 0  # with which both are built; 0: as all commits are
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """What is tested."""
+        return self.index, self.before, self.layout
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +99,7 @@ class StepWork:
     operations: Natural  # counted each time
     margin: float  # below it two counts of the step are the same work
     writes: bool = False  # whether the step does: its counts scatter more
+    copies: tuple[str, ...] = ()  # the golden copies that its counts began from
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -56,15 +56,22 @@ class Side:
     version: str  # as its source says it: 18.6, 19devel
 
 
-def text(question: Question, sides: Sequence[Side], *, index: int, blocks: int, at: Path) -> str:
-    """The plan of a test as TOML. `sides`: of the good commit and of the tested one.
+def text(
+    question: Question,
+    sides: Sequence[Side],
+    *,
+    commits: tuple[int, int],
+    blocks: int,
+    at: Path,
+) -> str:
+    """The plan of a test as TOML. `commits`: the base, which is the good one, and the tested one.
 
-    `at`: the file that it is for. Raises PlanError, WorkloadError.
+    `sides`: of both. `at`: the file that it is for. Raises PlanError, WorkloadError.
     """
     race = Race(
         command=question.command,
         arms=tuple(
-            arm(question, number, side) for number, side in zip((0, index), sides, strict=True)
+            arm(question, number, side) for number, side in zip(commits, sides, strict=True)
         ),
         minutes=question.minutes,
         workload=question.workload,

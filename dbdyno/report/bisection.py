@@ -74,20 +74,23 @@ def answer(
     if found is None or layout is None:
         yield "No commit is tested yet."
         return
+    changes = (found, *found.more_changes)
     if found.first is None:
-        yield (
-            f"No commit from {question.commits[0].short} to {question.commits[-1].short} changed "
-            f"{by}: {percent(found.probability)} probable."
-            if found.sure
-            else f"That no commit changed {by} is {percent(found.probability)} probable."
-        )
-        yield from unsure([found], layout)
-        return
-    for order, one in enumerate((found, *found.more_changes)):
-        yield from of_change(search, one, further=order > 0)
-    yield from unsure([found, *found.more_changes], layout)
-    if not found.sure and chances[-1] >= LIKELY:
+        between = f"from {question.commits[0].short} to {question.commits[-1].short}"
+        sure = "No" if found.sure else "Not sure: probably no"
+        yield f"{sure} commit {between} changed {by}: {percent(found.probability)} probable."
+    for order, change in enumerate(changes):
+        yield from of_change(search, change, further=order > 0)
+    if found.first is not None and not found.sure and chances[-1] >= LIKELY:
         yield f"That no commit changed {by} is {percent(chances[-1])} probable."
+    yield from unsure(changes, layout)
+
+
+def is_sure(answered: Found | None) -> bool:
+    """Whether every change that the answer names is sure, or that there is none."""
+    return answered is not None and all(
+        change.sure for change in (answered, *answered.more_changes)
+    )
 
 
 def of_change(search: Bisection, found: Found, *, further: bool) -> Iterator[str]:
@@ -96,19 +99,36 @@ def of_change(search: Bisection, found: Found, *, further: bool) -> Iterator[str
     if found.first is None:
         return
     commit = question.commits[found.first]
+    others = [index for index in found.suspects if index != found.first]
+    begun = (
+        ("Further on, commit" if further else "Commit") if found.sure else "Most probable: commit"
+    )
+    if not found.sure:
+        ranked = [commit.short, *(question.commits[index].short for index in others)]
+        again = "Further on, not sure" if further else "Not sure"
+        many = "probably one of" if others else "probably"
+        yield f"{again}, {many}: {number.few(ranked, SUSPECTS_MAX)}."
     size = "" if found.size is None else " by " + changes(found.size)
-    again = "Further on, commit" if further else "Commit"
     yield (
-        f"{again} {commit.short} “{short(commit.subject)}” changed {question.compared}{size}: "
+        f"{begun} {commit.short} “{short(commit.subject)}” changed {question.compared}{size}: "
         f"{percent(found.probability)} probable."
     )
-    others = [index for index in found.suspects if index != found.first]
-    if others and not found.sure:
-        names = [question.commits[index].short for index in found.suspects]
-        yield f"Suspects, 95 % together: {number.few(names, SUSPECTS_MAX)}."
+    yield from relaid(search, found.first)
     untested = [question.commits[index].short for index in others if index in search.skipped]
     if untested:
         yield f"Skipped, so that it may be one of them: {number.few(untested, SUSPECTS_MAX)}."
+
+
+def relaid(search: Bisection, index: int) -> Iterator[str]:
+    """What a commit changed with other layouts of the code, each in its own builds."""
+    changed = [
+        f"{number.change(math.exp(test.log_ratio))} ± {100 * test.se:.1f}"
+        for test in search.tests
+        if test.layout and test.index == index
+    ]
+    if changed:
+        layouts = f"{len(changed)} other layout{'s' * (len(changed) != 1)}"
+        yield f"With {layouts} of the code, beside the commit before it: {', '.join(changed)}."
 
 
 def unsure(found: Sequence[Found], layout: Layout) -> Iterator[str]:
@@ -119,8 +139,8 @@ def unsure(found: Sequence[Found], layout: Layout) -> Iterator[str]:
     begun = "The search ended before one answer was sure: "
     if wanted.builds > 1:
         yield (
-            f"{begun}builds scatter by {scatter(layout)} through their layout alone, so that it "
-            f"takes about {wanted.builds} builds of each suspect with other layouts "
+            f"{begun}builds scatter by {scatter(layout)} through the layout of their code alone, "
+            f"so that it takes about {wanted.builds} builds of each suspect with other layouts "
             "(docs/bisect.md, “When it is not sure”)."
         )
     else:
@@ -144,7 +164,7 @@ def changes(size: Interval) -> str:
 def commits(search: Bisection, found: Found | None, chances: Sequence[float]) -> Table:
     """Every commit with its test and its probability; of many only those worth a look."""
     question = search.question
-    tests = {test.index: test for test in search.tests}
+    tests = {test.index: test for test in search.tests if not test.layout}
     suspects = set(found.suspects) if found is not None else set()
     if found is not None:
         suspects |= {index for change in found.more_changes for index in change.suspects}
@@ -239,7 +259,7 @@ def how(search: Bisection, layout: Layout | None) -> Text:
     blocks = sum(test.blocks for test in search.tests)
     compiled = f"{search.built} commit{'s' if search.built != 1 else ''}"
     lines = [
-        f"{len(search.tests)} of {question.last} commits were tested, in "
+        f"{len({test.index for test in search.tests})} of {question.last} commits were tested, in "
         f"{number.blocks(blocks)}: {number.minutes(search.test_s / 60)}.",
         f"{compiled} compiled ({question.flags}): {number.minutes(search.build_s / 60)}.",
         f"Repeat it: {question.command}",

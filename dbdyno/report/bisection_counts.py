@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from dbdyno.model.bisection import Bisection, CommitChange, CommitCount, StepWork
 from dbdyno.report import number
@@ -16,8 +16,16 @@ from dbdyno.stats.halving import Stretch
 UNPARTED_MAX = 5
 
 
-def page(search: Bisection, found: Sequence[CommitChange], unparted: Sequence[Stretch]) -> Page:
-    """The page. `unparted`: the stretches that differ and are still to be searched."""
+@dataclass(frozen=True, kw_only=True)
+class Left:
+    """The changes that name no commit."""
+
+    unnamed: Sequence[tuple[Stretch, str]] = ()  # down to a commit, with the reason
+    unparted: Sequence[Stretch] = ()  # still to be searched
+
+
+def page(search: Bisection, found: Sequence[CommitChange], left: Left) -> Page:
+    """The page."""
     question = search.question
     tables = (
         section.function_table(change.work, step)
@@ -26,7 +34,7 @@ def page(search: Bisection, found: Sequence[CommitChange], unparted: Sequence[St
     )
     return framed(
         f"{question.workload}, {number.few(question.steps, 3)}",
-        answer(search, found, unparted),
+        answer(search, found, left),
         [
             commits(search, found),
             *([skipped(search)] if search.skipped else []),
@@ -36,9 +44,7 @@ def page(search: Bisection, found: Sequence[CommitChange], unparted: Sequence[St
     )
 
 
-def answer(
-    search: Bisection, found: Sequence[CommitChange], unparted: Sequence[Stretch]
-) -> Iterator[str]:
+def answer(search: Bisection, found: Sequence[CommitChange], left: Left) -> Iterator[str]:
     """The answer in sentences."""
     question = search.question
     counted = search.counts
@@ -49,19 +55,48 @@ def answer(
         return
     for change in found:
         yield from of_change(search, change)
+    for stretch, reason in left.unnamed:
+        yield (
+            f"Not named: commit {question.commits[stretch.end].short} "
+            f"“{short(question.commits[stretch.end].subject)}”: {changes(stretch)}: {reason}."
+        )
     ends = f"from {question.commits[0].short} to {question.commits[-1].short}"
     whole = "; ".join(
         f"{name} {section.percent(step.instructions / good.steps[name].instructions)}"
         for name, step in bad.steps.items()
     )
     least = f"{100 * math.expm1(question.smallest):g} %"
-    if found or unparted:
+    unparted = left.unparted[:UNPARTED_MAX] if question.every or not found else ()
+    drift = drifted(search)
+    if found or left.unnamed or unparted:
         yield f"In all, {ends}: {whole}."
+    elif drift:
+        yield f"No single commit: {drift} over {question.last} commits, each below {least}, {ends}."
     else:
         yield f"No commit changed the work by {least} for good, {ends}: {whole}."
-    for stretch in unparted[:UNPARTED_MAX] if question.every or not found else ():
+    for stretch in unparted:
         yield of_stretch(search, stretch)
     yield section.NOTICE
+
+
+def drifted(search: Bisection) -> str:
+    """The steps in which the bad commit differs from the good one by a change that counts."""
+    good, bad = search.counts[0], search.counts[search.question.last]
+    sizes = {
+        name: bad.steps[name].instructions / of.instructions for name, of in good.steps.items()
+    }
+    return "; ".join(
+        f"the work of {name} {'grew' if size > 1 else 'shrank'} by {100 * abs(size - 1):.2f} %"
+        for name, size in sizes.items()
+        if abs(math.log(size)) >= max(search.question.smallest, math.log1p(good.steps[name].margin))
+    )
+
+
+def changes(stretch: Stretch) -> str:
+    """What the ends of a stretch differ by, by step."""
+    return "; ".join(
+        f"{name} {section.percent(math.exp(change))}" for name, change in stretch.changes.items()
+    )
 
 
 def of_change(search: Bisection, change: CommitChange) -> Iterator[str]:
@@ -82,12 +117,10 @@ def of_change(search: Bisection, change: CommitChange) -> Iterator[str]:
 def of_stretch(search: Bisection, stretch: Stretch) -> str:
     """Commits among which a change is still to be found."""
     commits, count = search.question.commits, stretch.end - stretch.begin
-    changes = "; ".join(
-        f"{name} {section.percent(math.exp(change))}" for name, change in stretch.changes.items()
-    )
     return (
         f"Not searched yet, {count} commits from {commits[stretch.begin].short} to "
-        f"{commits[stretch.end].short}: {changes}; the same command goes on with more --minutes."
+        f"{commits[stretch.end].short}: {changes(stretch)}; the same command goes on with more "
+        "--minutes."
     )
 
 

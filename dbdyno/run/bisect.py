@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from dbdyno.plan import parse
 from dbdyno.plan.bisect import Side
 from dbdyno.run.check import preflight
 from dbdyno.stats import bisection as stats
-from dbdyno.stats.bisection import Found, Layout
+from dbdyno.stats.bisection import Found, Layout, NextTest
 from dbdyno.stats.commit_chain import Test
 from dbdyno.store.bisection import BisectionFolder
 from dbdyno.store.file import made, write_atomically
@@ -54,6 +54,11 @@ class Searching(Builder):
     """What a search works with."""
 
     measure: Measure
+    relaid: Sequence[Worktree]  # which build with other layouts, each with one
+
+    def of_layout(self, layout: int) -> Searching:
+        """The same with the builds of a layout; 0: as all commits are built."""
+        return replace(self, worktree=self.relaid[layout - 1]) if layout else self
 
 
 def engine_of(
@@ -106,7 +111,8 @@ def check(question: Question, worktree: Worktree, versions: tuple[str, str]) -> 
         }
     else:
         last = question.last
-        texts = {last: plans.text(question, sides, index=last, blocks=BLOCKS_FIRST, at=path)}
+        text = plans.text(question, sides, commits=ends, blocks=BLOCKS_FIRST, at=path)
+        texts = {last: text}
     try:
         for text in texts.values():
             plan = parse(text, path)
@@ -123,16 +129,21 @@ def search(search: Bisection, at: Searching) -> Bisection:
     `measure` and builds raise of the host.
     """
     last = search.question.last
-    while (index := next_index(search)) is not None:
+    while (test := next_test(search)) is not None:
+        index = test.index
         if ended := out_of_time(search, at.minutes, len(search.tests)):
             at.say(ended)
             return search
         before, began_s = search, time.monotonic()
         try:
-            search, good = build(search, 0, at)
-            search, side = build(search, index, at)
-            search = tested(search, at, index, (good, side))
+            by, must = at.of_layout(test.layout), not test.layout
+            search, base = build(search, test.before, by, must=must)
+            search, side = build(search, index, by, must=must)
+            search = tested(search, at, test, (base, side))
         except ServerError as error:
+            if test.layout:
+                at.say(f"{test_words(search.question, test)}: {error}; the answer stays unsure")
+                break
             if index == last:
                 raise ServerError(f"{end_words(search.question, last)}: {error}") from None
             spent_s = time.monotonic() - began_s
@@ -140,13 +151,13 @@ def search(search: Bisection, at: Searching) -> Bisection:
             keep(search, at)
             continue
         keep(search, at)
-        at.say(standing(search, index))
+        at.say(standing(search))
     keep(search, at)
     return search
 
 
-def next_index(search: Bisection) -> int | None:
-    """The commit to test next; None where the answer is sure, or gets no surer."""
+def next_test(search: Bisection) -> NextTest | None:
+    """The test to do next; None where the answer is sure, or gets no surer."""
     question = search.question
     return stats.next_test(
         question.last,
@@ -159,7 +170,14 @@ def next_index(search: Bisection) -> int | None:
 def of_stats(search: Bisection) -> list[Test]:
     """The tests as the search of probabilities takes them."""
     return [
-        Test(index=test.index, log_ratio=test.log_ratio, se=test.se, blocks=test.blocks)
+        Test(
+            index=test.index,
+            log_ratio=test.log_ratio,
+            se=test.se,
+            blocks=test.blocks,
+            before=test.before,
+            layout=test.layout,
+        )
         for test in search.tests
     ]
 
@@ -185,11 +203,13 @@ def out_of_time(search: Bisection, minutes: float, done: int) -> str:
 # --- Builds ----------------------------------------------------------------------------------
 
 
-def build(search: Bisection, index: int, at: Builder) -> tuple[Bisection, Side]:
+def build(
+    search: Bisection, index: int, at: Builder, *, must: bool = True
+) -> tuple[Bisection, Side]:
     """The search with what a commit's build took, and the build, made while no lab measures here.
 
     Raises ServerError where the commit cannot be built; HostError with its option where it is the
-    good or the bad one.
+    good or the bad one, without which there is no search (`must`).
     """
     question, worktree = search.question, at.worktree
     commit = question.commits[index].sha
@@ -198,7 +218,7 @@ def build(search: Bisection, index: int, at: Builder) -> tuple[Bisection, Side]:
         with HostLock(plan=LOCK, wait=True):
             worktree.build(commit, at.say)
     except ServerError as error:
-        if index in (0, question.last):
+        if must and index in (0, question.last):
             raise HostError(f"{end_words(question, index)}: {error}") from None
         raise
     side = Side(build=worktree.wish(commit).name, version=worktree.built_version(commit))
@@ -213,20 +233,21 @@ def skip(search: Bisection, index: int, why: str, say: Say, spent_s: float) -> B
         search,
         skipped={**search.skipped, index: why},
         build_s=search.build_s + spent_s,
-        tests=tuple(test for test in search.tests if test.index != index),
+        tests=tuple(test for test in search.tests if index not in (test.index, test.before)),
+        counted=tuple(count for count in search.counted if count.index != index),
     )
 
 
 # --- Tests -----------------------------------------------------------------------------------
 
 
-def tested(search: Bisection, at: Searching, index: int, sides: tuple[Side, Side]) -> Bisection:
+def tested(search: Bisection, at: Searching, of: NextTest, sides: tuple[Side, Side]) -> Bisection:
     """The search with more blocks of a commit. Raises ServerError where it cannot be tested."""
-    question = search.question
-    before = next((test for test in search.tests if test.index == index), None)
+    question, index, place = search.question, of.index, (of.index, of.before, of.layout)
+    before = next((test for test in search.tests if test.place == place), None)
     wanted = BLOCKS_FIRST if before is None else before.asked + BLOCKS_MORE
-    path = at.folder.plan_of(index, question.commits[index])
-    text = plans.text(question, sides, index=index, blocks=wanted, at=path)
+    path = at.folder.plan_of(index, question.commits[index], layout=of.layout)
+    text = plans.text(question, sides, commits=(of.before, index), blocks=wanted, at=path)
     write_atomically(made(path.parent) / path.name, text.encode())
     began_s = time.monotonic()
     log_ratio, se, blocks = at.measure(
@@ -236,9 +257,9 @@ def tested(search: Bisection, at: Searching, index: int, sides: tuple[Side, Side
         raise ServerError(f"steps failed: {blocks} of {wanted} blocks have a value: see `{path}`")
     now = CommitTest(
         index=index, log_ratio=log_ratio, se=se, blocks=blocks, asked=wanted,
-        folder=at.folder.results_of(path),
+        folder=at.folder.results_of(path), before=of.before, layout=of.layout,
     )  # fmt: skip
-    others = tuple(test for test in search.tests if test.index != index)
+    others = tuple(test for test in search.tests if test.place != place)
     return replace(search, tests=(*others, now), test_s=search.test_s + time.monotonic() - began_s)
 
 
@@ -282,18 +303,24 @@ def layout_by(search: Bisection) -> Layout | None:
     return stats.layout(question.last, of_stats(search), smallest=question.smallest)
 
 
-def standing(search: Bisection, index: int) -> str:
-    """What a test said, and what is most probable now, in a line."""
-    test = next(test for test in search.tests if test.index == index)
+def standing(search: Bisection) -> str:
+    """What the last test said, and what is most probable now, in a line."""
+    test = search.tests[-1]
     now = found_by(search)
     assert now is not None, "there is a test"
     likely = "no change" if now.first is None else commit_words(search.question, now.first)
     change = math.expm1(test.log_ratio)
     return (
-        f"{commit_words(search.question, index)}: {search.question.compared} {100 * change:+.1f} % "
+        f"{test_words(search.question, test)}: {search.question.compared} {100 * change:+.1f} % "
         f"± {100 * test.se * (1 + change):.1f} in {test.blocks} blocks; most probable: {likely}, "
         f"{100 * now.probability:.0f} %"
     )
+
+
+def test_words(question: Question, of: CommitTest | NextTest) -> str:
+    """What is tested: a commit, with which layout beside which other."""
+    words = commit_words(question, of.index)
+    return f"{words} beside {of.before}, layout {of.layout}" if of.layout else words
 
 
 def end_words(question: Question, index: int) -> str:

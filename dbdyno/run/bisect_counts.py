@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -22,11 +22,18 @@ from dbdyno.plan.bisect import Side
 from dbdyno.run.bisect import Builder, build, commit_words, end_words, out_of_time, skip
 from dbdyno.stats import halving
 from dbdyno.stats.halving import Stretch
+from dbdyno.stats.work import CountSample, CountVerdict, Scatter, judged
 from dbdyno.store.file import made, write_atomically
 
-COUNTS, COUNTS_OF_WRITES = 2, 3
-"""Of a commit that is the answer, and of the one before it; and of both ends of a stretch that
-differ in steps that write alone, of which a single count may be off."""
+COUNTS, COUNTS_MAX = 3, 7
+"""Of a commit that is the answer, of the one before it, of both ends where they are the same or
+differ in steps that write alone; and of a commit whose counts do not agree."""
+OWN_FILLS = (
+    "it and the commit before began from fills of their own, as where the initial catalog changes, "
+    "and fills differ: `dyno race` counts both with two fills"
+)
+DISAGREED = "its counts, or those of the commit before, do not agree yet"
+NOT_BEYOND = "the interval of its counts is not all beyond --smallest"
 Count = Callable[[Plan, Path], Mapping[str, StepWork]]
 """Runs a plan into a folder, and tells each step's work. Raises ServerError: a step has none."""
 
@@ -73,22 +80,36 @@ def next_index(search: Bisection) -> int | None:
         if end not in works:
             return end
     stretch = halving.next_stretch(question.last, works, skipped, least, every=question.every)
-    believed = [(change, COUNTS) for change in found(search)]
-    believed += [(stretch, 1)] if stretch is not None else []
-    counts = {index: len(count.folders) for index, count in search.counts.items()}
-    for known, wanted in believed:
-        most = COUNTS_OF_WRITES if only_writes(search, known) else wanted
-        again = [end for end in (known.begin, known.end) if counts[end] < most]
-        if again:
-            return again[0]
+    believed = single(search)
+    if stretch is None and not believed:
+        believed = [halving.whole(question.last, works)]
+    wanted = dict.fromkeys((end for of in believed for end in (of.begin, of.end)), COUNTS)
+    if stretch is not None and only_writes(search, stretch):
+        wanted |= dict.fromkeys((stretch.begin, stretch.end), COUNTS)
+    for index, least_often in wanted.items():
+        count = search.counts[index]
+        many = len(count.folders)
+        if many < least_often or (many < COUNTS_MAX and index in doubted(search, believed)):
+            return index
     return None if stretch is None else stretch.middle
 
 
 def only_writes(search: Bisection, stretch: Stretch) -> bool:
-    """Whether a stretch's ends differ in no step that only reads."""
-    good = search.counts[0]
-    reads = {name: of for name, of in least_of(search).items() if not good.steps[name].writes}
-    return stretch.size(reads) < halving.ENTERED
+    """Whether a stretch's ends differ in steps that write, and in no others."""
+    good, least = search.counts[0], least_of(search)
+    reads = {name: of for name, of in least.items() if not good.steps[name].writes}
+    return stretch.size(reads) < halving.ENTERED <= stretch.size(least)
+
+
+def doubted(search: Bisection, stretches: Sequence[Stretch]) -> set[int]:
+    """The ends of stretches whose counts of a step that changed do not agree yet."""
+    return {
+        end
+        for stretch in stretches
+        for end in (stretch.begin, stretch.end)
+        for step in changed(search, stretch) or least_of(search)
+        if agreed(search.counts[end].steps[step]) is None
+    }
 
 
 def counted(search: Bisection, at: Counting, index: int, side: Side) -> Bisection:
@@ -112,7 +133,8 @@ def counted(search: Bisection, at: Counting, index: int, side: Side) -> Bisectio
 def joined(before: StepWork, now: StepWork) -> StepWork:
     """A step's work over one count more."""
     counts = (*before.counts, *now.counts)
-    return replace(now, instructions=median(counts), counts=counts)
+    copies = tuple(dict.fromkeys((*before.copies, *now.copies)))
+    return replace(now, instructions=median(counts), counts=counts, copies=copies)
 
 
 def operations_of(search: Bisection) -> Mapping[str, int]:
@@ -141,20 +163,78 @@ def least_of(search: Bisection) -> halving.Least:
     }
 
 
-def found(search: Bisection) -> Sequence[Stretch]:
+def single(search: Bisection) -> Sequence[Stretch]:
     """The changes that are down to a commit, with those before it that cannot be counted."""
     question, works = search.question, works_of(search)
     if not {0, question.last} <= works.keys():
         return ()
-    return halving.found(
+    return halving.single(
         question.last, works, search.skipped.keys(), least_of(search), every=question.every
     )
+
+
+def changed(search: Bisection, stretch: Stretch) -> list[str]:
+    """The steps that differ by the least change at the ends of a stretch."""
+    return [step for step, of in least_of(search).items() if abs(stretch.changes[step]) >= of]
+
+
+def found(search: Bisection) -> Sequence[Stretch]:
+    """The changes that are named: down to a commit, and more or less work by the word of counts."""
+    return [
+        stretch
+        for stretch in single(search)
+        if any(verdict(search, stretch, step).word in ("more", "less") for step in stretch.changes)
+    ]
+
+
+def unnamed(search: Bisection) -> Iterator[tuple[Stretch, str]]:
+    """The changes that are down to a commit and are not named, each with the reason."""
+    named = found(search)
+    for stretch in single(search):
+        if stretch not in named:
+            (step, *_) = changed(search, stretch)
+            said = verdict(search, stretch, step)
+            yield stretch, said.withheld or NOT_BEYOND
+
+
+def verdict(search: Bisection, stretch: Stretch, step: str) -> CountVerdict:
+    """What the counts of a stretch's ends say of a step, beyond the smallest change that counts."""
+    before, after = (search.counts[end].steps[step] for end in (stretch.begin, stretch.end))
+    pairs = zip(agreed(before) or before.counts, agreed(after) or after.counts, strict=False)
+    withheld = OWN_FILLS if set(before.copies) != set(after.copies) else ""
+    if agreed(before) is None or agreed(after) is None:
+        withheld = DISAGREED
+    sample = CountSample(
+        ratios=tuple(math.log(count / of_before) for of_before, count in pairs),
+        scatter=scatter_of(after),
+        withheld=withheld,
+    )
+    return judged(sample, math.expm1(least_of(search)[step]))
+
+
+def agreed(step: StepWork) -> tuple[float, ...] | None:
+    """The counts of a commit's step that agree; None: too few do."""
+    places = halving.agreeing([math.log(count) for count in step.counts], scatter_of(step))
+    return None if places is None else tuple(step.counts[place] for place in places)
+
+
+def scatter_of(step: StepWork) -> Scatter:
+    """How far counts of a step scatter."""
+    return halving.SCATTER_OF_WRITES if step.writes else halving.SCATTER
+
+
+def is_sure(search: Bisection) -> bool:
+    """Whether commits are named and no more is to be found, or the bad one does the same work."""
+    if not {0, search.question.last} <= search.counts.keys() or next_index(search) is not None:
+        return False
+    same = halving.whole(search.question.last, works_of(search)).size(least_of(search)) < 1
+    return not [*unnamed(search)] and (same or bool(found(search)))
 
 
 def unparted(search: Bisection) -> Sequence[Stretch]:
     """The stretches that differ and are still to be parted, the largest change first."""
     question, works = search.question, works_of(search)
-    if not {0, question.last} <= works.keys():
+    if not {0, question.last} <= works.keys() or next_index(search) is None:
         return ()
     return halving.unparted(question.last, works, search.skipped.keys(), least_of(search))
 
@@ -170,6 +250,7 @@ def answer(search: Bisection, works: Sequence[Json | None] = ()) -> Json:
             ends(stretch) | {"work": work}
             for stretch, work in zip(changes, works or [None] * len(changes), strict=True)
         ],
+        "unnamed": [ends(stretch) | {"reason": reason} for stretch, reason in unnamed(search)],
         "unparted": [ends(stretch) for stretch in unparted(search)],
     }
 

@@ -16,7 +16,10 @@ from functools import lru_cache
 import numpy as np
 
 from dbdyno.stats.commit_chain import (
+    KEPT_SDS,
     LAYOUT_SDS,
+    MOVED,
+    OWN_SDS,
     SMALLEST,
     Chain,
     Measured,
@@ -33,10 +36,18 @@ SURE = 0.97
 then end with a wrong answer, also of changes and layout noise for which that is the hardest."""
 SUSPECTED = 0.95
 """What the suspects have together."""
-FURTHER = 0.5
-"""A change that is at least so probable is told; a further one is searched then."""
+FURTHER, SOUGHT = 0.5, 0.2
+"""A change that is at least so probable is told, and a further one is searched then; one that is a
+single commit's gets other layouts from a lower one on, as its own explains it as well."""
 BLOCKS = 4
 """Blocks of a test that is to come."""
+RELAYOUTS = 3
+"""Other layouts with which a commit and the one before it are built and tested, one by one."""
+RELAID_BLOCKS, RELAID_BLOCKS_MAX = 8, 24
+"""Blocks with each before the next is built, and with each at most."""
+RELAID_FROM = 0.25
+"""Other layouts of a commit are tested that is so probable: its tests then show a step of its own,
+of which they cannot tell whether it is a change or layout."""
 USEFUL = 0.2
 """A further test of a commit tells at least this share of what the first of another build does."""
 
@@ -52,6 +63,15 @@ class Found:
     size: Interval | None  # ratio of the plateau after it to the one before; None without a test
     wanted: Wanted | None  # None of a sure answer
     more_changes: tuple[Found, ...] = ()  # in the order of commits
+
+
+@dataclass(frozen=True, kw_only=True)
+class NextTest:
+    """The test that tells most."""
+
+    index: int  # the commit
+    before: int = 0  # the one that it is tested beside
+    layout: int = 0  # with which both are built; 0: as all commits are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,21 +122,26 @@ def next_test(
     skipped: Collection[int] = (),
     *,
     smallest: float = SMALLEST,
-) -> int | None:
-    """The commit to test next, perhaps again; None: the answer is sure, or gets no surer.
+) -> NextTest | None:
+    """The test to do next, perhaps again; None: the answer is sure, or gets no surer.
 
     The bad commit first, then the one whose test tells most about the first change, then about
-    the second, as long as there is more likely one than not. Arguments as of `posterior`.
+    the second, as long as there is more likely one than not. Once one commit alone is left, other
+    layouts of it tell if the change is in the code or in where that lies. Arguments as of
+    `posterior`.
     """
     _check(n, tests, skipped)
     if not tests:
-        return n
+        return NextTest(index=n)
     measured, chain = _known(n, tuple(tests), smallest)
     for order, chances in enumerate(chain.changes()):
-        if order > 0 and chances[-1] > 1 - FURTHER:
+        if order > 0 and chances[-1] > 1 - SOUGHT:
             return None
         if not _settled(chances, skipped):
-            return _most_telling(chances, _gains(measured, chain.layouts), skipped)
+            likely = order == 0 or chances[-1] <= 1 - FURTHER
+            return _relaid(chances, measured, skipped) or (
+                _most_telling(chances, _gains(measured, chain.layouts), skipped) if likely else None
+            )
         if chances[-1] >= SURE:
             return None
     return None
@@ -144,7 +169,7 @@ def found(
     ends.append((n + 1, n + 1))
     scatter = _layout(chain)
     sized = [
-        replace(change, size=_size(measured, scatter.sd**2, before[1], own, after[0]))
+        replace(change, size=_size(measured, chain, before[1], own, after[0]))
         if change.suspects
         else change
         for change, before, own, after in zip(
@@ -199,7 +224,7 @@ def _gains(measured: Measured, layouts: Numbers) -> dict[int, float]:
     """
 
     def precision(blocks: int) -> float:
-        return float((layouts / (measured.variance / blocks + np.square(LAYOUT_SDS))).sum())
+        return float((layouts / (measured.variance / blocks + np.square(OWN_SDS))).sum())
 
     return {
         plateau.index: (precision(plateau.blocks + BLOCKS) - precision(plateau.blocks))
@@ -208,16 +233,40 @@ def _gains(measured: Measured, layouts: Numbers) -> dict[int, float]:
     }
 
 
+def _relaid(
+    chances: Sequence[float], measured: Measured, skipped: Collection[int]
+) -> NextTest | None:
+    """The test of the most probable commit with another layout, once its step is seen; else None.
+
+    Beside the last commit before it that can be tested.
+    """
+    together = _together(chances, skipped)
+    index = max(together, key=lambda index: together[index])
+    before = max((other for other in together if other < index), default=0)
+    tested = {0, *(plateau.index for plateau in measured.plateaus)}
+    if not {before, index} <= tested or together[index] < RELAID_FROM:
+        return None
+    blocks = dict.fromkeys(range(1, RELAYOUTS + 1), 0)
+    for of in measured.relaid:
+        if (of.before, of.index) == (before, index):
+            blocks[of.layout] = of.blocks
+    begun = [layout for layout, done in blocks.items() if done < RELAID_BLOCKS]
+    layout = begun[0] if begun else min(blocks, key=lambda layout: blocks[layout])
+    if blocks[layout] >= RELAID_BLOCKS_MAX:
+        return None
+    return NextTest(index=index, before=before, layout=layout)
+
+
 def _most_telling(
     chances: Sequence[float], gains: Mapping[int, float], skipped: Collection[int]
-) -> int | None:
+) -> NextTest | None:
     """The commit whose test parts the probability best; None where none tells much any more."""
     worth: dict[int, float] = {}
     for index, upto in enumerate(np.cumsum(chances[:-1]).tolist(), start=1):
         gain = gains.get(index, 1.0)
         if index not in skipped and gain >= USEFUL and abs(upto - 1 / 2) <= SURE / 2:
             worth[index] = gain * upto * (1 - upto)
-    return max(worth, key=lambda index: worth[index], default=None)
+    return NextTest(index=max(worth, key=lambda index: worth[index])) if worth else None
 
 
 def _told(chances: Sequence[float], skipped: Collection[int]) -> Found:
@@ -245,11 +294,12 @@ def _suspects(chances: Sequence[float]) -> tuple[int, ...]:
 
 
 def _size(
-    measured: Measured, own_variance: float, start: int, own: tuple[int, int], end: int
+    measured: Measured, chain: Chain, start: int, own: tuple[int, int], end: int
 ) -> Interval | None:
     """The plateau from the last suspect up to the next change, over that since the one before.
 
-    Before the first change that of the good commit is among them, 0 with the layout of its build.
+    Layout that commits keep is between the two, however many builds there are. Before the first
+    change the plateau of the good commit is among them, 0 with the layout of its build.
     """
     after = [plateau for plateau in measured.plateaus if own[1] <= plateau.index < end]
     before = [plateau for plateau in measured.plateaus if start <= plateau.index < own[0]]
@@ -257,10 +307,13 @@ def _size(
         before.append(Plateau(index=0, log_ratio=0.0, variance=0.0, blocks=0))
     if not after or not before:
         return None
+    own_variance = chain.layout_variance(OWN_SDS)
     log_after, variance_after = _mean(after, own_variance)
     log_before, variance_before = _mean(before, own_variance)
     log = log_after - log_before
-    reach = t_quantile(0.975, measured.freedom) * math.sqrt(variance_after + variance_before)
+    moved = 1 - (1 - MOVED) ** (after[-1].index - before[0].index)
+    kept = 2 * moved * chain.layout_variance(KEPT_SDS)
+    reach = t_quantile(0.975, measured.freedom) * math.sqrt(variance_after + variance_before + kept)
     return Interval(
         value=math.exp(log),
         low=math.exp(log - reach),
@@ -278,10 +331,11 @@ def _mean(plateaus: Sequence[Plateau], own_variance: float) -> tuple[float, floa
 
 
 def _layout(chain: Chain) -> Layout:
-    """The layout noise of the tests that a chain sums up."""
-    upto = np.cumsum(chain.layouts)
+    """The layout noise of the tests that a chain sums up, if each build draws its own."""
+    shares = chain.layouts[: len(LAYOUT_SDS)] / chain.layouts[: len(LAYOUT_SDS)].sum()
+    upto = np.cumsum(shares)
     low, high = (LAYOUT_SDS[int((upto < share).sum())] for share in (0.025, 0.975))
-    return Layout(sd=math.sqrt(chain.layout_variance), low=low, high=high)
+    return Layout(sd=math.sqrt(float(shares @ np.square(LAYOUT_SDS))), low=low, high=high)
 
 
 def _wanted(change: Found, measured: Measured, layout: Layout) -> Wanted:

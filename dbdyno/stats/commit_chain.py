@@ -2,7 +2,8 @@
 
 The tested commits are a hidden Markov chain (Fearnhead 2006, doi:10.1007/s11222-006-8450-8): the
 plateau of the result is a step function, and a test tells a commit's plateau, with the noise of its
-blocks and the layout noise of its build, of which the size is not known.
+blocks and the layout noise of its build. Neither the size of that is known, nor whether each build
+draws it anew or later commits keep what one commit has moved.
 """
 
 from __future__ import annotations
@@ -34,6 +35,13 @@ LAYOUT_SDS = (0.0014, 0.0023, 0.0039, 0.0065, 0.0108, 0.018, 0.03)
 """Standard deviations that the layout noise may have: of what a build has of its own, however many
 blocks, by where its code lies (Mytkowicz et al. 2009, doi:10.1145/1508244.1508275). The tests tell
 which of them are likely; before any test all are alike."""
+MOVED = 0.1
+"""Probability that a commit moves the code of those after it, where these keep their layout: so
+the layouts of neighbours have a correlation of 0.9."""
+OWN_SDS = np.array((*LAYOUT_SDS, *(LAYOUT_SDS[0] for _ in LAYOUT_SDS)))
+"""By hypothesis: what each build draws for itself. First it draws all, of every size …"""
+KEPT_SDS = np.array((*(0.0 for _ in LAYOUT_SDS), *LAYOUT_SDS))
+"""… then the least, and what later commits keep has every size."""
 FREEDOM_MAX = 8
 """Degrees of freedom of a test's t distribution at most, so that a disturbed test costs some
 further ones and not the answer."""
@@ -54,14 +62,28 @@ REACH = 6.0
 
 @dataclass(frozen=True, kw_only=True)
 class Test:
-    """Blocks of one commit beside the good one; several tests of a commit add up."""
+    """Blocks of a commit beside the good one, or another; several tests of the same add up."""
 
     __test__ = False  # no test of pytest's
 
     index: int  # of the commit: 1 follows the good one
-    log_ratio: float  # ln(this commit / the good one), the mean over its blocks
+    log_ratio: float  # ln(this commit / the one beside it), the mean over its blocks
     se: float  # of that mean, by the scatter of these blocks
     blocks: int  # at least 2
+    before: int = 0  # the commit beside it
+    layout: int = 0  # with which both are built; 0: as all commits are
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relaid:
+    """What the tests of a commit beside one before it say, both built with another layout."""
+
+    before: int
+    index: int
+    layout: int
+    log_ratio: float
+    variance: float  # of it, by the scatter of its blocks
+    blocks: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +101,7 @@ class Measured:
     """All tests by commit, in order, and the noise that they share."""
 
     plateaus: tuple[Plateau, ...]
+    relaid: tuple[Relaid, ...]
     freedom: int
     variance: float  # of a block's log ratio
     smallest: float  # log ratio from which on a change is one that is searched
@@ -89,41 +112,73 @@ def gathered(n: int, tests: Sequence[Test], smallest: float) -> Measured:
     freedom = sum(test.blocks - 1 for test in tests)
     squares = math.fsum((test.blocks - 1) * test.blocks * test.se**2 for test in tests)
     variance = squares / max(freedom, 1)
-    plateaus = []
-    for index in sorted({test.index for test in tests}):
-        own = [test for test in tests if test.index == index]
-        blocks = sum(test.blocks for test in own)
-        plateaus.append(
-            Plateau(
-                index=index,
-                log_ratio=math.fsum(test.blocks * test.log_ratio for test in own) / blocks,
-                variance=variance / blocks,
-                blocks=blocks,
-            )
+    plateaus = tuple(
+        Plateau(index=index, log_ratio=log_ratio, variance=variance / blocks, blocks=blocks)
+        for (layout, _, index), log_ratio, blocks in _joined(tests)
+        if layout == 0
+    )
+    relaid = tuple(
+        Relaid(
+            before=before,
+            index=index,
+            layout=layout,
+            log_ratio=log_ratio,
+            variance=variance / blocks,
+            blocks=blocks,
         )
+        for (layout, before, index), log_ratio, blocks in _joined(tests)
+        if layout
+    )
     of_bad = max(
         (abs(plateau.log_ratio) for plateau in plateaus if plateau.index == n), default=0.0
     )
     return Measured(
-        plateaus=tuple(plateaus),
+        plateaus=plateaus,
+        relaid=relaid,
         freedom=freedom,
         variance=variance,
         smallest=max(smallest, SMALLEST_SHARE * of_bad),
     )
 
 
+def _joined(tests: Sequence[Test]) -> Iterator[tuple[tuple[int, int, int], float, int]]:
+    """The mean log ratio and the blocks of each layout, commit before and commit, in order."""
+    by_place: dict[tuple[int, int, int], list[Test]] = {}
+    for test in tests:
+        by_place.setdefault((test.layout, test.before, test.index), []).append(test)
+    for place, own in sorted(by_place.items()):
+        blocks = sum(test.blocks for test in own)
+        yield place, math.fsum(test.blocks * test.log_ratio for test in own) / blocks, blocks
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move:
+    """How a plateau may move over a gap, as Fourier transforms of the weight of each distance."""
+
+    stays: Transform | Numbers  # without a change: by layout that commits keep
+    jumps: Transform  # by a change, and by such layout
+
+    def after(self, plateaus: Numbers) -> tuple[Numbers, Numbers]:
+        """The plateaus after the gap, without a change in it and with one."""
+        spectrum = np.fft.rfft(plateaus, PERIOD)
+        stayed = np.fft.irfft(spectrum * self.stays, PERIOD)[..., :GRID]
+        jumped = np.fft.irfft(spectrum * self.jumps, PERIOD)[..., GRID - 1 : 2 * GRID - 1]
+        return _trimmed(stayed), _trimmed(jumped)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Chain:
-    """The tested commits; arrays have a row for each of LAYOUT_SDS, and a column for each plateau.
+    """The tested commits; arrays have a row for each of OWN_SDS, and a column for each plateau.
 
     The plateau begins at 0, give or take the layout of the good build, which all tests share, and
-    may jump once between two tested commits.
+    may jump once between two tested commits. Layout that commits keep moves it, too, and is no
+    change.
     """
 
     gaps: list[int]  # commits from each test to the next; the last ones are not tested
     shares: list[float]  # probability that the first change is in a gap, if it is in none before
     more: list[float]  # that a further one is
-    jump: Transform  # of the probability to jump, by its size
+    moves: list[Move]  # over each gap
     likely: list[Numbers]  # how well each plateau agrees with a commit's tests
     later: list[Numbers]  # and with those of all commits after it
     before: list[Numbers]  # plateaus before each test and after the last, without any change
@@ -131,17 +186,16 @@ class Chain:
 
     @property
     def layouts(self) -> Numbers:
-        """The probability of each of LAYOUT_SDS."""
+        """The probability of each hypothesis of layout."""
         rows = self.before[-1].sum(axis=1)
         for plateau, fits, rest in zip(self.entering, self.likely, self.later, strict=False):
             rows = rows + (plateau * fits * rest).sum(axis=1)
         shares: Numbers = rows / rows.sum()
         return shares
 
-    @property
-    def layout_variance(self) -> float:
-        """The mean variance of the layout noise."""
-        return float(self.layouts @ np.square(LAYOUT_SDS))
+    def layout_variance(self, sds: Numbers) -> float:
+        """The mean variance of the layout noise that OWN_SDS or KEPT_SDS have."""
+        return float(self.layouts @ np.square(sds))
 
     def changes(self) -> Iterator[tuple[float, ...]]:
         """Where the first change is, then the second, …: by commit, and last that there is none."""
@@ -161,9 +215,8 @@ class Chain:
                 for _ in range(gap)
             ]
             yield (*spread, max(1 - math.fsum(spread), 0.0))
-            before = _forward(0.0 * before[0], entering, self.likely, self.more)
             shares = self.more
-            entering = _entering(before, shares, self.jump)
+            before, entering = _forward(0.0 * before[0], entering, self.likely, shares, self.moves)
 
 
 def summed(n: int, measured: Measured) -> Chain:
@@ -172,43 +225,63 @@ def summed(n: int, measured: Measured) -> Chain:
     gaps = [after - before for before, after in pairwise(ends)]
     shares = [(1 - NONE) * gap / (n - (1 - NONE) * at) for at, gap in zip(ends, gaps, strict=False)]
     more = [1 - (1 - MORE / n) ** gap for gap in gaps]
-    grid, jump = _grid(measured)
-    likely = [_likely(plateau, grid, measured.freedom) for plateau in measured.plateaus]
-    start = np.exp(-((grid / np.array(LAYOUT_SDS)[:, np.newaxis]) ** 2) / 2)
-    start /= start.sum(axis=1, keepdims=True) * len(LAYOUT_SDS)
-    before = _forward(start, [0.0 * start] * len(likely), likely, shares)
+    grid = _grid(measured)
+    moves = [_move(measured, begin, end, grid) for begin, end in pairwise(ends)]
+    likely = [_likely(plateau, grid, measured) for plateau in measured.plateaus]
+    start = np.exp(-((grid / OWN_SDS[:, np.newaxis]) ** 2) / 2)
+    start /= start.sum(axis=1, keepdims=True) * len(OWN_SDS)
+    before, entering = _forward(start, [0.0 * start] * len(likely), likely, shares, moves)
     return Chain(
         gaps=gaps,
         shares=shares,
         more=more,
-        jump=jump,
+        moves=moves,
         likely=likely,
-        later=_backward(likely, more[:-1], jump),
+        later=_backward(likely, more[:-1], moves),
         before=before,
-        entering=_entering(before, shares, jump),
+        entering=entering,
     )
 
 
-def _grid(measured: Measured) -> tuple[Numbers, Transform]:
-    """The plateaus that commits may have, and the Fourier transform of the probability to jump.
-
-    From the smallest jump that is looked for on, its density falls with the square of its size.
-    """
+def _grid(measured: Measured) -> Numbers:
+    """The plateaus that commits may have."""
     most = max((abs(plateau.log_ratio) for plateau in measured.plateaus), default=0.0)
     variance = max((plateau.variance for plateau in measured.plateaus), default=0.0)
     reach = most + REACH * math.sqrt(variance + LAYOUT_SDS[-1] ** 2)
-    grid = np.linspace(-reach, reach, GRID)
+    grid: Numbers = np.linspace(-reach, reach, GRID)
+    return grid
+
+
+def _move(measured: Measured, begin: int, end: int, grid: Numbers) -> Move:
+    """How the plateau may move over a gap.
+
+    From the smallest jump that is looked for on, its density falls with the square of its size. A
+    commit that moves code for good draws its layout anew, in every layout that it is built with.
+    Each pair of builds with another layout tells the jump once more, without the layouts of all
+    others.
+    """
     step = float(grid[1] - grid[0])
-    apart = step * np.abs(np.arange(1 - GRID, GRID))
-    allowed = (apart >= measured.smallest) & (apart <= LARGEST)
-    density = measured.smallest / 2 / np.where(allowed, apart, 1.0) ** 2
-    return grid, np.fft.rfft(np.where(allowed, density * step, 0.0), PERIOD)
-
-
-def _jumped(plateaus: Numbers, jump: Transform) -> Numbers:
-    """The plateaus after a jump: a convolution."""
-    whole: Numbers = np.fft.irfft(np.fft.rfft(plateaus, PERIOD) * jump, PERIOD)
-    return _trimmed(whole[..., GRID - 1 : 2 * GRID - 1])
+    distances = np.arange(1 - GRID, GRID, dtype=np.float64) * step
+    allowed = (np.abs(distances) >= measured.smallest) & (np.abs(distances) <= LARGEST)
+    density = np.where(allowed, measured.smallest / 2 / np.where(allowed, distances, 1.0) ** 2, 0.0)
+    moved = 1 - (1 - MOVED) ** (end - begin)
+    turns = 2 * math.pi * np.arange(PERIOD // 2 + 1) / PERIOD
+    drawn = np.exp(-np.square(np.outer(KEPT_SDS / step, turns)))
+    pairs = [of for of in measured.relaid if (of.before, of.index) == (begin, end)]
+    if not pairs:
+        stayed = 1 - moved + moved * drawn
+        return Move(stays=stayed, jumps=stayed * np.fft.rfft(density * step, PERIOD))
+    stays: Transform = np.zeros_like(drawn, dtype=complex)
+    jumps = stays.copy()
+    for share, drift, kept in ((1 - moved, 1.0, 0.0), (moved, drawn, 1.0)):
+        variances: Numbers = 2 * (np.square(OWN_SDS) + kept * np.square(KEPT_SDS))
+        fits = np.ones((len(OWN_SDS), len(distances)))
+        for of in pairs:
+            scale = math.sqrt(of.variance + 2 * OWN_SDS[0] ** 2)
+            fits *= _agrees(of.log_ratio - distances, of.variance + variances, scale, measured)
+        stays += share * drift * fits[:, GRID - 1 : GRID]
+        jumps += share * drift * np.fft.rfft(fits * density * step, PERIOD)
+    return Move(stays=stays, jumps=jumps)
 
 
 def _trimmed(plateaus: Numbers) -> Numbers:
@@ -219,38 +292,49 @@ def _trimmed(plateaus: Numbers) -> Numbers:
     return kept
 
 
-def _likely(measured: Plateau, grid: Numbers, freedom: int) -> Numbers:
-    """How well each plateau agrees with the tests of a commit: densities of t, up to a factor."""
-    freedom = min(freedom, FREEDOM_MAX)
+def _likely(plateau: Plateau, grid: Numbers, measured: Measured) -> Numbers:
+    """How well each plateau agrees with the tests of a commit."""
     step = float(grid[1] - grid[0])
-    width = np.maximum(np.sqrt(measured.variance + np.square(LAYOUT_SDS)), step)[:, np.newaxis]
-    distance = (measured.log_ratio - grid) / width
-    agrees: Numbers = width[0] / width * (1 + distance**2 / freedom) ** (-(freedom + 1) / 2)
-    agrees += OFF / PEAK * width[0] / float(grid[-1] - grid[0])
-    return agrees
+    variances: Numbers = np.maximum(plateau.variance + np.square(OWN_SDS), step**2)
+    scale = math.sqrt(variances[0])
+    fits = _agrees(plateau.log_ratio - grid, variances, scale, measured)
+    fits += OFF / PEAK * scale / float(grid[-1] - grid[0])
+    return fits
+
+
+def _agrees(distances: Numbers, variances: Numbers, scale: float, measured: Measured) -> Numbers:
+    """Densities of t, by hypothesis and distance, up to a factor."""
+    freedom = min(measured.freedom, FREEDOM_MAX)
+    width = np.sqrt(variances)[:, np.newaxis]
+    density: Numbers = (1 + (distances / width) ** 2 / freedom) ** (-(freedom + 1) / 2)
+    return scale / width * density
 
 
 def _forward(
-    state: Numbers, entering: Sequence[Numbers], likely: Sequence[Numbers], leaving: Sequence[float]
-) -> list[Numbers]:
-    """The plateaus after each test that it lets remain; the first of them before any test."""
-    states = [state]
-    for comes, fits, share in zip(entering, likely, leaving, strict=False):
-        states.append(_trimmed(((1 - share) * states[-1] + comes) * fits))
-    return states
+    state: Numbers,
+    comes: Sequence[Numbers],
+    likely: Sequence[Numbers],
+    leaving: Sequence[float],
+    moves: Sequence[Move],
+) -> tuple[list[Numbers], list[Numbers]]:
+    """The plateaus after each test that it lets remain, and those that leave by a change before it.
 
-
-def _entering(before: Sequence[Numbers], shares: Sequence[float], jump: Transform) -> list[Numbers]:
-    """The plateaus after a jump in each gap."""
-    return [share * _jumped(plateau, jump) for share, plateau in zip(shares, before, strict=True)]
+    The first of the former are those before any test. `comes`: those that a change brings.
+    """
+    states, left = [state], []
+    for brought, fits, share, move in zip(comes, likely, leaving, moves, strict=False):
+        stayed, jumped = move.after(states[-1])
+        left.append(share * jumped)
+        states.append(_trimmed(((1 - share) * stayed + brought) * fits))
+    return states, left
 
 
 def _backward(
-    likely: Sequence[Numbers], leaving: Sequence[float], jump: Transform
+    likely: Sequence[Numbers], leaving: Sequence[float], moves: Sequence[Move]
 ) -> list[Numbers]:
     """How well all later tests agree with each plateau that a tested commit may have."""
-    rest = [np.ones((len(LAYOUT_SDS), GRID))]
-    for fits, share in zip(reversed(likely[1:]), reversed(leaving[1:]), strict=True):
-        coming = _trimmed(fits * rest[-1])
-        rest.append((1 - share) * coming + share * _jumped(coming, jump))
+    rest = [np.ones((len(OWN_SDS), GRID))]
+    for gap in range(len(likely) - 1, 0, -1):
+        stayed, jumped = moves[gap].after(_trimmed(likely[gap] * rest[-1]))
+        rest.append((1 - leaving[gap]) * stayed + leaving[gap] * jumped)
     return rest[::-1]

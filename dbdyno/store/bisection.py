@@ -43,12 +43,13 @@ class BisectionFolder:
         """The page of the answer."""
         return self.folder / REPORT
 
-    def plan_of(self, index: int, commit: Commit, number: int = 1) -> Path:
+    def plan_of(self, index: int, commit: Commit, number: int = 1, layout: int = 0) -> Path:
         """The file of a test's plan; its results lie beside it, in a folder of its name.
 
-        `number`: of the counts of one commit, each of which is a plan of its own.
+        `number`: of the counts of one commit, each of which is a plan of its own. `layout`: with
+        which the commit and the one before it are built.
         """
-        again = f"-{number}" if number > 1 else ""
+        again = f"-{number}" if number > 1 else f"-layout-{layout}" if layout else ""
         return self.folder / TESTS / f"{index:03}-{commit.short}{again}.toml"
 
     def results_of(self, plan: Path) -> str:

@@ -8,7 +8,8 @@ import pytest
 import simulated_farm
 from dbdyno.farm import alarm
 from dbdyno.farm.chain import LogRatio, Reading, Series
-from simulated_farm import BUDGET, HOSTS, Counts, Host
+from simulated_counts import Counts, Said
+from simulated_farm import BUDGET, HOSTS, Host
 
 COUNTS, STEADY, LOUD = HOSTS
 
@@ -74,7 +75,7 @@ def test_the_tables_follow_the_decisions_of_a_farm() -> None:
     assert (8, 1) in told
 
 
-def ratio(side: simulated_farm.Said, place: int) -> LogRatio:
+def ratio(side: Said, place: int) -> LogRatio:
     ratios = side.ratios
     return LogRatio(
         value=float(ratios.values[place]),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import re
 import subprocess
 import time
 from abc import ABC, abstractmethod
@@ -14,22 +13,20 @@ from typing import Any, Self
 
 from msgspec import structs
 
-from dbdyno.builds import VERSION_S_MAX, Build, cache, features
-from dbdyno.engine import access, golden, log
+from dbdyno.builds import Build, cache, features
+from dbdyno.engine import access, golden, log, preloaded
 from dbdyno.engine.access import Entrance
 from dbdyno.engine.golden_copy import Copy, Origin
 from dbdyno.engine.interface import BY_LOOPBACK, BY_SOCKET, Client, HostSampler, Standbys
 from dbdyno.engine.settings import Settled
-from dbdyno.host import account as accounts
 from dbdyno.host import data_folder, launch, leftovers, process
 from dbdyno.host import port as ports
-from dbdyno.host.account import Account
 from dbdyno.host.observe import device as devices
 from dbdyno.host.observe.device import Device
 from dbdyno.host.observe.sampler import Kept, Sampler
 from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json
-from dbdyno.model.error import HostError, PlanError, ServerError
+from dbdyno.model.error import HostError, ServerError
 from dbdyno.model.server_facts import ServerFacts
 
 LOOK_EVERY_S = 0.02
@@ -40,9 +37,6 @@ BUILD = "build"
 """The build's files, in the folder of a counted server."""
 LIBRARIES = "LD_LIBRARY_PATH"
 """Some builds need it; a counted server has it always, so that environments are of one length."""
-PRELOAD = "LD_PRELOAD"
-REFUSED = re.compile(r"object '([^']+)' from LD_PRELOAD cannot be preloaded \(([^)]+)\)")
-"""The loader's complaint, after which it goes on without the library."""
 
 
 class Home:
@@ -101,7 +95,7 @@ class Home:
                 "end, or rename the arm"
             )
         if self.build.made:
-            refuse_unloaded(self._arm, self.build, self._place.account)
+            preloaded.refuse_unloaded(self._arm, self.build, self._place.account)
         self._place.run_root.mkdir(parents=True, exist_ok=True)
 
     def make(self) -> tuple[Path, Path | None]:
@@ -486,17 +480,3 @@ def free_port(arm: str, wanted: int, place: Place) -> int:
         raise ServerError(
             f"arms.{arm}.settings.port: port {wanted} is in use: choose another, or remove the key"
         ) from error
-
-
-def refuse_unloaded(arm: Arm, build: Build, account: Account) -> None:
-    """Raises PlanError where a library that the arm preloads is not loaded into its program."""
-    if not arm.environment.get(PRELOAD):
-        return
-    env = {**account.options()["env"], **build.environment, **arm.environment}
-    done = accounts.run([build.program, "--version"], account, limit_s=VERSION_S_MAX, env=env)
-    found = REFUSED.search(done.stderr)
-    if found is not None:
-        raise PlanError(
-            f"arms.{arm.name}.environment.{PRELOAD}: `{found[1]}` cannot be loaded ({found[2]}): "
-            "install the library, or remove the key"
-        )

@@ -33,20 +33,25 @@ def test_caches_are_warmed_by_two_connections() -> None:
 def test_a_counted_server_is_killed_at_once(
     counter: tuple[str, ...], sent: list[signal.Signals], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its processes would write counts that nobody reads."""
-    ended: list[process.Signals] = []
+    """Its processes would write counts that nobody reads; its children end with it.
+
+    They run the counter's program, so that nothing else knows them as the server's.
+    """
+    ended: list[tuple[int, list[signal.Signals]]] = []
     monkeypatch.setattr(process, "start_ticks", lambda pid: 1)
+    monkeypatch.setattr(process, "children", lambda pid: [8, 9])
 
     def end(pid: int, ticks: int, signals: process.Signals) -> bool:
-        ended.append(signals)
+        ended.append((pid, [number for number, _ in signals]))
         return True
 
     monkeypatch.setattr(process, "end", end)
     monkeypatch.setattr(local_server.launch, "leave", lambda arm: None)
     home: Any = SimpleNamespace(
-        process=SimpleNamespace(pid=7, wait=lambda: 0), _entry=None, _arm=SimpleNamespace(name="a"),
+        process=SimpleNamespace(pid=7, wait=lambda: 0), _entry=None,
+        _arm=SimpleNamespace(name="a"),
         _place=SimpleNamespace(placement=SimpleNamespace(counter=counter)),
     )  # fmt: skip
     local_server.Home.stop(home, ((signal.SIGQUIT, 1.0), (signal.SIGKILL, 1.0)))
-    assert [number for number, _ in ended[0]] == sent
+    assert ended == [(pid, sent) for pid in ((7, 8, 9) if counter else (7,))]
     assert home.process is None

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+import simulated_count_searches
 from bisect_question import QUESTION, Builder
 from dbdyno.analysis import commit_work
 from dbdyno.model import Plan
@@ -258,6 +259,15 @@ def test_twenty_commits_of_less_than_the_smallest_change_name_nobody(tmp_path: P
     assert said.startswith(
         "No single commit: the work of point-query grew by 0.40 % over 20 commits, each below 0.1 %"
     )
+
+
+@pytest.mark.long
+def test_of_a_hundred_searches_with_counts_that_are_off_at_most_one_is_wrong() -> None:
+    for kind in simulated_count_searches.KINDS:
+        ended = list(simulated_count_searches.searches(kind, 100))
+        assert sum(search.is_wrong for search in ended) <= 1, kind.words
+        if not (kind.off or kind.change):
+            assert not any(search.named for search in ended), kind.words
 
 
 def test_a_change_that_its_interval_does_not_hold_beyond_the_smallest_is_not_named(tmp_path: Path):

@@ -13,7 +13,7 @@ from dbdyno.stats import bisection
 from dbdyno.stats.bisection import Found, NextTest
 from dbdyno.stats.commit_chain import Test
 from dbdyno.stats.interval import mean_and_sd
-from simulated_searches import BY_LAYOUT, KINDS, LAYOUTS, Kind, searches
+from simulated_searches import BY_LAYOUT, KINDS, LAYOUTS, Kept, Kind, searches
 
 NOISE = 0.008
 """Standard deviation of a block's log ratio in these searches: se of 0.4 % with four blocks."""
@@ -248,15 +248,20 @@ def test_searches_with_measured_noise_end_right() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("change", [0.0, -0.015, -0.03])
+@pytest.mark.parametrize("kept", ["own", "creeps", "stays"])
 @pytest.mark.parametrize("layout", [0.01, 0.014])
-def test_no_layout_noise_makes_answers_sure_and_wrong(change: float, layout: float) -> None:
-    ended = list(searches(Kind(words="", change=change, layout=layout), 6))
+def test_no_layout_noise_makes_answers_sure_and_wrong(
+    change: float, layout: float, kept: Kept
+) -> None:
+    ended = list(searches(Kind(words="", change=change, layout=layout, kept=kept), 6))
     assert sum(one.found.sure and not one.is_right for one in ended) <= 1
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize(
-    "kind", [*KINDS[:6], *BY_LAYOUT], ids=lambda kind: f"{kind.words}, {kind.layout or 'drawn'}"
+    "kind",
+    [*KINDS[:6], *BY_LAYOUT],
+    ids=lambda kind: f"{kind.words or kind.change}, {kind.layout or 'drawn'}, {kind.kept}",
 )
 def test_of_two_hundred_searches_at_most_one_in_twenty_is_sure_and_wrong(kind: Kind) -> None:
     ended = list(searches(kind, 200))

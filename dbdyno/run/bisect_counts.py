@@ -201,7 +201,8 @@ def verdict(search: Bisection, stretch: Stretch, step: str) -> CountVerdict:
     """What the counts of a stretch's ends say of a step, beyond the smallest change that counts."""
     before, after = (search.counts[end].steps[step] for end in (stretch.begin, stretch.end))
     pairs = zip(agreed(before) or before.counts, agreed(after) or after.counts, strict=False)
-    withheld = OWN_FILLS if set(before.copies) != set(after.copies) else ""
+    own = before.copies and after.copies and set(before.copies) != set(after.copies)
+    withheld = OWN_FILLS if own else ""
     if agreed(before) is None or agreed(after) is None:
         withheld = DISAGREED
     sample = CountSample(

@@ -135,6 +135,26 @@ OPEN = [
         "`LIMIT 9` is ordered by `o.total`, which is not unique",
     ),
     (
+        "SELECT d.y FROM customers c LEFT JOIN (SELECT customer, coalesce(total, 0) AS y, total"
+        " FROM orders) d ON d.customer = c.country ORDER BY d.total LIMIT 5",
+        "`LIMIT 5` is ordered by `d.total`, which is not unique",
+    ),
+    (
+        "SELECT d.one FROM customers c LEFT JOIN (SELECT customer, 1 AS one FROM orders) d"
+        " ON d.customer = c.country LIMIT 5",
+        "`LIMIT 5` has no ORDER BY",
+    ),
+    (
+        "SELECT c.id, d.one FROM customers c LEFT JOIN (SELECT customer, 1 AS one FROM orders) d"
+        " ON d.customer = d.one ORDER BY d.customer LIMIT 5",
+        "`LIMIT 5` is ordered by `d.customer`, which is not unique",
+    ),
+    (
+        "SELECT rank() OVER (ORDER BY total) FROM orders ORDER BY rank() OVER (ORDER BY total DESC)"
+        " LIMIT 5",
+        "which is not unique",
+    ),
+    (
         "WITH t AS (SELECT id, status FROM orders ORDER BY status LIMIT 5) SELECT max(id) FROM t",
         f"`LIMIT 5` in CTE `t` {STATUS}",
     ),
@@ -267,6 +287,7 @@ MYSQL_OPEN = [
     ("SELECT @@version", "the variable `@@version`"),
     ("SELECT id FROM orders WHERE name = 3 LIMIT 1", "`LIMIT 1` has no ORDER BY"),
     ("UPDATE orders SET status = 1 LIMIT 3", "`LIMIT 3` has no ORDER BY"),
+    ("DELETE FROM orders LIMIT 3 RETURNING id", "the parser does not take the text"),
     ("SELECT label FROM customers UNION SELECT 'a'", "`UNION` takes one of equal values"),
 ]
 

@@ -23,7 +23,6 @@ from dbdyno.model.own_query import OwnQuery
 from dbdyno.run.arm import Run
 from dbdyno.run.inquiry_session import inquiry, traits_of, writable
 from dbdyno.run.own_calls import calls, in_usual_mode
-from dbdyno.workload.determined import open_parts
 
 TUPLES = 5
 """So many tuples of a query's values are tried, the heaviest."""
@@ -137,6 +136,8 @@ class Checking:
     @cached_property
     def ordered(self) -> Mapping[str, tuple[int, ...]]:
         """By query the columns that its ORDER BY names."""
+        from dbdyno.workload.determined import open_parts
+
         traits = traits_of(self.base)
         return {
             query.name: places
@@ -157,6 +158,8 @@ class Checking:
 
     def _open_parts(self, query: OwnQuery) -> Iterator[Doubt]:
         """What the query's tree and the base's catalog leave open; all, if the base tells none."""
+        from dbdyno.workload.determined import open_parts
+
         traits = traits_of(self.base)
         call = calls(query, traits, 1)[0]
         try:

@@ -46,8 +46,7 @@ LEFT JOIN pg_catalog.pg_attribute AS a
 WHERE i.indrelid = pg_catalog.to_regclass({name})
  AND i.indisunique AND i.indisvalid AND i.indpred IS NULL
 GROUP BY i.indexrelid
-HAVING pg_catalog.bool_and(coalesce(
- a.attnotnull OR pg_catalog.to_jsonb(i) ->> 'indnullsnotdistinct' = 'true', false))
+HAVING pg_catalog.bool_and(coalesce(a.attnotnull, false))
 """
 """The unique indexes without conditions, expressions and NULL; INCLUDE adds no part of a key."""
 FUNCTION = """

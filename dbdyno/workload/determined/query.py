@@ -29,8 +29,6 @@ READ = frozenset(
     }
 )
 """Parts of a query that are read here, or that change nothing of its answer."""
-
-
 SEVERAL = (exp.Rollup, exp.Cube, exp.GroupingSets)
 """What groups rows in several ways at once."""
 
@@ -113,13 +111,14 @@ def _group(tree: exp.Select, level: Level) -> None:
     made = [value(item, level) for item in items]
     level.open = level.open or next((key.open for key in made if key.open), "")
     level.group_row = level.reading.number()
-    level.group = level.closure([key.equal for key in made])
     level.row = frozenset({level.group_row})
+    equal = frozenset(key.equal for key in made)
     if several:  # NULL stands for a value and for all of them: nothing follows from anything
         level.dependencies.clear()
-        level.group |= {number for key in made for number in (key.look, key.equal)}
+        level.group = equal
     else:
-        level.fix(frozenset(key.equal for key in made), level.group_row)
+        level.group = level.closure(equal)
+        level.fix(equal, level.group_row)
     level.fix(level.row, *level.group)
 
 
@@ -236,19 +235,10 @@ def merged(sides: Sequence[RowSet], level: Level, *, every: bool, name: str = "U
     number = level.reading.number()
     if not every:
         level.fix(frozenset(field.value.equal for field in fields), number)
-    spoilt = (
-        ""
-        if every and name == "UNION"
-        else next(
-            (
-                field.value.open
-                for field in fields
-                if field.value.open and field.value.open != alike
-            ),
-            "",
-        )
-    )
-    reason = next((rows.open for rows in sides if rows.open), spoilt)
+    reasons = [rows.open for rows in sides]
+    if not every or name != "UNION":  # which rows are equal is open, where a value is
+        reasons += [field.value.open for rows in sides for field in rows.fields]
+    reason = next(filter(None, reasons), "")
     outer = frozenset().union(*(rows.outer for rows in sides))
     level.used |= outer
     return RowSet(fields=tuple(fields), row=frozenset({number}), open=reason)
@@ -292,7 +282,8 @@ def _limited(
     if limit is not None and str(counts[0]).upper() in ("ALL", "NULL"):
         limit, counts = None, counts[1:]
     options = clause(limit, "limit_options") if limit is not None else None
-    if options is not None and clause(options, "with_ties") and offset is None and not opened:
+    ties = options is not None and bool(clause(options, "with_ties"))
+    if ties and offset is None and not opened:
         return rows
     if limit is None and offset is None:
         return rows
@@ -301,7 +292,7 @@ def _limited(
     what = "LIMIT" if isinstance(limit, exp.Limit) else "FETCH FIRST" if limit else "OFFSET"
     what = f"`{what} {words(counts[0])}`{level.title}"
     reason = opened or not_total(what, _spelt(tree))
-    if limit is not None and str(counts[0]) == "1":
+    if limit is not None and str(counts[0]) == "1" and not ties:
         number = frozenset(
             n for field in rows.fields for n in (field.value.look, field.value.equal)
         )

@@ -50,7 +50,8 @@ def source(tree: exp.Expr, level: Level) -> RowSet:
     level.reading.part()
     alias = clause(tree, "alias")
     name = named(alias.this, level) if alias is not None else ""
-    rows = _source(tree, level, name)
+    start = level.reading.number()
+    rows = _from_within(_source(tree, level, name), start, level)
     if alias is not None:
         columns = [
             named(column.this if isinstance(column, exp.ColumnDef) else column, level)
@@ -64,6 +65,19 @@ def source(tree: exp.Expr, level: Level) -> RowSet:
     if name:
         level.sources[name] = rows
     return joined(rows, tree, level)
+
+
+def _from_within(rows: RowSet, start: int, level: Level) -> RowSet:
+    """Rows whose columns stand for themselves: an outer join makes also constants NULL."""
+    fields, dependencies = [], list(rows.dependencies)
+    for field in rows.fields:
+        made = field.value
+        if made.look < start:  # of an outer row
+            number = level.reading.number()
+            dependencies.append(Dependency(frozenset({made.look}), frozenset({number})))
+            made = replace(made, look=number, equal=number)
+        fields.append(Field(field.name, replace(made, needs=frozenset({made.look}))))
+    return replace(rows, fields=tuple(fields), dependencies=tuple(dependencies))
 
 
 def _is_join(tree: exp.Expr) -> bool:
@@ -94,7 +108,7 @@ def _source(tree: exp.Expr, level: Level, name: str) -> RowSet:
     if isinstance(tree, exp.Table) and isinstance(tree.this, exp.Identifier):
         return _table(tree, level)
     if isinstance(tree, exp.Table | exp.Lateral | exp.Unnest):
-        return _function(tree, level, name)
+        return _function(tree, level)
     raise Unclear(f"`{type(tree).__name__.upper()}`{level.title} is not known here")
 
 
@@ -115,7 +129,7 @@ def listed(tree: exp.Values, level: Level) -> RowSet:
     return RowSet(fields=tuple(fields), row=row)
 
 
-def _function(tree: exp.Expr, level: Level, name: str) -> RowSet:
+def _function(tree: exp.Expr, level: Level) -> RowSet:
     """The rows of a function, whose columns an alias or the mention of them tells."""
     call = tree.this if isinstance(tree.this, exp.Expr) else None
     inner = [call] if call is not None else [part for _, part in parts_of(tree)]
@@ -377,8 +391,6 @@ def equal(condition: exp.Expr, level: Level) -> None:
     for first, second in _equals(condition, level):
         nulls = min(first.look, second.look) >= level.first and bool(first.needs and second.needs)
         level.fix(frozenset({first.equal}), second.equal, nulls=nulls)
-        strict = () if second.loose else (second.look,)
-        level.fix(frozenset({first.equal}), *strict, nulls=nulls)
     null = isinstance(condition, exp.Is) and isinstance(condition.expression, exp.Null)
     if null and not clause(condition, "negate"):
         made = value(condition.this, level)

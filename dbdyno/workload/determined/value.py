@@ -64,16 +64,16 @@ def plain(tree: exp.Expr) -> tuple[tuple[str, str], ...]:
 
 def combined(tree: exp.Expr, parts: Sequence[Value], level: Level) -> Value:
     """What an expression makes of the values within it, of the same ones always the same."""
-    made = described(tree, parts, level)
+    made = described(plain(tree), tree, parts, level)
     level.fix(frozenset(part.look for part in parts), made.look)
     in_group = level.group is not None and level.fixes(level.group, made)
     return replace(made, apart="") if in_group else made
 
 
-def described(tree: exp.Expr, parts: Sequence[Value], level: Level) -> Value:
-    """What an expression is that has these values within it."""
+def described(written: object, tree: exp.Expr, parts: Sequence[Value], level: Level) -> Value:
+    """What an expression is that has these values within it; `written`: what it has beside."""
     loose = any(part.loose for part in parts) and not isinstance(tree, exp.Predicate)
-    look = level.number((type(tree).__name__, plain(tree), tuple(part.look for part in parts)))
+    look = level.number((type(tree).__name__, written, tuple(part.look for part in parts)))
     level.fix(
         frozenset({look}), equal := level.number(("equal", look)) if loose else look, nulls=True
     )
@@ -179,8 +179,16 @@ def of_rows(rows: RowSet, level: Level) -> Value:
         rows.open or next((field.value.open for field in rows.fields if field.value.open), "")
     )
     first = rows.fields[0].value if rows.fields else made
-    level.fix(rows.outer, made.look)
-    return replace(made, needs=rows.outer, floating=first.floating, text=first.text, loose=False)
+    equal = level.reading.number() if first.loose else made.equal
+    level.fix(rows.outer, made.look, equal)
+    return replace(
+        made,
+        equal=equal,
+        needs=rows.outer,
+        floating=first.floating,
+        text=first.text,
+        loose=first.loose,
+    )
 
 
 # --- Functions --------------------------------------------------------------------------------
@@ -249,7 +257,7 @@ def grouped(tree: exp.Expr, call: Call, level: Level) -> Value:
     parts = [value(part, rows_level) for part in inputs(tree, call)]
     order = list(order_of(call))
     ordered = [value(part, rows_level) for part in order]
-    made = described(tree, [*parts, *ordered], level)
+    made = described(tree.sql(), tree, [*parts, *ordered], level)
     known = level.closure((level.group or frozenset()) | {part.equal for part in ordered})
     reason = level.open or made.open or added(name_of(call), parts, level)
     if not reason and not all(level.fixes(known, part) for part in parts):
@@ -343,7 +351,7 @@ def windowed(tree: exp.Window, level: Level) -> Value:
     order = order_items(tree) or order_items(defined)
     ordered = [value(part, level) for part in order]
     parts = [value(part, level) for part in inputs(tree.this, call)]
-    made = described(tree, [*parts, *partition, *ordered], level)
+    made = described(tree.sql(), tree, [*parts, *partition, *ordered], level)
     known = level.closure([part.equal for part in (*partition, *ordered)])
     spec = clause(tree, "spec") or clause(defined, "spec")
     by_rows = spec is not None and str(clause(spec, "kind")).upper() == "ROWS"

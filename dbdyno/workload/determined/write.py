@@ -146,8 +146,8 @@ def _limit(tree: exp.Update | exp.Delete, level: Level) -> str:
     ordered = [value(item, level) for item in items]
     fixed = level.closure([made.equal for made in ordered])
     opened = next((made.open for made in ordered if made.open), "")
-    if isinstance(tree, exp.Delete) or level.row <= fixed:
-        return opened if level.row <= fixed else ""
+    if isinstance(tree, exp.Delete) or (level.row <= fixed and not opened):
+        return ""
     return opened or not_total(f"`LIMIT {words(limit.expression)}`{level.title}", items)
 
 

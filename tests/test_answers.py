@@ -1,16 +1,14 @@
-"""Answers of an application's queries: hashed, compared, and whether their texts determine them."""
+"""Answers of an application's queries: hashed and compared, also where something is open."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
 from msgspec import structs
 
 from dbdyno.engine.answer_hash import Column, Rows
-from dbdyno.model.answer import Answer
+from dbdyno.model.answer import Answer, Doubt
 from dbdyno.model.answer_word import compared
-from dbdyno.workload import determined
 
 INT, FLOAT, TEXT = (
     Column(name="n", type="int4", number=True),
@@ -128,54 +126,39 @@ def test_of_more_rows_than_are_read_a_difference_says_nothing() -> None:
     assert word(base, base) == "same"
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("SELECT a FROM t LIMIT $1", "LIMIT without ORDER BY"),
-        ("SELECT * FROM (SELECT a FROM t LIMIT 5) AS s ORDER BY a", "LIMIT without ORDER BY"),
-        ("SELECT a FROM t FETCH FIRST 5 ROWS ONLY", "LIMIT without ORDER BY"),
-        ("SELECT DISTINCT ON (a) a, b FROM t", "DISTINCT ON without ORDER BY"),
-        ("SELECT string_agg(a, ',') FROM t", "string_agg without ORDER BY"),
-        ("SELECT ARRAY(SELECT a FROM t)", "array without ORDER BY"),
-        ("SELECT row_number() OVER (PARTITION BY a) FROM t", "row_number without ORDER BY"),
-        ("SELECT * FROM t WHERE made > now() - '1 d'::interval", "the clock: now"),
-        ("SELECT random() FROM t", "the volatile function random"),
-        (
-            "SELECT a FROM t ORDER BY b LIMIT 5",
-            "LIMIT after an ORDER BY that ends in no unique key",
-        ),
-    ],
-)
-def test_a_text_that_leaves_the_answer_open_says_why(text: str, reason: str) -> None:
-    assert reason in determined.doubts(determined.read(text), {"random"}, [frozenset({"id"})])
+def doubt(*columns: int, order: bool = False) -> Doubt:
+    """A doubt of these columns; of none: of the whole answer."""
+    return Doubt(query="q", reason="open", columns=columns or None, order=order)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "SELECT a FROM t ORDER BY a DESC, id LIMIT 5",
-        "SELECT a, b FROM t WHERE c = 'LIMIT 5 now()' /* LIMIT 3 */",
-        "SELECT string_agg(a, ',' ORDER BY a) FROM t",
-        "SELECT DISTINCT ON (a) a, b FROM t ORDER BY a, b",
-        "SELECT row_number() OVER (PARTITION BY a ORDER BY b), sum(c) OVER () FROM t",
-        "SELECT count(*) FROM t GROUP BY a",
-    ],
-)
-def test_a_text_that_determines_the_answer_raises_no_doubt(text: str) -> None:
-    assert determined.doubts(determined.read(text), {"random"}, [frozenset({"id"})]) == []
+def test_a_column_that_is_open_differs_in_nothing_and_the_others_do() -> None:
+    base = answer((INT, TEXT), (b"1", b"a"), (b"2", b"b"))
+    other = answer((INT, TEXT), (b"1", b"a"), (b"2", b"c"))
+    assert word(base, other) == "different"
+    assert compared(base, other, doubts=[doubt(1)]).word == "not determined"
+    assert compared(base, other, doubts=[doubt(1)]).detail == "open"
+    assert compared(base, other, doubts=[doubt(0)]).word == "different"
+    assert compared(base, other, doubts=[doubt(1, order=True)]).word == "different"
+    fewer = answer((INT, TEXT), (b"1", b"a"))
+    assert compared(base, fewer, doubts=[doubt(0), doubt(1)]).word == "different"
+    assert compared(base, fewer, doubts=[doubt()]).word == "not determined"
 
 
-@pytest.mark.parametrize(
-    ("text", "places"),
-    [
-        ("SELECT a, b FROM t ORDER BY t.b DESC NULLS LAST, a LIMIT 5", (1, 0)),
-        ("SELECT a, b FROM t ORDER BY 2", (1,)),
-        ("SELECT a, b FROM t ORDER BY lower(b), a", (0,)),
-        ("SELECT a, b FROM (SELECT * FROM t ORDER BY a) AS s", ()),
-        ("SELECT a, b FROM t", ()),
-        ('SELECT a, b FROM t ORDER BY "b" FOR UPDATE', (1,)),
-        ("SELECT a, b FROM t ORDER BY c", ()),
-    ],
-)
-def test_the_columns_of_the_outermost_order_are_known(text: str, places: tuple[int, ...]) -> None:
-    assert determined.order_columns(determined.read(text), ("a", "b")) == places
+def test_rows_that_only_an_open_column_joins_differently_are_not_determined() -> None:
+    base = answer((INT, TEXT), (b"1", b"a"), (b"2", b"b"))
+    swapped = answer((INT, TEXT), (b"1", b"b"), (b"2", b"a"))
+    assert compared(base, swapped, doubts=[doubt(0)]).word == "not determined"
+    assert compared(base, swapped, doubts=[doubt(0, order=True)]).word == "different"
+
+
+def test_an_order_that_is_open_is_no_other_order() -> None:
+    base = answer((INT, TEXT), (b"1", b"a"), (b"2", b"b"))
+    turned = answer((INT, TEXT), (b"2", b"b"), (b"1", b"a"))
+    assert compared(base, turned, (0,)).word == "other order"
+    assert compared(base, turned, (0,), [doubt(0, order=True)]).word == "not determined"
+    assert compared(base, turned, (0,), [doubt(1, order=True)]).word == "other order"
+
+
+def test_an_error_is_told_whatever_is_open() -> None:
+    well, failed = answer((INT,), (b"1",)), Answer(query="q", outcome="failed", code="42601")
+    assert compared(well, failed, doubts=[doubt()]).word == "fails"

@@ -119,7 +119,7 @@ def test_each_query_has_its_word(compared: Comparison) -> None:
         "fails": ("fails", "42883 undefined function"),
         "flips": ("same", ""),
         "both": ("fails on both", "22P02 invalid text representation"),
-        "open": ("not determined", "LIMIT without ORDER BY"),
+        "open": ("not determined", "`LIMIT 5` has no ORDER BY"),
         "bound": ("same", ""),
     }
 

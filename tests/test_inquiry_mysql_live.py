@@ -10,6 +10,7 @@ from dbdyno.engine import LabServer
 from dbdyno.engine.answer_hash import Rows
 from dbdyno.engine.inquiry import Answered, Call, Explained
 from dbdyno.engine.mysql import inquiry
+from dbdyno.workload.determined import open_parts
 from server_place import address
 
 pytestmark = pytest.mark.live
@@ -28,6 +29,8 @@ def _server(mysql_server: LabServer) -> LabServer:
         f"INSERT INTO f SELECT x.n * 100 + y.n, y.n, 'text', x.n / 3 FROM ({numbers}) AS x, "
         f"({numbers}) AS y",
         f"INSERT INTO f VALUES (-1, -1, '{MARKER}', 0)",
+        "CREATE VIEW v AS SELECT id AS n FROM f ORDER BY a LIMIT 3",
+        "CREATE FUNCTION own(n int) RETURNS int NO SQL RETURN n",
         "ANALYZE TABLE f",
         database=DATABASE,
     )
@@ -137,8 +140,29 @@ def test_a_mode_of_the_session_decides_what_a_text_means(server: LabServer) -> N
     assert asked(server, call(grouped, settings=full)).code == "1055"
 
 
-def test_unique_keys_are_known(server: LabServer) -> None:
+OPEN = [
+    ("SELECT * FROM f ORDER BY id LIMIT 3", ""),
+    ("SELECT * FROM f ORDER BY a LIMIT 3", "`LIMIT 3` is ordered by `a`, which is not unique"),
+    ("SELECT n FROM v", "`LIMIT 3` in view `v` is ordered by `asked.f.a`, which is not unique"),
+    ("SELECT sum(d) FROM f", "`sum` adds floating-point numbers in an order that is not given"),
+    ("SELECT sum(a), avg(id), count(*) FROM f GROUP BY a", ""),
+    ("SELECT DISTINCT t FROM f", "`DISTINCT` takes one of equal values"),
+    ("SELECT t, a FROM f GROUP BY a", "`GROUP BY` leaves open `t`"),
+    ("SELECT t, a FROM f GROUP BY id", ""),
+    ("SELECT rand(), lower(t) FROM f", "the function `rand`, which gives another value each time"),
+    ("SELECT table_name FROM information_schema.tables", "`tables`, which the server keeps"),
+    ("SELECT own(1)", "the function `own`, which is not declared to depend on its arguments"),
+]
+
+
+@pytest.mark.parametrize(("text", "reason"), OPEN)
+def test_the_server_tells_what_a_tree_does_not(server: LabServer, text: str, reason: str) -> None:
+    with inquiry.connected(address(server)) as inquirer, inquirer.catalog(call(text)) as catalog:
+        parts = open_parts.of(text, catalog, [])
+    assert bool(parts) == bool(reason)
+    assert not parts or parts[0].reason.startswith(reason)
+
+
+def test_no_plan_is_for_any_values(server: LabServer) -> None:
     with inquiry.connected(address(server)) as inquirer:
-        assert list(inquirer.unique({"f"})) == [frozenset({"id"})]
-        assert inquirer.volatile({"rand", "lower"}) == {"rand"}
         assert inquirer.explain(call("SELECT 1"), generic=True).root is None

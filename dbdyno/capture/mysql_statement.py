@@ -1,19 +1,19 @@
 """What the tree of a MySQL statement says: its verb, its tables, whether it writes.
 
-All that is asked of sqlglot stands here. Its trees have no places, so that each literal is given
+Its trees, which sqlglot makes, have no places, so that each literal is given
 to it as a *marker* of its own: where a marker stands in the tree tells what the literal is.
 """
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
+
+from dbdyno.workload.determined.sql_tree import quietly
 
 FIRST_MARKER = 700_000_001
 """The number that stands for a text's first literal; the next has the next."""
@@ -128,9 +128,10 @@ def parsed(text: str, word: str) -> Parsed | None:
     if word == "replace":
         text = re.sub(r"(?i)^\s*replace\b", "INSERT", text, count=1)
     try:
-        tree = quietly(text)
+        trees = quietly(text, "mysql")
     except (SqlglotError, RecursionError):
         return None
+    tree = trees[0] if len(trees) == 1 else None
     if tree is None or isinstance(tree, exp.Command):
         return None
     verb = word if word in ("insert", "update", "delete", "replace") else verb_of(tree)
@@ -154,17 +155,6 @@ def unparsed(text: str, word: str) -> Traits:
         writes=word not in ("select", "with") or writes(text),
         left_out=reason(text),
     )
-
-
-def quietly(text: str) -> exp.Expr | None:
-    """The tree of a text. What the parser logs would show the text: nothing of it is written."""
-    logger = logging.getLogger("sqlglot")
-    before, logger.disabled = logger.disabled, True
-    try:
-        trees = sqlglot.parse(text, read="mysql")
-    finally:
-        logger.disabled = before
-    return trees[0] if len(trees) == 1 else None
 
 
 def verb_of(tree: exp.Expr) -> str:

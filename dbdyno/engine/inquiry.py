@@ -13,6 +13,7 @@ from typing import Protocol
 from dbdyno.engine.answer_hash import Rows
 from dbdyno.model.answer import AnswerColumn, Outcome
 from dbdyno.model.plan_tree import PlanNode
+from dbdyno.workload.determined.catalog import Catalog
 
 CALL_S_MIN, CALL_S_MAX = 10.0, 30.0
 """How long one call of a query may take, at least and at most."""
@@ -89,6 +90,9 @@ class Drawer(Protocol):
     def common(self, tables: Collection[str]) -> Mapping[str, Sequence[str]]:
         """By type the common values of these tables' columns, by the server's statistics."""
 
+    def unique(self, relations: Collection[str]) -> Sequence[frozenset[str]]:
+        """The columns of each unique index of these relations."""
+
 
 class Inquirer(Protocol):
     """A session that asks an application's queries; what each call does is undone after it.
@@ -110,11 +114,11 @@ class Inquirer(Protocol):
     def explain(self, call: Call, *, run: bool = False, generic: bool = False) -> Explained:
         """Its plan; `run`: with the rows of a run; `generic`: for any values."""
 
-    def volatile(self, names: Collection[str]) -> set[str]:
-        """Those names that functions have whose results change by themselves."""
+    def catalog(self, call: Call) -> AbstractContextManager[Catalog]:
+        """What the server tells of what a call names, in a session of its settings.
 
-    def unique(self, relations: Collection[str]) -> Sequence[frozenset[str]]:
-        """The columns of each unique index of these relations."""
+        Raises Unanswered, there and within.
+        """
 
     def anew(self) -> AbstractContextManager[None]:
         """While it is open the planner has statistics of another sample of the rows.

@@ -46,8 +46,10 @@ class Doubt(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a query's answer is not determined by its text and the data."""
 
     query: str
-    reason: str  # "LIMIT without ORDER BY"
+    reason: str  # "`LIMIT 5` has no ORDER BY"
     place: int | None = None  # of the tuple of which it was seen; None: the text says it of all
+    columns: tuple[int, ...] | None = None  # whose values are open, from 0; None: the whole answer
+    order: bool = False  # of these only the order in which they come
 
 
 class Answers(Struct, frozen=True, kw_only=True, omit_defaults=True):

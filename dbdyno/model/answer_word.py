@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import starmap
 from typing import Literal
 
-from dbdyno.model.answer import Answer, AnswerColumn
+from dbdyno.model.answer import Answer, AnswerColumn, Doubt
 
 AnswerWord = Literal[
     "fails",
@@ -48,8 +47,13 @@ class Compared:
     detail: str = ""  # "12 rows for 10"
 
 
-def compared(base: Answer, arm: Answer, ordered: Sequence[int] = ()) -> Compared:
-    """The word for two answers to one tuple; `ordered`: the columns that ORDER BY names."""
+def compared(
+    base: Answer, arm: Answer, ordered: Sequence[int] = (), doubts: Sequence[Doubt] = ()
+) -> Compared:
+    """The word for two answers to one tuple.
+
+    `ordered`: the columns that ORDER BY names; `doubts`: those of any query.
+    """
     unasked = [answer for answer in (base, arm) if answer.outcome == "not asked"]
     if unasked:
         return Compared("not compared", unasked[0].reason)
@@ -61,7 +65,13 @@ def compared(base: Answer, arm: Answer, ordered: Sequence[int] = ()) -> Compared
     failed = [answer.outcome == "failed" for answer in (base, arm)]
     if any(failed):
         return _failing(base, arm, failed)
-    differs = _rows(base, arm, ordered)
+    own = [
+        doubt for doubt in doubts if doubt.query == base.query and doubt.place in (None, base.place)
+    ]
+    differs = _rows(base, arm, ordered, own)
+    whole = [doubt for doubt in own if doubt.columns is None]
+    if whole and differs.word in DIFFER:
+        differs = Compared("not determined", whole[0].reason)
     if differs.word != "same" and (base.cut or arm.cut):
         return Compared("not compared", "more rows than are read")
     return differs
@@ -81,21 +91,42 @@ def _failing(base: Answer, arm: Answer, failed: Sequence[bool]) -> Compared:
     return Compared("fails on the base", failure(base))
 
 
-def _rows(base: Answer, arm: Answer, ordered: Sequence[int]) -> Compared:
+def _rows(base: Answer, arm: Answer, ordered: Sequence[int], doubts: Sequence[Doubt]) -> Compared:
     if base.rows != arm.rows:
         return Compared("different", f"{arm.rows:,} rows for {base.rows:,}")
     if len(base.columns) != len(arm.columns):
         return Compared("different", f"{len(arm.columns)} columns for {len(base.columns)}")
+    values = _by_column(doubts, order=False)
     pairs = list(zip(base.columns, arm.columns, strict=True))
-    columns = list(starmap(_column, pairs))
+    columns = [
+        _undoubted(_column(*pair), values.get(place, "")) for place, pair in enumerate(pairs)
+    ]
     worst = min(columns, key=lambda compared: WORDS.index(compared.word), default=Compared("same"))
     if worst.word == "same" and base.whole != arm.whole:
-        return Compared("different", "the same values in other rows")
+        differs = Compared("different", "the same values in other rows")
+        return _undoubted(differs, next(iter(values.values()), ""))
     if worst.word == "same":
-        for first, second in (pairs[place] for place in ordered if place < len(pairs)):
-            if not _same_order(first, second):
-                return Compared("other order", f"by `{first.name}`")
+        orders = values | _by_column(doubts, order=True)
+        for place in ordered:
+            if place < len(pairs) and not _same_order(*pairs[place]):
+                differs = Compared("other order", f"by `{pairs[place][0].name}`")
+                return _undoubted(differs, orders.get(place, ""))
     return worst
+
+
+def _by_column(doubts: Sequence[Doubt], *, order: bool) -> dict[int, str]:
+    """By column, from 0, why its values or their order are open."""
+    return {
+        place: doubt.reason
+        for doubt in doubts
+        for place in doubt.columns or ()
+        if doubt.order == order
+    }
+
+
+def _undoubted(compared: Compared, reason: str) -> Compared:
+    """The word, or that what differs is open for a reason."""
+    return Compared("not determined", reason) if reason and compared.word in DIFFER else compared
 
 
 def _column(base: AnswerColumn, arm: AnswerColumn) -> Compared:

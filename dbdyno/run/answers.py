@@ -12,16 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from msgspec import structs
+
 from dbdyno.engine.answer_hash import Rows
-from dbdyno.engine.inquiry import Answered, Call
+from dbdyno.engine.inquiry import Answered, Call, Unanswered
 from dbdyno.model.answer import Answer, Answers, Doubt
 from dbdyno.model.answer_word import DIFFER, compared
 from dbdyno.model.error import ServerError
 from dbdyno.model.own_query import OwnQuery
 from dbdyno.run.arm import Run
 from dbdyno.run.inquiry_session import inquiry, traits_of, writable
-from dbdyno.run.own_calls import calls
-from dbdyno.workload import determined
+from dbdyno.run.own_calls import calls, in_usual_mode
 
 TUPLES = 5
 """So many tuples of a query's values are tried, the heaviest."""
@@ -103,68 +104,99 @@ class Checking:
 
     def doubts(self, others: Sequence[Answers]) -> Iterator[Doubt]:
         """The reasons to doubt queries in which another arm differs."""
-        ordered = self.ordered
-        differing: dict[str, set[int]] = {}
-        own = {(answer.query, answer.place): answer for answer in self.answers.answers}
-        for other in (answer for answers in others for answer in answers.answers):
-            base = own.get((other.query, other.place))
-            if base is None:
-                continue
-            if compared(base, other, ordered.get(other.query, ())).word in DIFFER:
-                differing.setdefault(other.query, set()).add(other.place)
         for query in self.asking.queries:
-            if query.name in differing:
-                yield from self._doubts(query, sorted(differing[query.name]), own)
+            if self._differing(query, others, ()):
+                doubts = tuple(self._open_parts(query))
+                yield from doubts
+                yield from self._contradictions(
+                    query, self._differing(query, others, doubts), doubts
+                )
+
+    def _differing(
+        self, query: OwnQuery, others: Sequence[Answers], doubts: Sequence[Doubt]
+    ) -> list[int]:
+        """The places of a query's tuples for which an arm differs, beyond these doubts."""
+        pairs = [
+            (self._own[other.query, other.place], other)
+            for answers in others
+            for other in answers.answers
+            if other.query == query.name and (other.query, other.place) in self._own
+        ]
+        differing = {base.place for base, other in pairs if self._differs(base, other, doubts)}
+        return sorted(differing)
+
+    def _differs(self, base: Answer, other: Answer, doubts: Sequence[Doubt]) -> bool:
+        ordered = self.ordered.get(base.query, ())
+        return compared(base, other, ordered, doubts).word in DIFFER
+
+    @cached_property
+    def _own(self) -> Mapping[tuple[str, int], Answer]:
+        return {(answer.query, answer.place): answer for answer in self.answers.answers}
 
     @cached_property
     def ordered(self) -> Mapping[str, tuple[int, ...]]:
         """By query the columns that its ORDER BY names."""
-        columns = {answer.query: answer.columns for answer in self.answers.answers}
+        from dbdyno.workload.determined import open_parts
+
+        traits = traits_of(self.base)
         return {
             query.name: places
             for query in self.asking.queries
             if (
-                places := determined.order_columns(
-                    determined.read(query.text),
-                    [column.name for column in columns.get(query.name, ())],
+                places := open_parts.ordered(
+                    in_usual_mode(query, traits),
+                    self._names(query),
+                    backticks=traits.backslash_escapes,
                 )
             )
         }
 
-    def _doubts(
-        self, query: OwnQuery, places: Sequence[int], own: Mapping[tuple[str, int], Answer]
+    def _names(self, query: OwnQuery) -> list[str]:
+        """The names of an answer's columns."""
+        columns = (answer.columns for answer in self.answers.answers if answer.query == query.name)
+        return [column.name for column in next(filter(None, columns), ())]
+
+    def _open_parts(self, query: OwnQuery) -> Iterator[Doubt]:
+        """What the query's tree and the base's catalog leave open; all, if the base tells none."""
+        from dbdyno.workload.determined import open_parts
+
+        traits = traits_of(self.base)
+        call = calls(query, traits, 1)[0]
+        try:
+            with inquiry(self.base) as inquirer, inquirer.catalog(call) as catalog:
+                parts = open_parts.of(in_usual_mode(query, traits), catalog, self._names(query))
+        except (ServerError, Unanswered) as error:
+            parts = [open_parts.OpenPart(f"the server does not tell what it reads: {error}")]
+        for part in parts:
+            yield Doubt(
+                query=query.name, reason=part.reason, columns=part.columns, order=part.order
+            )
+
+    def _contradictions(
+        self, query: OwnQuery, places: Sequence[int], doubts: Sequence[Doubt]
     ) -> Iterator[Doubt]:
-        whole = determined.read(query.text)
+        """The tuples to which the base answers otherwise by other plans."""
+        to_ask = calls(query, traits_of(self.base), TUPLES) if places else ()
         try:
             with inquiry(self.base) as inquirer:
-                volatile = inquirer.volatile(determined.functions(whole))
-                unique = inquirer.unique(determined.names(whole)) if whole.limited else ()
                 sets = inquirer.other_settings
         except ServerError:
             return
-        reasons = determined.doubts(whole, volatile, unique)
-        yield from (Doubt(query=query.name, reason=reason) for reason in reasons)
-        if reasons:
-            return
-        to_ask = calls(query, traits_of(self.base), TUPLES)
         for place in places:
+            own = self._own[query.name, place]
             for title, planner in sets:
                 again = self.asking.asked(self.base, to_ask[place - 1], planner)
-                if self._contradicts(own[query.name, place], again):
+                if again.outcome == "rows" and self._differs(own, _as_answer(own, again), doubts):
                     reason = f"the base contradicts itself {title}"
                     yield Doubt(query=query.name, place=place, reason=reason)
                     break
 
-    def _contradicts(self, answer: Answer, again: Answered) -> bool:
-        other = Answer(
-            query=answer.query,
-            rows=again.rows,
-            cut=again.cut,
-            columns=again.columns,
-            whole=again.whole,
-        )
-        ordered = self.ordered.get(answer.query, ())
-        return again.outcome == "rows" and compared(answer, other, ordered).word in DIFFER
+
+def _as_answer(own: Answer, again: Answered) -> Answer:
+    """What the base answers again, as an answer to the same call."""
+    return structs.replace(
+        own, rows=again.rows, cut=again.cut, columns=again.columns, whole=again.whole
+    )
 
 
 def _unasked(query: OwnQuery, reason: str) -> Answer:

@@ -195,7 +195,7 @@ class Asking:
             ]
         fresh: set[int] = set()
         if written:
-            unique = inquirer.unique([bare(table) for table in draft.tables])
+            unique = drawer.unique([bare(table) for table in draft.tables])
             for index in unique:
                 held = [place.column for place in written if named(draft, place) in index]
                 fresh.update([each for each in held if each is not None][-1:])

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec import Raw, json
 
+from dbdyno.capture.mysql_mode import SQL_MODE, reading_of
 from dbdyno.engine.inquiry import CALL_S_MAX, CALL_S_MIN, Call
 from dbdyno.model.engine import Traits
 from dbdyno.model.literal import literal
@@ -84,6 +85,13 @@ def with_literals(query: OwnQuery, values: Sequence[Value], traits: Traits) -> s
         else piece
         for number, piece in enumerate(at_parameters(query.text))
     )
+
+
+def in_usual_mode(query: OwnQuery, traits: Traits) -> str:
+    """A query's text as the usual mode of its engine reads it."""
+    if not traits.backslash_escapes:
+        return query.text
+    return reading_of(query.settings.get(SQL_MODE, "")).usual(query.text)
 
 
 def written(value: Value, *, escapes: bool) -> str:

@@ -12,8 +12,8 @@ from typing import TypeVar
 from dbdyno.analysis import plan_tree
 from dbdyno.analysis.compare.arms_and_blocks import Arms
 from dbdyno.analysis.step.damaged_files import Damage
-from dbdyno.model.answer import Answer, Answers
-from dbdyno.model.answer_word import DIFFER, WORDS, Compared, compared
+from dbdyno.model.answer import Answers
+from dbdyno.model.answer_word import WORDS, Compared, compared
 from dbdyno.model.plan_tree import PlanNode, PlanTree, PlanTrees
 from dbdyno.model.query_change import AnswerChange, PlanChange, PlanWord, QueryChanges, QueryPlace
 from dbdyno.store import BlockFolder
@@ -69,8 +69,9 @@ def answer_changes(base: Answers, other: Answers, arm: str) -> Iterator[AnswerCh
     by_query: dict[str, list[Compared]] = {}
     for answer in base.answers:
         if (answer.query, answer.place) in own:
-            of_query = by_query.setdefault(answer.query, [])
-            of_query.append(_compared(base, answer, own[answer.query, answer.place]))
+            ordered = base.ordered.get(answer.query, ())
+            word = compared(answer, own[answer.query, answer.place], ordered, base.doubts)
+            by_query.setdefault(answer.query, []).append(word)
     for query, words in by_query.items():
         worst = min(words, key=lambda each: (WORDS.index(each.word), not each.detail))
         yield AnswerChange(
@@ -80,17 +81,6 @@ def answer_changes(base: Answers, other: Answers, arm: str) -> Iterator[AnswerCh
             tuples=sum(each.word == worst.word for each in words),
             of=len(words),
         )
-
-
-def _compared(answers: Answers, base: Answer, arm: Answer) -> Compared:
-    """The word for a tuple; of one that differs only where the answer is determined."""
-    plain = compared(base, arm, answers.ordered.get(base.query, ()))
-    if plain.word not in DIFFER:
-        return plain
-    for doubt in answers.doubts:
-        if doubt.query == base.query and doubt.place in (None, base.place):
-            return Compared("not determined", doubt.reason)
-    return plain
 
 
 # --- Plans ------------------------------------------------------------------------------------

@@ -5,15 +5,16 @@ Each call has a session of its own, whose transaction is rolled back; values sta
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dbdyno.engine.answer_hash import Column, Rows
 from dbdyno.engine.connection import cut_off
-from dbdyno.engine.inquiry import CALL_S_MAX, Answered, Call, Explained
+from dbdyno.engine.inquiry import CALL_S_MAX, Answered, Call, Explained, Unanswered
 from dbdyno.engine.mysql import flavour, plan_form
+from dbdyno.engine.mysql.catalog import MysqlCatalog
 from dbdyno.engine.mysql.connection import Wire, connect, told
 from dbdyno.model import Address
 from dbdyno.model.answer import ROWS_MAX
@@ -43,7 +44,6 @@ READ_ONLY, ANY_READ_ONLY = "1792", "25006"
 INEXACT = frozenset({4, 5})
 NUMBERS = frozenset({0, 1, 2, 3, 4, 5, 8, 9, 13, 246})
 """The protocol's numbers of types; 4 and 5 are FLOAT and DOUBLE, 0 and 246 DECIMAL."""
-VOLATILE = frozenset({"rand", "uuid", "uuid_short", "sleep", "random_bytes", "connection_id"})
 
 
 @contextmanager
@@ -103,27 +103,16 @@ class MysqlInquirer:
             failed = _failed(error)
             return Explained(unavailable=f"{failed.code} {failed.reason}")
 
-    def volatile(self, names: Collection[str]) -> set[str]:
-        """Those names that functions have whose results change by themselves."""
-        return set(names) & VOLATILE
-
-    def unique(self, relations: Collection[str]) -> Sequence[frozenset[str]]:
-        """The columns of each unique index of tables of these names. Raises ServerError."""
+    @contextmanager
+    def catalog(self, call: Call) -> Iterator[MysqlCatalog]:
+        """The catalog in a session of a call. Raises ServerError, Unanswered."""
         import pymysql
 
-        if not relations:
-            return ()
-        listed = ", ".join(f"'{name}'" for name in sorted(relations) if name.isidentifier())
         try:
-            with self.session(None, {}) as connection, connection.cursor() as cursor:
-                cursor.execute(
-                    "SELECT GROUP_CONCAT(column_name) FROM information_schema.statistics "
-                    f"WHERE table_schema = database() AND table_name IN ({listed}) "
-                    "AND non_unique = 0 GROUP BY table_name, index_name"
-                )
-                return [frozenset(str(row[0]).split(",")) for row in cursor.fetchall()]
-        except pymysql.MySQLError:
-            return ()
+            with self.session(call, {}) as connection, connection.cursor() as cursor:
+                yield MysqlCatalog(cursor)
+        except pymysql.MySQLError as error:
+            raise Unanswered(_failed(error).reason) from None
 
     @contextmanager
     def anew(self) -> Iterator[None]:

@@ -25,6 +25,7 @@ from dbdyno.engine.inquiry import (
     Unanswered,
 )
 from dbdyno.engine.postgres import dump, plan_form
+from dbdyno.engine.postgres.catalog import PostgresCatalog
 from dbdyno.engine.postgres.connection import connect
 from dbdyno.engine.snapshot import one_line
 from dbdyno.model import Address
@@ -249,29 +250,14 @@ class PostgresInquirer:
 
     # --- What is known of the database ---
 
-    def volatile(self, names: Collection[str]) -> set[str]:
-        """Those names that volatile functions have. Raises ServerError."""
-        if not names:
-            return set()
-        listed = ", ".join(map(literal, sorted(names)))
-        rows = self._texts(
-            "SELECT DISTINCT proname FROM pg_catalog.pg_proc "
-            f"WHERE provolatile = 'v' AND proname IN ({listed})"
-        )
-        return {row[0] or "" for row in rows}
-
-    def unique(self, relations: Collection[str]) -> Sequence[frozenset[str]]:
-        """The columns of each unique index of tables of these names. Raises ServerError."""
-        if not relations:
-            return ()
-        listed = ", ".join(map(literal, sorted(relations)))
-        rows = self._texts(
-            "SELECT string_agg(attname, '\n') FROM pg_catalog.pg_index "
-            "JOIN pg_catalog.pg_class AS c ON c.oid = indrelid "
-            "JOIN pg_catalog.pg_attribute ON attrelid = indrelid AND attnum = ANY (indkey) "
-            f"WHERE indisunique AND indpred IS NULL AND c.relname IN ({listed}) GROUP BY indexrelid"
-        )
-        return [frozenset((row[0] or "").split("\n")) for row in rows]
+    @contextmanager
+    def catalog(self, call: Call) -> Iterator[PostgresCatalog]:
+        """The catalog in a session of a call. Raises ServerError, Unanswered."""
+        try:
+            with self._undone(call, {}):
+                yield PostgresCatalog(lambda query: list(self._texts(query)))
+        except Refused as refusal:
+            raise Unanswered(refusal.words) from None
 
     # --- Values that are drawn (engine.inquiry.Drawer) ---
 
@@ -319,6 +305,19 @@ class PostgresInquirer:
         for type_, value in self._texts(COMMON.format(tables=listed)) if listed else ():
             values.setdefault(type_ or "", []).append(value or "")
         return values
+
+    def unique(self, relations: Collection[str]) -> Sequence[frozenset[str]]:
+        """The columns of each unique index of tables of these names. Raises ServerError."""
+        if not relations:
+            return ()
+        listed = ", ".join(map(literal, sorted(relations)))
+        rows = self._texts(
+            "SELECT string_agg(attname, '\n') FROM pg_catalog.pg_index "
+            "JOIN pg_catalog.pg_class AS c ON c.oid = indrelid "
+            "JOIN pg_catalog.pg_attribute ON attrelid = indrelid AND attnum = ANY (indkey) "
+            f"WHERE indisunique AND indpred IS NULL AND c.relname IN ({listed}) GROUP BY indexrelid"
+        )
+        return [frozenset((row[0] or "").split("\n")) for row in rows]
 
     def _taken(self, send: Callable[[], None]) -> PGresult:
         """The result of what is sent. Raises Refused, or ServerError where it is lost."""

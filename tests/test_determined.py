@@ -74,6 +74,7 @@ DETERMINED = [
     " WHERE o.customer = c.id ORDER BY o.id DESC LIMIT 1) AS l ON true ORDER BY c.id LIMIT 10",
     "SELECT id, (SELECT max(line) FROM items WHERE order_id = o.id) FROM orders o ORDER BY"
     " id LIMIT 3",
+    "SELECT (SELECT c.code FROM customers c WHERE c.id = o.customer LIMIT 1) FROM orders o",
     "SELECT number FROM open_orders ORDER BY number LIMIT 5",
     "SELECT status FROM sorted_orders",
     "SELECT id FROM orders UNION ALL SELECT id FROM customers ORDER BY 1 LIMIT 5",
@@ -138,6 +139,28 @@ OPEN = [
         "SELECT d.y FROM customers c LEFT JOIN (SELECT customer, coalesce(total, 0) AS y, total"
         " FROM orders) d ON d.customer = c.country ORDER BY d.total LIMIT 5",
         "`LIMIT 5` is ordered by `d.total`, which is not unique",
+    ),
+    (
+        "SELECT i.line FROM orders o LEFT JOIN items i ON i.line = i.product LIMIT 3",
+        "`LIMIT 3` has no ORDER BY",
+    ),
+    (
+        "SELECT id, name FROM orders GROUP BY ROLLUP (id, name) ORDER BY id LIMIT 5",
+        "`LIMIT 5` is ordered by `id`, which is not unique",
+    ),
+    (
+        "SELECT count(*) FROM orders GROUP BY random() > 0.5",
+        f"the function `random`, {MOVES}",
+    ),
+    (
+        "SELECT l.n FROM customers c, LATERAL (SELECT count(*) AS n FROM orders o"
+        " WHERE o.customer = c.id) AS l LIMIT 5",
+        "`LIMIT 5` has no ORDER BY",
+    ),
+    (
+        "SELECT count(*) FROM (SELECT id FROM customers EXCEPT (SELECT id FROM orders"
+        " ORDER BY status LIMIT 5)) AS x",
+        f"`LIMIT 5` in subquery `x` {STATUS}",
     ),
     (
         "SELECT d.one FROM customers c LEFT JOIN (SELECT customer, 1 AS one FROM orders) d"

@@ -136,8 +136,8 @@ FORM = {
     "work": "repeats tool left_out scatter scatter_of_writes calibration changes",
     "work.calibration": "repeats pairs beyond deviation freedom deviation_of_writes "
     "freedom_of_writes fills",
-    "work.changes": "step arm word reason withheld failed_arm base work ratio margin functions "
-    "events operations fills",
+    "work.changes": "step arm word reason failed_arm base work ratio standard_error degrees margin "
+    "functions events operations fills",
     "work.changes.events": "event word base arm change operations_needed function binary "
     "function_change",
     "work.changes.events.change": "low high chance least",

@@ -85,13 +85,13 @@ def counted(
 def test_two_versions_differ_by_named_functions(tmp_path: Path) -> None:
     """The newest locks by other functions than the oldest; the same command finds nothing to do."""
     first, second = ends()[0], ends()[-1]
-    changes = counted(tmp_path, first, second, workloads=SYSBENCH, repeats=1)
+    changes = counted(tmp_path, first, second, workloads=SYSBENCH, repeats=2)
     for step in ("point-query", "update-index"):
         change = changes[step]
         assert change.base is not None
         assert 20_000 < change.base.instructions < 500_000
         assert change.base.atomics > 10
-        assert change.fills == (1 if first != second else 0), "one build has one fill for both arms"
+        assert change.fills == (2 if first != second else 0), "one build has one fill for both arms"
         storage = change.base.storage
         assert storage.log_bytes is not None
         assert (storage.log_bytes > 50) == (step != "point-query")
@@ -99,7 +99,8 @@ def test_two_versions_differ_by_named_functions(tmp_path: Path) -> None:
         functions = {function.function for function in change.functions}
         assert {"ExecutorRun", "LWLockRelease", "PostgresMain"} <= functions
         if first != second:
-            assert change.word in ("more", "less")
+            # Two fills tell little of what a step that writes scatters by.
+            assert change.word in ("more", "less", *["open"] * (step == "update-index"))
             assert change.changed
     point = changes["point-query"]
     assert point.work is not None
@@ -122,7 +123,7 @@ def test_two_versions_differ_by_named_functions(tmp_path: Path) -> None:
 
 def test_inserts_of_many_rows_are_counted_too(tmp_path: Path) -> None:
     first, second = ends()[0], ends()[-1]
-    (change,) = counted(tmp_path, first, second, workloads=INSERTS, repeats=1).values()
+    (change,) = counted(tmp_path, first, second, workloads=INSERTS, repeats=2).values()
     assert change.base is not None
     assert 20_000 < change.base.instructions < 20_000_000
     assert (change.base.storage.log_bytes or 0) > 50

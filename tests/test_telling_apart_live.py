@@ -11,11 +11,9 @@ import pytest
 
 import command
 from bisect_question import QUESTION, Builder
-from dbdyno.cli import bisect_counts, gating, measuring
-from dbdyno.cli.race import Asked
+from dbdyno.cli import bisect_counts, measuring
 from dbdyno.model import Lengths, Plan
 from dbdyno.model.bisection import Bisection, StepWork
-from dbdyno.plan.race import Race
 from dbdyno.run import bisect_counts as searching
 from dbdyno.run.bisect_counts import Counting
 from dbdyno.run.check import step_lengths
@@ -55,15 +53,8 @@ def test_a_race_of_two_sides_ends_with_five_lines_and_a_report(
 def test_a_gate_of_two_servers_answers_by_their_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each is counted once, which is enough for an answer."""
+    """By two fills of each."""
     monkeypatch.chdir(tmp_path)
-    whole = gating.Gated.race
-
-    def once(self: gating.Gated, asked: Asked) -> Race:
-        made = whole(self, asked)
-        return replace(made, repeats=1) if asked.count else made
-
-    monkeypatch.setattr(gating.Gated, "race", once)
     old, new = ends()[0], ends()[-1]
     words = ("--steps", "point-query", "--time", "off", "--minutes", "5", "--out", tmp_path)
     ended = command.dyno("gate", old, new, *words, "--json")

@@ -137,7 +137,7 @@ def bisect(
     """Find the commit that made a step slower or faster: exit with status 0 if sure, else 3.
 
     dyno builds commits between the two, measures each beside the good one, and chooses the next by
-    what all tests say together. It builds the commit that is left with other layouts of its code
+    what all tests say together. dyno builds the commit that is left with other layouts of its code
     before it is sure. By instructions it counts each once, and names the functions that changed,
     too. Nothing is compiled while anything is measured. The same command goes on with an
     interrupted search.

@@ -120,6 +120,8 @@ class _Judging:
         said = _said(sample=seen, changed=changed, within=within)
         if self.q is None:
             said = _Said("open", reason="one block" if metric.p is None else "")
+        if said == _Said("open") and metric.withheld:
+            said = _Said("open", reason="blocks drift")
         judged = _figures(sample, metric, q=self.q, said=said, aims=self.aims)
         if rests is not None and said.word != "open":
             judged = replace(judged, look=self._look_result(rests, sample.metric))

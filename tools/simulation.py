@@ -189,7 +189,8 @@ def tests(
     by_metric = np.ascontiguousarray(np.swapaxes(logs, 1, 2))
     lent, variance = (np.swapaxes(its, 1, 2) for its in lend(by_metric))
     if widen:
-        kinds = dependence.weighed(logs.reshape(len(logs), -1, blocks), copies)
+        series = (len(logs), -1, blocks)
+        kinds = dependence.weighed(logs.reshape(series), copies, lent.reshape(series[:2]))
         variance = variance * kinds.widening.reshape(variance.shape)
         withheld = withheld | (kinds.drift > DRIFT_MAX)[:, None, None]
     mean, freedom = logs.mean(axis=-1), blocks - 1 + lent

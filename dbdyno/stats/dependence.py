@@ -86,13 +86,13 @@ class _Form:
 
 
 @lru_cache(maxsize=64)
-def _forms(copies: Copies) -> tuple[_Form, ...]:
+def _forms(copies: Copies, kinds: tuple[Kind, ...]) -> tuple[_Form, ...]:
     """Of each kind; contrasts are cosines, which with the mean are all there is of blocks."""
     blocks = len(copies)
     waves = np.arange(1, blocks)[:, None] * (np.arange(blocks) + 0.5) / blocks
     contrasts = math.sqrt(2 / blocks) * np.cos(np.pi * waves)
     forms = []
-    for kind in (*KINDS, *(COPIES if len(set(copies)) > 1 else ())):
+    for kind in kinds:
         covariance = kind.covariance(copies)
         root = np.linalg.cholesky(contrasts @ covariance @ contrasts.T)
         forms.append(
@@ -115,7 +115,7 @@ class Weighed:
     widening: Numbers  # by how much variances of means grow: by comparison and series
 
 
-def weighed(values: Numbers, copies: Copies) -> Weighed:
+def weighed(values: Numbers, copies: Copies, lent: Numbers | float = 0.0) -> Weighed:
     """What the kinds say of `values`: … by series by blocks, at least two; each series scatters.
 
     Of a kind with the covariance C of contrasts y, a scale of its own for each series and d = n - 1
@@ -123,9 +123,10 @@ def weighed(values: Numbers, copies: Copies) -> Weighed:
 
         likelihood = |C|^-½ · (y' C⁻¹ y)^(-d/2),   variance of the mean V = 1'C1 / n² · y' C⁻¹ y / d
 
-    Series that share their noise count as fewer, by how far they do (`moderation.shared`).
+    Series that share their noise count as fewer, by how far they do (`moderation.shared`). `lent`:
+    degrees of freedom, by series.
     """
-    forms = _forms(copies)
+    forms = _forms(copies, KINDS + (COPIES if len(set(copies)) > 1 else ()))
     series, blocks = values.shape[-2:]
     freedom = blocks - 1
     squares = np.stack([((values @ f.whitens.T) ** 2).sum(axis=-1) for f in forms], axis=-1)
@@ -139,22 +140,22 @@ def weighed(values: Numbers, copies: Copies) -> Weighed:
     own = values.var(axis=-1, ddof=1) / blocks
     return Weighed(
         drift=weights[..., [form.drifts for form in forms]].sum(axis=-1),
-        widening=_together(weights, variances, freedom) / own,
+        widening=_together(weights, variances, freedom + np.asarray(lent)) / own,
     )
 
 
-def _together(weights: Numbers, variances: Numbers, freedom: int) -> Numbers:
+def _together(weights: Numbers, variances: Numbers, freedom: Numbers) -> Numbers:
     """The variance whose t interval is left in `TAIL` of cases, each kind by its weight.
 
     Kinds are on the last axis; `variances` have series before it.
     """
     from scipy.special import stdtr, stdtrit
 
-    logs, far = np.log(variances), float(stdtrit(freedom, TAIL / 2))
+    logs, far = np.log(variances), stdtrit(freedom, TAIL / 2)[..., None]
     low, high = logs.min(axis=-1), logs.max(axis=-1)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        beyond = 2 * stdtr(freedom, far * np.exp((middle[..., None] - logs) / 2))
+        beyond = 2 * stdtr(freedom[..., None], far * np.exp((middle[..., None] - logs) / 2))
         more = (weights[..., None, :] * beyond).sum(axis=-1) > TAIL
         low, high = np.where(more, middle, low), np.where(more, high, middle)
     found: Numbers = np.exp((low + high) / 2)
@@ -202,7 +203,8 @@ def widened(spreads: Sequence[Spread], samples: Sequence[Sample]) -> list[Spread
     factors, drift = np.ones(len(spreads)), 0.0
     if scattered:
         values = np.array([samples[place].logs for place in scattered])
-        kinds = weighed(values, samples[0].copies or (1,) * values.shape[-1])
+        lent = np.array([spreads[place].lent for place in scattered])
+        kinds = weighed(values, samples[0].copies or (1,) * values.shape[-1], lent)
         factors[scattered], drift = kinds.widening, float(kinds.drift)
     return [
         _widened(spread, sample, drift, factor)

@@ -128,6 +128,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
             *counted.notes,
             *about_hosts,
         ),
+        one_fill=counted.alone,
         incomplete=arms_and_blocks.incomplete(
             results, arms, looked, _in_every_block(ended.steps, blocks, copies)
         ),

@@ -37,6 +37,8 @@ from dbdyno.store import Results, continuation
 from run_builder import changed, run
 from test_golden import step
 
+pytestmark = pytest.mark.usefixtures("independent_blocks")
+
 PLAN = """
 name = "kept"
 base = "a"

@@ -259,6 +259,7 @@ class Said:
     blocks: int
     changed: Numbers  # +1 faster, -1 slower, else 0
     within: Flags  # a look showed that the change is within the margin
+    drifts: Flags  # by comparison: this look says nothing, as blocks depend on each other
 
     @property
     def told(self) -> Flags:
@@ -320,7 +321,8 @@ def walk(
         units, metrics = np.minimum(units, unit), np.minimum(metrics, now)
         changed = _named(units, metrics, aims) * signs * DIRECTIONS
         same = np.where(changed != 0, since, within) & (np.abs(its.mean) <= edge)
-        yield Said(blocks=look.blocks, changed=changed, within=same)
+        drifts = np.broadcast_to(its.withheld, its.mean.shape)[:, 0, 0]
+        yield Said(blocks=look.blocks, changed=changed, within=same, drifts=drifts)
 
 
 def _shown_at_any_time(its: Tests, aims: Aims) -> Flags:

@@ -33,7 +33,9 @@ class Kind:
 
     weight: float  # before any block is seen, by that of the others
     kept: float = 0.0  # of its noise, by the next block: a chain of the first order
-    step: float = 0.0  # of a random walk, by the standard deviation of the noise that it is added to
+    step: float = (
+        0.0  # of a random walk, by the standard deviation of the noise that it is added to
+    )
     copy: float = 0.0  # the standard deviation between golden copies, likewise
 
     @property
@@ -57,7 +59,7 @@ KINDS = (
     Kind(weight=0.10, step=0.2),
 )
 """The kinds and their weights are chosen on half of the simulated plans (docs/error-rates.md)."""
-COPIES = (Kind(weight=0.15, copy=0.3), Kind(weight=0.05, copy=1.0))
+COPIES = (Kind(weight=0.10, copy=0.4), Kind(weight=0.01, copy=2.0))
 """Beside them, where blocks begin from two or three copies by turns."""
 TAIL = 0.03
 """The chance beyond an interval for which its width is that of all kinds together."""

@@ -83,10 +83,10 @@ def of_result(
             place_units = {} if measured is None else {place: measured.units(place) for place in of}
             units |= place_units
             notes += _one(workload, of, place_units, measured)
-            alone += [workload] if of and not any(its.between for its in place_units.values()) else []
-    return Fills(
-        units=units, notes=(*golden_copies.notes(copies), *notes), alone=tuple(alone)
-    )
+            alone += (
+                [workload] if of and not any(its.between for its in place_units.values()) else []
+            )
+    return Fills(units=units, notes=(*golden_copies.notes(copies), *notes), alone=tuple(alone))
 
 
 def copied_after(copies: golden_copies.Kept, workload: str) -> int | None:

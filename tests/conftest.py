@@ -22,7 +22,7 @@ from dbdyno.report import page
 from dbdyno.report.parts import Page
 from dbdyno.store import checksums
 from hosts_lab import _hosts, _hosts_lab
-from independent_blocks import independent_blocks
+from independent_blocks import independent_blocks, independent_here
 from mysql_place import mysql_engine, mysql_server
 from server_place import NONE, a_place, builds, ends
 
@@ -32,6 +32,7 @@ __all__ = [
     "_hosts",
     "_hosts_lab",
     "independent_blocks",
+    "independent_here",
     "mysql_engine",
     "mysql_server",
     "pytest_runtest_call",

@@ -15,6 +15,16 @@ from dbdyno.stats import dependence
 @pytest.fixture(scope="module")
 def independent_blocks() -> Iterator[None]:
     """No kind of dependence is considered in the module's tests."""
+    yield from _independent()
+
+
+@pytest.fixture
+def independent_here() -> Iterator[None]:
+    """Nor in one test alone."""
+    yield from _independent()
+
+
+def _independent() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dependence, "KINDS", (dependence.Kind(weight=1.0),))
         yield

@@ -127,15 +127,10 @@ def test_an_interval_is_left_by_all_kinds_together_in_as_many_cases_as_said() ->
     assert beyond == pytest.approx(dependence.TAIL, rel=0.01)
 
 
-@pytest.mark.usefixtures("one_kind")
+@pytest.mark.usefixtures("independent_here")
 def test_independent_blocks_alone_widen_nothing() -> None:
     found = dependence.weighed(np.array([WAVES]), (1,) * 12)
     assert float(found.drift) == 0 and found.widening.tolist() == pytest.approx([1.0])
-
-
-@pytest.fixture
-def one_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dependence, "KINDS", (Kind(weight=1.0),))
 
 
 def test_fills_as_units_are_not_widened_and_steps_without_scatter_stay_so() -> None:
@@ -150,7 +145,7 @@ def test_fills_as_units_are_not_widened_and_steps_without_scatter_stay_so() -> N
 
 
 def test_copies_that_differ_widen_and_others_hardly() -> None:
-    """Blocks begin from two copies by turns, which are apart by five times the noise, or by none."""
+    """Blocks begin from two copies by turns, five times the noise apart, or not."""
     noise = np.array(drawn(4, 12))
     apart = tuple((noise + np.array([0.05, 0.0] * 6)).tolist())
     by_turns = (1, 2) * 6

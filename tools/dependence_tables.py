@@ -85,7 +85,8 @@ def staying(trials: int) -> Iterator[str]:
             [ends(its, UNTIL_DECIDED, trials, SEED, widen=widen) for its in hosts]
             for widen in (True, False)
         )
-        false = [beside(its.false.value, other.false.value) for its, other in zip(by_kinds, plain)]
+        pairs = zip(by_kinds, plain, strict=True)
+        false = [beside(its.false.value, other.false.value) for its, other in pairs]
         yield row([name, *false, *(percent(its.drifting.value) for its in by_kinds)])
 
 

@@ -24,17 +24,18 @@ def sentence(comparison: Comparison) -> str:
     independent ones.
     """
     judgements = [judgement for judgement in _judgements(comparison) if judgement.p is not None]
-    found = [judgement.dependence for judgement in judgements if judgement.dependence is not None]
-    if not found:
+    known = [judgement.dependence for judgement in judgements if judgement.dependence is not None]
+    if not known:
         return ""
     few = max(judgement.blocks for judgement in judgements) < DEPENDENCE_BLOCKS_MIN
-    drift = max(one.drift for one in found)
+    drift = max(blocks.drift for blocks in known)
     seen = f"Blocks depend on each other with up to {number.number(100 * drift, 0)} %"
-    seen = "; ".join((f"{ASSUMED}, so that some is assumed" if few else seen, *_followed(found)))
-    widened = max(one.widened for one in found)
+    seen = "; ".join((f"{ASSUMED}, so that some is assumed" if few else seen, *_followed(known)))
+    widened = max(blocks.widened for blocks in known)
     wide = f"up to {number.number(widened, 1)} times" if widened >= WIDENED_MIN else "about"
-    held = "; no word rests on those that drift" if any(one.withholds for one in found) else ""
-    return f"{seen}: intervals are {wide} as wide as those of independent ones{held}."
+    drifting = any(blocks.withholds for blocks in known)
+    ends = "; no word rests on those that drift" if drifting else ""
+    return f"{seen}: intervals are {wide} as wide as those of independent ones{ends}."
 
 
 def _followed(found: Sequence[Dependence]) -> Iterator[str]:

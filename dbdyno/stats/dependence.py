@@ -48,8 +48,8 @@ class Kind:
         at = np.arange(len(copies))
         away, since = np.abs(at[:, None] - at), np.minimum(at[:, None], at) + 1.0
         same = np.equal.outer(copies, copies)
-        found: Numbers = self.kept**away + self.step**2 * since + self.copy**2 * same
-        return found
+        covariance: Numbers = self.kept**away + self.step**2 * since + self.copy**2 * same
+        return covariance
 
 
 KINDS = (
@@ -94,16 +94,16 @@ def _forms(copies: Copies, kinds: tuple[Kind, ...]) -> tuple[_Form, ...]:
     waves = np.arange(1, blocks)[:, None] * (np.arange(blocks) + 0.5) / blocks
     contrasts = math.sqrt(2 / blocks) * np.cos(np.pi * waves)
     forms = []
-    for kind in kinds:
-        covariance = kind.covariance(copies)
+    for way in kinds:
+        covariance = way.covariance(copies)
         root = np.linalg.cholesky(contrasts @ covariance @ contrasts.T)
         forms.append(
             _Form(
                 whitens=np.linalg.solve(root, contrasts),
                 log_size=2 * float(np.log(np.diag(root)).sum()),
                 of_mean=float(covariance.mean()),
-                log_weight=math.log(kind.weight),
-                drifts=kind.drifts,
+                log_weight=math.log(way.weight),
+                drifts=way.drifts,
             )
         )
     return tuple(forms)
@@ -160,8 +160,8 @@ def _together(weights: Numbers, variances: Numbers, freedom: Numbers) -> Numbers
         beyond = 2 * stdtr(freedom[..., None], far * np.exp((middle[..., None] - logs) / 2))
         more = (weights[..., None, :] * beyond).sum(axis=-1) > TAIL
         low, high = np.where(more, middle, low), np.where(more, high, middle)
-    found: Numbers = np.exp((low + high) / 2)
-    return found
+    variance: Numbers = np.exp((low + high) / 2)
+    return variance
 
 
 # --- The order of the arms -------------------------------------------------------------------

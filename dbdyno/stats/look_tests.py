@@ -130,8 +130,12 @@ def tested(
         samples_alike = [sample for pool in pools.values() for _, sample in pool]
         spreads: list[Spread | None] = [None] * len(samples_alike)
         if len(samples_alike[0].logs) > 1:
-            lent = [moderation.spreads([one.logs for _, one in pool]) for pool in pools.values()]
-            spreads = [*dependence.widened([one for of in lent for one in of], samples_alike)]
+            lent = [
+                spread
+                for pool in pools.values()
+                for spread in moderation.spreads([sample.logs for _, sample in pool])
+            ]
+            spreads = [*dependence.widened(lent, samples_alike)]
         places = (place for pool in pools.values() for place, _ in pool)
         for place, sample, spread in zip(places, samples_alike, spreads, strict=True):
             metrics[place][sample.metric] = _metric(sample, spread, aims)

@@ -83,9 +83,8 @@ def of_result(
             place_units = {} if measured is None else {place: measured.units(place) for place in of}
             units |= place_units
             notes += _one(workload, of, place_units, measured)
-            alone += (
-                [workload] if of and not any(its.between for its in place_units.values()) else []
-            )
+            known = any(of_step.between for of_step in place_units.values())
+            alone += [workload] if of and not known else []
     return Fills(units=units, notes=(*golden_copies.notes(copies), *notes), alone=tuple(alone))
 
 

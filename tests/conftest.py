@@ -22,11 +22,21 @@ from dbdyno.report import page
 from dbdyno.report.parts import Page
 from dbdyno.store import checksums
 from hosts_lab import _hosts, _hosts_lab
+from independent_blocks import independent_blocks, independent_here
 from mysql_place import mysql_engine, mysql_server
 from server_place import NONE, a_place, builds, ends
 
 # Fixtures and a hook, here for all.
-__all__ = ["_dyno", "_hosts", "_hosts_lab", "mysql_engine", "mysql_server", "pytest_runtest_call"]
+__all__ = [
+    "_dyno",
+    "_hosts",
+    "_hosts_lab",
+    "independent_blocks",
+    "independent_here",
+    "mysql_engine",
+    "mysql_server",
+    "pytest_runtest_call",
+]
 
 # How long an example takes says how busy the machine is, and nothing of what is tested.
 # `make test` draws the same few examples each time; `make test-all` draws more, and others.

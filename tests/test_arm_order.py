@@ -124,19 +124,19 @@ def told(comparison: Comparison) -> str:
     return " ".join(one.text for one in headline.findings(comparison))
 
 
-def test_under_twelve_blocks_a_report_says_that_independence_is_assumed(tmp_path: Path) -> None:
+def test_under_eight_blocks_a_report_says_what_is_assumed(tmp_path: Path) -> None:
     found = compare.load(result(tmp_path, orders=DRAWN[:6]))
-    assert f"next look after 12 blocks (6 more). {dependence.ASSUMED}" in told(found)
-    assert throughput(found).dependence is None
+    about = f"next look after 12 blocks (6 more). {dependence.ASSUMED}, so that some is assumed"
+    assert f"{about}: intervals are up to " in told(found)
 
 
 @pytest.mark.long
 def test_from_twelve_on_it_says_how_far_blocks_depend_on_each_other(tmp_path: Path) -> None:
     found = compare.load(result(tmp_path, carried=0.06))
-    assert "% with the arm that ran before: intervals are up to 2." in told(found)
+    assert "% with the arm that ran before: intervals are up to 3." in told(found)
     arm = json.loads(json_document.render(found))["steps"][0]["arms"][0]
     dependent = arm["metrics"]["qps"]["dependence"]
-    assert set(dependent) == {"autocorrelation", "widened", "followed"}
+    assert set(dependent) == {"drift", "widened", "followed"}
     assert dependent["followed"][0]["pattern"] == "predecessor"
 
 
@@ -157,14 +157,20 @@ def test_blocks_that_do_not_depend_are_told_so_and_others_by_the_most(tmp_path: 
         cells = (base, replace(cell, verdict=verdict))
         return replace(found, steps=(replace(step, cells=cells),), overall=())
 
-    none = Dependence(autocorrelation=-0.2, widened=1.0)
-    some = Dependence(autocorrelation=0.42, widened=1.55)
+    none = Dependence(drift=0.04, widened=1.02)
+    some = Dependence(drift=0.42, widened=1.55)
     place = Followed(pattern="place", by=-0.031, left=0.0)
-    placed = Dependence(autocorrelation=0.0, widened=1.0, followed=(place,))
+    placed = Dependence(drift=0.1, widened=1.1, followed=(place,))
+    drifting = Dependence(drift=0.9, widened=4.0)
     assert dependence.sentence(with_dependence(placed)) == (
-        "Ratios change by up to 3.1 % with the arm's place in the order, which widens no interval."
+        "Blocks depend on each other with up to 10 %; ratios change by up to 3.1 % with the arm's "
+        "place in the order: intervals are up to 1.1 times as wide as those of independent ones."
     )
-    assert dependence.sentence(with_dependence(none)) == "Blocks show no dependence on each other."
-    assert dependence.sentence(with_dependence(none, some)) == (
-        "Neighbouring blocks correlate by up to 0.42: intervals are up to 1.6 times as wide."
+    assert dependence.sentence(with_dependence(none)) == (
+        "Blocks depend on each other with up to 4 %: intervals are about as wide as those of "
+        "independent ones."
+    )
+    assert dependence.sentence(with_dependence(some, drifting)) == (
+        "Blocks depend on each other with up to 90 %: intervals are up to 4.0 times as wide as "
+        "those of independent ones; no word rests on those that drift."
     )

@@ -23,6 +23,7 @@ from one_look import decide
 from verdict_builder import said
 
 AIMS = Aims()
+pytestmark = pytest.mark.usefixtures("independent_blocks")
 MIRRORED: dict[Word, Word] = {"faster": "slower", "slower": "faster"}
 
 change = st.floats(min_value=-0.3, max_value=0.3)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from dbdyno.model.looks import Looks
-from dbdyno.model.verdict import DEPENDENCE_BLOCKS_MIN, Aims, Judgement, Order
+from dbdyno.model.open_steps import needs_blocks
+from dbdyno.model.verdict import Aims, Judgement, Order
 from dbdyno.stats import decision, dependence, interval
+from dbdyno.stats.dependence import Kind, Numbers
 from dbdyno.stats.fills import FillsSeen
+from dbdyno.stats.interval import Spread
 from dbdyno.stats.look_tests import Unit
 from dbdyno.stats.looks import scheduled
 from dbdyno.stats.sample import Pattern, Sample
 
 WAVES = (1.0, 1.0, -1.0, -1.0) * 3
-"""Of their eleven neighbours six are alike and five are not: Σ e·e' is 1, Σ e² is 12."""
+SLOW = (1.0, 1.2, 0.9, 0.4, 0.1, -0.4, -0.8, -1.2, -1.0, -0.5, 0.0, 0.3)
 SIDES = (0.5, -0.5) * 6
 
 
@@ -41,88 +45,152 @@ def judged(*samples: Sample, first: int = 12) -> list[Judgement]:
     return [its[0] for its in decision.decide(units, Aims(), done=len(samples[0].logs))]
 
 
-# --- Autocorrelation -------------------------------------------------------------------------
+# --- Kinds of dependence ---------------------------------------------------------------------
 
 
-def test_autocorrelation_is_that_of_neighbours_with_what_few_blocks_hide_made_good() -> None:
-    """(1/12 + 1/12) / (1 - 4/12) = 1/4."""
-    assert dependence.autocorrelation(np.array([WAVES])) == pytest.approx(1 / 4)
+def around(mean: float, logs: Sequence[float]) -> tuple[float, ...]:
+    return tuple(mean + log for log in logs)
 
 
-def test_autocorrelation_is_a_mean_over_units_and_one_without_scatter_has_none() -> None:
-    """Alternating blocks have Σ e·e' / Σ e² = -11/12: (-11/12 + 1/12) / (2/3) = -5/4."""
-    turns = (1.0, -1.0) * 6
-    both = dependence.autocorrelation(np.array([WAVES, turns]))
-    assert both == pytest.approx((1 / 4 - 5 / 4) / 2)
-    still = dependence.autocorrelation(np.array([WAVES, (0.3,) * 12]))
-    assert still == pytest.approx(1 / 8)
+def drawn(seed: int, blocks: int) -> tuple[float, ...]:
+    return tuple((0.01 * np.random.default_rng(seed).normal(size=blocks)).tolist())
 
 
-def test_independent_blocks_have_no_autocorrelation_on_average_and_others_theirs() -> None:
-    noise = np.random.default_rng(1).normal(size=(4_000, 1, 20))
-    assert dependence.autocorrelation(noise).mean() == pytest.approx(0.0, abs=0.01)
-    for at in range(1, 20):
-        noise[..., at] = 0.5 * noise[..., at - 1] + math.sqrt(0.75) * noise[..., at]
-    assert dependence.autocorrelation(noise).mean() == pytest.approx(0.5, abs=0.05)
+def copies(*values: int) -> tuple[int, ...]:
+    return values
 
 
-def test_inflation_is_the_variance_of_a_mean_by_what_blocks_tell_of_it() -> None:
-    """Of two blocks with r: the mean has (1 + r) / 2, and s² is 1 - r on average."""
-    assert dependence.inflation(np.array(0.5), 2) == pytest.approx((1 + 0.5) / (1 - 0.5))
-    assert dependence.inflation(np.array([-0.4, 0.0]), 12) == pytest.approx(1.0)
+def test_a_kind_has_the_covariance_that_it_is_named_after() -> None:
+    chain = Kind(weight=1, kept=0.5).covariance(copies(1, 1, 1))
+    assert chain.tolist() == [[1, 0.5, 0.25], [0.5, 1, 0.5], [0.25, 0.5, 1]]
+    walk = Kind(weight=1, step=2.0).covariance(copies(1, 1, 1))
+    assert walk.tolist() == [[5, 4, 4], [4, 9, 8], [4, 8, 13]]
+    by_copy = Kind(weight=1, copy=3.0).covariance(copies(1, 2, 1))
+    assert by_copy.tolist() == [[10, 0, 9], [0, 10, 0], [9, 0, 10]]
+    assert Kind(weight=1).covariance(copies(1, 2)).tolist() == [[1, 0], [0, 1]]
 
 
-@pytest.mark.parametrize("kept", [0.3, 0.8])
-def test_inflation_is_that_of_the_matrix_of_covariances(kept: float) -> None:
-    blocks = 12
-    places = np.arange(blocks)
-    covariance = kept ** np.abs(places[:, None] - places)
-    of_mean = covariance.mean()
-    of_blocks = (np.trace(covariance) - blocks * of_mean) / (blocks - 1)
-    found = dependence.inflation(np.array(kept), blocks)
-    assert found == pytest.approx(blocks * of_mean / of_blocks)
+def by_hand(values: Numbers) -> list[float]:
+    """The kinds' weights, by other contrasts: what each block is by the next."""
+    blocks = values.shape[-1]
+    differences = np.diff(np.eye(blocks), axis=0)
+    logs = []
+    for kind in dependence.KINDS:
+        covariance = differences @ kind.covariance((1,) * blocks) @ differences.T
+        squares = [y @ np.linalg.solve(covariance, y) for y in values @ differences.T]
+        size = np.linalg.slogdet(covariance)[1]
+        logs.append(
+            math.log(kind.weight)
+            + sum(-size / 2 - (blocks - 1) / 2 * math.log(square) for square in squares)
+        )
+    weights = np.exp(np.array(logs) - max(logs))
+    return (weights / weights.sum()).tolist()
 
 
-def test_under_twelve_blocks_and_with_fills_as_units_nothing_is_widened() -> None:
+def test_drift_is_as_likely_as_residual_likelihood_says_whatever_the_contrasts() -> None:
+    values = np.array([SLOW])
+    drift = dependence.weighed(values, (1,) * 12).drift
+    assert float(drift) == pytest.approx(1 - by_hand(values)[0])
+    assert 0.5 < float(drift) < 1
+
+
+def test_blocks_of_independent_steps_count_each_and_of_tied_ones_once() -> None:
+    """A second step with the same residuals says nothing, another as much as the first."""
+    one, copy = np.array([SLOW]), np.array([SLOW, SLOW])
+    shifted = np.array([SLOW, np.roll(SLOW, 3)])
+    drift = [float(dependence.weighed(its, (1,) * 12).drift) for its in (one, copy, shifted)]
+    assert drift[1] == pytest.approx(drift[0]) and drift[2] > drift[0]
+
+
+def test_two_blocks_are_as_wide_as_what_is_assumed_whatever_they_are() -> None:
+    near, far = (dependence.weighed(np.array([its]), (1, 1)) for its in ((0.0, 0.1), (0.0, 9.0)))
+    assert near.widening.tolist() == pytest.approx(far.widening.tolist())
+    assumed = sum(kind.weight for kind in dependence.KINDS if kind.drifts)
+    assert float(near.drift) == pytest.approx(assumed) and float(near.widening[0]) > 1
+
+
+def test_an_interval_is_left_by_all_kinds_together_in_as_many_cases_as_said() -> None:
+    """Each kind's t interval, by its weight, with the variance that it gives to the mean."""
+    from scipy.special import stdtr, stdtrit
+
+    values = np.array([WAVES])
+    found = dependence.weighed(values, (1,) * 12)
+    own = values.var(ddof=1) / 12
+    reach = -stdtrit(11, dependence.TAIL / 2) * math.sqrt(float(found.widening[0]) * own)
+    beyond = 0.0
+    for kind, weight in zip(dependence.KINDS, by_hand(values), strict=True):
+        covariance = kind.covariance((1,) * 12)
+        differences = np.diff(np.eye(12), axis=0)
+        y = differences @ values[0]
+        scale = y @ np.linalg.solve(differences @ covariance @ differences.T, y) / 11
+        beyond += weight * 2 * stdtr(11, -reach / math.sqrt(scale * covariance.mean()))
+    assert beyond == pytest.approx(dependence.TAIL, rel=0.01)
+
+
+@pytest.mark.usefixtures("independent_here")
+def test_independent_blocks_alone_widen_nothing() -> None:
+    found = dependence.weighed(np.array([WAVES]), (1,) * 12)
+    assert float(found.drift) == 0 and found.widening.tolist() == pytest.approx([1.0])
+
+
+def test_fills_as_units_are_not_widened_and_steps_without_scatter_stay_so() -> None:
     logs = tuple(0.01 * wave for wave in WAVES)
     own = interval.own_spread(logs)
     assert own is not None
-    few = sample(logs[:11])
-    assert dependence.widened([own], [few]) == [own]
     fills = replace(sample(logs), fills=FillsSeen(planned=12, blocks=24))
     assert dependence.widened([own], [fills]) == [own]
-    assert dependence.widening(np.ones((3, 1, 11))).tolist() == [1.0] * 3
-    assert DEPENDENCE_BLOCKS_MIN == 12
+    still = Spread(sd=0.0, freedom=11)
+    first, second = dependence.widened([own, still], [sample(logs), sample((0.2,) * 12)])
+    assert first.sd > own.sd and second.sd == 0.0
+
+
+def test_copies_that_differ_widen_and_others_hardly() -> None:
+    """Blocks begin from two copies by turns, five times the noise apart, or not."""
+    noise = np.array(drawn(4, 12))
+    apart = tuple((noise + np.array([0.05, 0.0] * 6)).tolist())
+    by_turns = (1, 2) * 6
+    wide, plain = (
+        dependence.weighed(np.array([its]), by_turns).widening[0] for its in (apart, noise)
+    )
+    assert wide > 2.5 > plain
+    assert float(dependence.weighed(np.array([apart]), (1,) * 12).widening[0]) < 1.5
 
 
 def test_an_interval_is_as_much_wider_as_its_judgement_says() -> None:
-    logs = tuple(0.02 + 0.01 * wave for wave in WAVES)
+    logs = around(0.02, drawn(1, 12))
     (found,) = judged(sample(logs))
     plain = interval.log_interval(logs)
     assert found.dependence is not None and plain.low is not None and found.low is not None
-    assert found.dependence.autocorrelation == pytest.approx(1 / 4)
-    factor = math.sqrt(float(dependence.inflation(np.array(1 / 4), 12)))
-    assert found.dependence.widened == pytest.approx(factor) and factor > 1.2
     reach = math.log(found.ratio / found.low)
-    assert reach == pytest.approx(factor * math.log(plain.value / plain.low))
+    assert reach == pytest.approx(found.dependence.widened * math.log(plain.value / plain.low))
     own = interval.own_spread(logs)
     assert own is not None and found.sd == pytest.approx(own.sd), "blocks scatter as they do"
 
 
-def test_steps_share_the_autocorrelation_and_an_unlike_number_of_blocks_is_apart() -> None:
-    waves, turns = (tuple(0.01 * one for one in its) for its in (WAVES, (1.0, -1.0) * 6))
-    found = judged(sample(waves), sample(turns), sample(waves[:11]), first=11)
+def test_steps_and_metrics_share_the_drift_and_an_unlike_number_of_blocks_is_apart() -> None:
+    found = judged(sample(drawn(1, 12)), sample(drawn(2, 12)), sample(drawn(3, 11)), first=11)
     told = [one.dependence for one in found]
-    assert told[0] is not None and told[0] == told[1] and told[2] is None
-    assert told[0].autocorrelation == pytest.approx(-1 / 2) and told[0].widened == 1.0
+    assert told[0] is not None and told[1] is not None and told[2] is not None
+    assert told[0].drift == told[1].drift != told[2].drift
+
+
+def test_no_word_rests_on_blocks_that_drift_and_a_plan_goes_on_with_them() -> None:
+    """Twelve blocks that rise from +4 to +6 %, and the same in another order."""
+    rising = tuple(np.linspace(0.04, 0.06, 12).tolist())
+    (drifting,) = judged(sample(rising))
+    assert (drifting.word, drifting.reason) == ("open", "blocks drift")
+    assert drifting.dependence is not None and drifting.dependence.withholds
+    assert needs_blocks(drifting)
+    mixed = tuple(rising[place] for place in (5, 0, 9, 3, 11, 1, 7, 4, 10, 2, 8, 6))
+    assert judged(sample(mixed))[0].word == "faster"
 
 
 def test_an_early_look_s_same_does_not_stand_beside_a_mean_beyond_the_margin() -> None:
     """Where the ratio moves in the midst of a plan, blocks depend on each other."""
-    quiet = (0.004, -0.002, -0.005, 0.003)
+    quiet = (0.001, -0.0005, -0.00125, 0.00075)
     assert judged(sample(quiet), first=4)[0].word == "same"
     (found,) = judged(sample((*quiet, *(0.3 + log for log in quiet * 3))), first=4)
-    assert found.dependence is not None and found.dependence.widened > 4
+    assert found.dependence is not None and found.dependence.widened > 2
     assert found.word == "open"
 
 
@@ -160,7 +228,7 @@ def test_what_the_order_leaves_in_the_mean_widens_and_what_it_cancels_does_not()
     assert left.left == pytest.approx(0.05 / 3, rel=0.1)
     assert by_carry.low is not None and by_carry.low < 1 < by_carry.ratio
     assert cancelled.by == pytest.approx(0.05) and cancelled.left == 0.0
-    assert by_place.dependence.widened == 1.0
+    assert by_place.dependence.widened < 1.2 < by_carry.dependence.widened
 
 
 def test_a_change_stands_although_the_order_matters_if_it_is_larger() -> None:

@@ -5,19 +5,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
+import simulation
 from dbdyno.model.looks import Looks
-from dbdyno.model.verdict import DEPENDENCE_BLOCKS_MIN, Aims
+from dbdyno.model.verdict import Aims
 from dbdyno.stats.interval import share_interval
 from dbdyno.stats.looks import scheduled
-from dependent_blocks import Host, Orders, chained, draw, false_words, ordered
-from simulation import MEASURED_SD, Share
+from dependent_blocks import Host, Orders, chained, draw, ends, false_words, ordered
+from simulation import MEASURED_SD, Model, Share, decided
 
 AIMS = Aims()
 UNTIL_DECIDED = scheduled(Looks(first=None))
-LATE = [look for look in UNTIL_DECIDED if look.blocks >= DEPENDENCE_BLOCKS_MIN]
 COMPARISONS = 600
 
 
@@ -71,29 +73,61 @@ def test_until_decided_5_percent_are_false_whatever_runs_leave_to_the_next(
     ],
 )
 def test_other_orders_would_be_wrong_more_often(host: Host, order: str, arms: int) -> None:
-    assert not at_most(words(host, order, arms), 2 * AIMS.level)
+    assert not at_most(words(host, order, arms, widen=False), 2 * AIMS.level)
 
 
 def test_orders_of_the_lab_let_a_third_of_what_comes_with_every_second_block_through() -> None:
-    assert 0.2 < words(Host(second_block=0.10)).value < 0.4
+    assert 0.2 < words(Host(second_block=0.10), widen=False).value < 0.4
 
 
-@pytest.mark.parametrize(("kept", "most"), [(0.3, 0.07), (0.5, 0.12)])
-def test_from_twelve_blocks_on_noise_that_stays_with_an_arm_widens(
-    kept: float, most: float
-) -> None:
-    logs = draw(Host(stays=kept, steps=4), orders("linked"), np.random.default_rng(9))
-    assert false_words(logs, LATE, AIMS).value < most
-    assert false_words(logs, LATE, AIMS, widen=False).value > 2 * most - 0.04
+@pytest.mark.parametrize(
+    "host",
+    [
+        Host(stays=0.5),
+        *(
+            pytest.param(host, marks=pytest.mark.long)
+            for host in (
+                Host(stays=0.3, steps=4),
+                Host(stays=0.5, steps=4),
+                Host(stays=0.5, steps=12),
+                Host(fill=0.005, fills=2, steps=4),
+                Host(fill=0.005, fills=2, steps=12),
+            )
+        ),
+    ],
+)
+def test_what_stays_with_an_arm_makes_at_most_7_percent_of_plans_false(host: Host) -> None:
+    comparisons = 2_400 // (host.steps + 3)
+    assert at_most(ends(host, UNTIL_DECIDED, comparisons, 11).false, 0.07)
 
 
-def test_widening_costs_little_where_blocks_are_independent() -> None:
-    logs = draw(Host(), orders("linked"), np.random.default_rng(10))
-    logs += np.array([[0.035], [-0.02]])
-    found, plain = (
-        false_words(logs, UNTIL_DECIDED, AIMS, widen=widen).value for widen in (True, False)
+def test_independence_would_make_a_fifth_of_them_false() -> None:
+    found = ends(Host(stays=0.5), UNTIL_DECIDED, 600, 11, widen=False)
+    assert found.false.value > 0.15 and found.drifting.count == 0
+
+
+def test_most_plans_whose_blocks_keep_most_of_their_noise_end_without_a_word() -> None:
+    found = ends(Host(stays=0.8), UNTIL_DECIDED, 400, 11)
+    assert found.drifting.value > 0.5 and at_most(found.false, 0.17)
+
+
+def test_what_no_number_of_blocks_shows_stays_wrong_and_two_fills_mend_it() -> None:
+    one, two = (
+        ends(Host(fill=0.01, fills=fills), UNTIL_DECIDED, 400, 11).false.value for fills in (1, 2)
     )
-    assert found > 0.97 * plain > 0.9
+    assert one > 0.16 > 0.15 > two
+
+
+def test_a_change_of_5_percent_takes_half_as_many_blocks_again_where_blocks_are_independent() -> (
+    None
+):
+    model = Model(steps=1, slower=1, effect=0.05)
+    found, plain = (
+        decided(model, UNTIL_DECIDED, 600, np.random.default_rng(10), AIMS, judged)
+        for judged in (simulation.tests, partial(simulation.tests, widen=False))
+    )
+    assert found.slower.value > 0.97 * plain.slower.value
+    assert 1.3 < found.blocks / plain.blocks < 1.7
 
 
 def test_draws_scatter_and_keep_what_they_are_asked_to() -> None:

@@ -12,6 +12,8 @@ from dbdyno.analysis import wording
 from dbdyno.analysis.compare.explanation import explain
 from dbdyno.model.verdict import Aims, Explanation, Word
 
+pytestmark = pytest.mark.usefixtures("independent_blocks")
+
 
 def explained(
     *,

@@ -15,6 +15,7 @@ from dbdyno.model.size import Capacity
 from dbdyno.plan import race as races
 from dbdyno.plan.race import sizes
 from dbdyno.plan.race.arm import Found, Here
+from dbdyno.plan.race.sizes import fills
 
 HOST = Capacity(cores=2, memory_bytes=24 << 30, free_disk_bytes=50 << 30)
 
@@ -198,6 +199,24 @@ def test_longer_races_have_more_steps_and_rows_and_one_that_writes() -> None:
     assert set(short["steps"]) < set(long["steps"])
     assert "update-index" in long["steps"]
     assert short["parameters"]["rows"] < long["parameters"]["rows"]
+
+
+def test_a_race_makes_two_fills_where_they_take_under_a_tenth_of_its_minutes() -> None:
+    """Two fills are not restarted on: blocks begin from the copies by turns."""
+    short, long = (plan("17", "18", minutes=minutes) for minutes in (5.0, 40.0))
+    steps = ("hot-points",)
+    reads = plan("17", "18", minutes=40.0, workload="sysbench", steps=steps)
+    assert "fills" not in short["schedule"] and short["workloads"][0]["restart"] is True
+    for made in (long, reads):
+        assert made["schedule"]["fills"] == 2 and "restart" not in made["workloads"][0]
+    assert "fills" not in plan("18", "mysql", workload="insert-benchmark", minutes=40.0)["schedule"]
+
+
+def test_what_a_second_fill_takes_is_its_rows_and_copies_in_place_of_restarts() -> None:
+    assert fills(10.0, 2, filling_s=18.0, restarts=False) == 2  # 2 * (18 + 12) s of 60
+    assert fills(10.0, 2, filling_s=19.0, restarts=False) == 1
+    assert fills(20.0, 2, filling_s=18.0, restarts=True) == 2  # and 6 blocks of 2 copies: 60 s
+    assert fills(10.0, 2, filling_s=18.0, restarts=True) == 1
 
 
 def test_more_arms_leave_time_for_fewer_steps() -> None:

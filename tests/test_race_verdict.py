@@ -15,9 +15,10 @@ from dbdyno.model import Comparison
 from dbdyno.model.ratio import Ratio
 from dbdyno.model.verdict import Word
 from dbdyno.model.work import WorkChange, WorkComparison
-from dbdyno.report import evidence
+from dbdyno.report import evidence, fail_on
 from dbdyno.report import race as verdict
 
+WORDS = ("faster", "slower", "same")
 REPORT = Path("results/race-pg17-pg18/report.html")
 
 
@@ -50,6 +51,30 @@ def test_open_steps_have_what_is_excluded_and_what_a_check_takes() -> None:
 def test_of_one_block_open_steps_have_figures_alone() -> None:
     still = five(comparison(troubles=False, blocks=1))[2]
     assert "%" in still and not {"loss", "check", "block"} & set(still.split())
+
+
+def test_words_on_one_fill_say_so_in_the_line_and_in_what_a_status_rests_on() -> None:
+    of = replace(comparison(troubles=False), one_fill=("l",))
+    assert five(of)[1].startswith("decided on one fill: ")
+    named = fail_on.found(of, WORDS)
+    assert named is not None and named.endswith(" on one fill")
+    several = replace(comparison(arms=("pg18", "mysql", "mariadb")), one_fill=("l",))
+    assert five(several)[0].startswith("against pg18 on one fill, after ")
+    assert "on one fill" not in " ".join(five(comparison(troubles=False)))
+
+
+def test_a_step_whose_blocks_drift_says_so_in_place_of_a_bound() -> None:
+    of = comparison(troubles=False, blocks=3)
+    (step, cell), *_ = [
+        (step, cell)
+        for step in of.steps
+        for cell in step.cells[1:]
+        if cell.verdict is not None and cell.verdict.word == "open"
+    ]
+    verdict_of = replace(cell.verdict, reason="blocks drift")
+    cells = (step.cells[0], replace(cell, verdict=verdict_of))
+    found = replace(of, steps=(replace(step, cells=cells),))
+    assert five(found)[2].startswith(f"open: {step.step} blocks drift")
 
 
 def test_one_line_says_which_builds_are_for_size() -> None:

@@ -30,6 +30,8 @@ from result_builder import build, plant
 from result_planted import Planted
 from table_text import seeded
 
+pytestmark = pytest.mark.usefixtures("independent_blocks")
+
 HALF = Look(blocks=6, share=0.5)
 TOLERATED = 0.05
 

@@ -65,6 +65,7 @@ FILLED: Mapping[str, Filled] = {
     "one fill": Filled(sd=0),
     "one fill, calibrated by 60 blocks": Filled(sd=0, calibrated=Calibrated()),
     "one fill, calibrated by 18 blocks": Filled(sd=0, calibrated=Calibrated(blocks_each=3)),
+    "2 fills": Filled(sd=0, fills=2),
     "4 fills": Filled(sd=0, fills=4),
     "6 fills": Filled(sd=0, fills=6),
 }

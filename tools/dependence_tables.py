@@ -7,9 +7,8 @@ from dataclasses import replace
 from functools import partial
 
 from dbdyno.model.looks import Looks
-from dbdyno.model.verdict import DEPENDENCE_BLOCKS_MIN
 from dbdyno.stats.looks import scheduled
-from dependent_blocks import ORDERS, Host, draw, false_words, ordered
+from dependent_blocks import ORDERS, Host, draw, ends, false_words, ordered
 from simulation import Model, decided, tests
 from table_text import AIMS, SEED, beside, header, intro, percent, row, seeded
 
@@ -28,6 +27,18 @@ DEPENDENT: Mapping[str, Host] = {
     "starts take two modes by turns, 10 % apart": Host(alternate=0.10),
     "one run of each second block is 10 % slower": Host(second_block=0.10),
 }
+STAYING: Mapping[str, Host] = {
+    "independent": Host(),
+    "autocorrelation 0.3": Host(stays=0.3),
+    "0.5": Host(stays=0.5),
+    "0.8": Host(stays=0.8),
+    "an arm wanders by 0.2 of the noise a block": Host(walks=0.2),
+    "one fill, 0.5 %": Host(fill=0.005),
+    "one fill, 1 %": Host(fill=0.01),
+    "two fills, 0.5 %": Host(fill=0.005, fills=2),
+    "two fills, 1 %": Host(fill=0.01, fills=2),
+}
+"""What stays with an arm, or with its fills."""
 SIDED: Mapping[str, Host] = {
     "normal": Host(),
     "skewed (exponential), of one arm": Host(noise="skewed"),
@@ -58,29 +69,25 @@ def depending(trials: int) -> Iterator[str]:
 
 
 def staying(trials: int) -> Iterator[str]:
-    """Of noise that stays with an arm, which no order cancels."""
+    """Of what stays with an arm from block to block, which no order cancels."""
     yield intro(
-        "Noise that stays with an arm from block to block, which no order of arms cancels: plans "
-        f"with a false word ({trials:,} comparisons each) until decided, and by their looks after "
-        "12, 20 and 30 blocks alone, from which on dyno widens; behind the bar if blocks were "
-        "taken as independent:"
+        "What stays with an arm from block to block, which no order of arms cancels: plans that "
+        f"end with a false word ({trials:,} each), when every step is decided or after 30 blocks; "
+        "behind the bar if blocks were taken as independent. The last columns: plans that end open "
+        "as blocks drift:"
     )
     steps = (1, 4, 12)
     whole = [f"{count} step{'s' * (count > 1)}" for count in steps]
-    yield from header(["autocorrelation", *whole, *(f"{text}, from 12 on" for text in whole)])
-    late = [look for look in UNTIL_DECIDED if look.blocks >= DEPENDENCE_BLOCKS_MIN]
-    for kept in (0.0, 0.3, 0.5, 0.8):
-        cells = []
-        for looks in (UNTIL_DECIDED, late):
-            for count in steps:
-                host = Host(steps=count, stays=kept)
-                orders = ordered("drawn", 2, trials, UNTIL_DECIDED[-1].blocks, SEED)
-                logs = draw(host, orders, seeded(10))
-                shares = [
-                    false_words(logs, looks, AIMS, widen=widen).value for widen in (True, False)
-                ]
-                cells.append(beside(*shares))
-        yield row([f"{kept:g}", *cells])
+    yield from header(["", *whole, *(f"{text}, drift" for text in whole)])
+    for name, host in STAYING.items():
+        hosts = [replace(host, steps=count) for count in steps]
+        by_kinds, plain = (
+            [ends(its, UNTIL_DECIDED, trials, SEED, widen=widen) for its in hosts]
+            for widen in (True, False)
+        )
+        pairs = zip(by_kinds, plain, strict=True)
+        false = [beside(its.false.value, other.false.value) for its, other in pairs]
+        yield row([name, *false, *(percent(its.drifting.value) for its in by_kinds)])
 
 
 def one_sided(trials: int) -> Iterator[str]:
@@ -106,11 +113,12 @@ def widening(trials: int) -> Iterator[str]:
         "step gets the named word and after how many blocks on average, and behind the bar "
         f"without widening ({trials:,} comparisons each):"
     )
-    columns = ["steps", "no change: same", "3 % slower", "10 % slower, noise of 10 %"]
+    columns = ["steps", "no change: same", "3 % slower", "5 %", "10 %", "10 %, noise of 10 %"]
     yield from header(columns)
     for steps in (1, 4, 12):
         still = Model(steps=steps, slower=1)
-        models = (still, replace(still, effect=0.03), replace(still, effect=0.1, sd=(0.1, 0.1)))
+        changed = [replace(still, effect=effect) for effect in (0.03, 0.05, 0.1)]
+        models = (still, *changed, replace(still, effect=0.1, sd=(0.1, 0.1)))
         cells = []
         for model in models:
             told = []

@@ -19,10 +19,13 @@ import numpy.typing as npt
 
 from dbdyno.model import Arm, Plan, Schedule
 from dbdyno.model.looks import Look
+from dbdyno.model.plan import fill_of
 from dbdyno.model.verdict import Aims
 from dbdyno.plan import schedule
 from simulation import DIRECTIONS, MEASURED_SD, Flags, Numbers, Random, Share, share, tests, walk
 
+AT_ONCE_MAX = 12_000
+"""Steps of plans that are drawn and judged together."""
 Orders = npt.NDArray[np.int64]
 """Comparisons by blocks by places: the number of the arm. The base is 0, and 1 is judged."""
 SHARED = 0.3
@@ -44,6 +47,9 @@ class Host:
     modes: float = 0.0  # the arms of a block are in opposite modes, by chance
     alternate: float = 0.0  # each second run is slower: modes that starts take by turns
     second_block: float = 0.0  # one run of each second block is slower, always at the same place
+    walks: float = 0.0  # an arm wanders off: steps of a random walk, by the noise of log ratios
+    fill: float = 0.0  # standard deviation of log ratios between fills, of each step …
+    fills: int = 1  # … of which blocks begin from so many by turns
     noise: Literal["normal", "skewed"] = "normal"  # skewed: of the arm alone, to one side
     quantum: float = 0.0  # metrics are multiples of this share
 
@@ -141,6 +147,13 @@ def draw(host: Host, orders: Orders, random: Random) -> Numbers:
     logs: Numbers = by_arm[..., 1] - by_arm[..., 0]
     if host.stays is not None or host.noise == "skewed":
         logs = sd * _own_noise(host, logs.shape, random)
+    if host.walks:
+        steps = _noise(Host(steps=host.steps), logs.shape, random)
+        logs += sd * host.walks * steps.cumsum(axis=-1)
+    if host.fill:
+        drawn_fills = random.normal(size=(comparisons, host.steps, 1, host.fills))
+        of = [fill_of(block, host.fills) - 1 for block in range(1, blocks + 1)]
+        logs += DIRECTIONS[:, None] * host.fill * drawn_fills[..., of]
     if host.modes:
         sides = random.choice([-1.0, 1.0], (comparisons, 1, 1, blocks))
         logs += DIRECTIONS[:, None] * math.log1p(host.modes) * sides
@@ -195,3 +208,32 @@ def false_words(logs: Numbers, looks: Sequence[Look], aims: Aims, *, widen: bool
     for said in walk(logs, looks, aims, judged=partial(tests, widen=widen)):
         alarmed |= (said.changed != 0).any(axis=(1, 2))
     return share(alarmed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ends:
+    """How plans end in which nothing differs: with the last step's word, or with the last look."""
+
+    false: Share  # with a word of a change
+    drifting: Share  # without one, and with blocks that depend on each other
+
+
+def ends(
+    host: Host, looks: Sequence[Look], comparisons: int, seed: int, *, widen: bool = True
+) -> Ends:
+    """Plans that go on until every step is decided, as races do."""
+    blocks, random = looks[-1].blocks, np.random.default_rng([seed, host.steps])
+    orders = ordered("drawn", 2, comparisons, blocks, seed)
+    judged = partial(tests, widen=widen, fills=host.fills)
+    false, drifting = [], []
+    for part in np.array_split(orders, math.ceil(comparisons * host.steps / AT_ONCE_MAX)):
+        logs = draw(host, part, random)
+        waiting = np.ones(len(part), dtype=bool)
+        wrong, drifts = np.zeros(len(part), dtype=bool), np.zeros(len(part), dtype=bool)
+        for said in walk(logs, looks, Aims(), judged=judged):
+            wrong[waiting] = (said.changed != 0).any(axis=(1, 2))[waiting]
+            drifts[waiting] = said.drifts[waiting]
+            waiting &= ~said.told[:, : host.steps].all(axis=-1)
+        false.append(wrong)
+        drifting.append(waiting & drifts & ~wrong)
+    return Ends(false=share(np.concatenate(false)), drifting=share(np.concatenate(drifting)))

@@ -99,14 +99,14 @@ def judged(how: Filled, trials: int, random: Random) -> Callable[[Numbers], Test
         return partial(_widened, between=variance, freedom=its.fills - 1)
     if how.fills >= fills.OUTER_MIN:
         return partial(_by_fill, fills=how.fills)
-    return tests
+    return partial(tests, fills=how.fills)
 
 
 def _by_fill(logs: Numbers, fills: int) -> Tests:
     """The tests of the fills' means."""
     of = np.array([fill_of(block, fills) for block in range(1, logs.shape[-1] + 1)])
     means = [logs[..., of == fill].mean(axis=-1) for fill in np.unique(of)]
-    return tests(np.stack(means, axis=-1))
+    return tests(np.stack(means, axis=-1), widen=False)
 
 
 def _widened(logs: Numbers, between: Numbers, freedom: int) -> Tests:
@@ -119,4 +119,5 @@ def _widened(logs: Numbers, between: Numbers, freedom: int) -> Tests:
         error=np.sqrt(error),
         freedom=error**2 / (own**2 / its.freedom + between**2 / freedom),
         count=its.count,
+        withheld=its.withheld,
     )

@@ -17,7 +17,8 @@ import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
 from dbdyno.model.looks import Look
-from dbdyno.model.verdict import Aims
+from dbdyno.model.plan import fill_of
+from dbdyno.model.verdict import DRIFT_MAX, Aims
 from dbdyno.stats import dependence, interval, moderation, significance
 from dbdyno.stats.interval import ROUNDING_MAX
 
@@ -130,18 +131,19 @@ class Tests:
     error: Numbers  # standard error of the mean, borrowed but of the whole
     freedom: Numbers
     count: int  # blocks
+    withheld: Flags | bool = False  # for blocks that depend on each other
 
     @property
     def p(self) -> Numbers:
         """Two-sided, by t; without any scatter 0 of a change and 1 of none."""
         found: Numbers = 2 * stdtr(self.freedom, -_by(np.abs(self.mean), self.error))
-        return found
+        return np.where(self.withheld, 1.0, found)
 
     def within(self, margin: float) -> Numbers:
         """p of two one-sided tests that the change lies within the margin."""
         room = math.log1p(margin) - np.abs(self.mean)
         found: Numbers = stdtr(self.freedom, -_by(room, self.error))
-        return found
+        return np.where(self.withheld, 1.0, found)
 
     def covers(self, truth: Numbers | float) -> Flags:
         """Whether 95 % intervals have the true mean within."""
@@ -163,7 +165,7 @@ class Tests:
             for scale in significance.E_SCALES
         ]
         found: Numbers = np.logaddexp.reduce(parts, axis=0) - math.log(len(parts))
-        return found
+        return np.where(self.withheld, 0.0, found)
 
 
 def _by(values: Numbers, errors: Numbers) -> Numbers:
@@ -173,26 +175,43 @@ def _by(values: Numbers, errors: Numbers) -> Numbers:
     return np.where(scatters, values / np.where(scatters, errors, 1.0), far)
 
 
-def tests(logs: Numbers, lend: Lending = moderation.lend, *, widen: bool = True) -> Tests:
+def tests(
+    logs: Numbers, lend: Lending = moderation.lend, *, widen: bool = True, fills: int = 1
+) -> Tests:
     """The tests of the steps, and of several steps together.
 
-    `widen` False: as if nobody asked whether blocks depend on each other.
+    `widen` False: as if nobody asked whether blocks depend on each other. `fills`: golden copies
+    that blocks begin from by turns.
     """
     steps, blocks = logs.shape[1], logs.shape[-1]
+    copies = tuple(fill_of(block, fills) for block in range(1, blocks + 1))
+    withheld = np.zeros((len(logs), 1, 1), dtype=bool)
     by_metric = np.ascontiguousarray(np.swapaxes(logs, 1, 2))
     lent, variance = (np.swapaxes(its, 1, 2) for its in lend(by_metric))
     if widen:
-        variance = variance * dependence.widening(by_metric)[:, None]
+        series = (len(logs), -1, blocks)
+        kinds = dependence.weighed(logs.reshape(series), copies, lent.reshape(series[:2]))
+        variance = variance * kinds.widening.reshape(variance.shape)
+        withheld = withheld | (kinds.drift > DRIFT_MAX)[:, None, None]
     mean, freedom = logs.mean(axis=-1), blocks - 1 + lent
     if steps > 1:
         whole = logs.mean(axis=1, keepdims=True)
         own = whole.var(axis=-1, ddof=1)
+        withheld = np.repeat(withheld, steps + 1, axis=1)
         if widen:
-            own *= dependence.widening(np.swapaxes(whole, 1, 2))[:, None]
+            kinds = dependence.weighed(whole[:, 0], copies)
+            own *= kinds.widening[:, None]
+            withheld[:, steps, 0] = kinds.drift > DRIFT_MAX
         mean = np.concatenate([mean, whole.mean(axis=-1)], axis=1)
         variance = np.concatenate([variance, own], axis=1)
         freedom = np.concatenate([freedom, np.full_like(own, blocks - 1)], axis=1)
-    return Tests(mean=mean, error=np.sqrt(variance / blocks), freedom=freedom, count=blocks)
+    return Tests(
+        mean=mean,
+        error=np.sqrt(variance / blocks),
+        freedom=freedom,
+        count=blocks,
+        withheld=withheld,
+    )
 
 
 def own(logs: Numbers) -> tuple[Numbers, Numbers]:
@@ -240,6 +259,7 @@ class Said:
     blocks: int
     changed: Numbers  # +1 faster, -1 slower, else 0
     within: Flags  # a look showed that the change is within the margin
+    drifts: Flags  # by comparison: this look says nothing, as blocks depend on each other
 
     @property
     def told(self) -> Flags:
@@ -301,7 +321,8 @@ def walk(
         units, metrics = np.minimum(units, unit), np.minimum(metrics, now)
         changed = _named(units, metrics, aims) * signs * DIRECTIONS
         same = np.where(changed != 0, since, within) & (np.abs(its.mean) <= edge)
-        yield Said(blocks=look.blocks, changed=changed, within=same)
+        drifts = np.broadcast_to(its.withheld, its.mean.shape)[:, 0, 0]
+        yield Said(blocks=look.blocks, changed=changed, within=same, drifts=drifts)
 
 
 def _shown_at_any_time(its: Tests, aims: Aims) -> Flags:

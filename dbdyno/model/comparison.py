@@ -170,6 +170,7 @@ class Comparison:
     design: Design | None = None  # by which two arms are taken apart
     differences: tuple[Difference, ...]
     warnings: tuple[str, ...]
+    one_fill: tuple[str, ...] = ()  # workloads of one fill, whose scatter is in no interval
     incomplete: str | None  # "2 of 3 blocks done", else None
 
     @property

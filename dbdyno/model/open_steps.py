@@ -51,8 +51,8 @@ def is_open(cell: Cell) -> bool:
 
 
 def needs_blocks(of: Judgement | Verdict) -> bool:
-    """Whether a word is open for too few blocks, and for nothing else."""
-    return of.word == "open" and of.reason in ("", "one block")
+    """Whether a word is open for too few blocks, or for their dependence, and for nothing else."""
+    return of.word == "open" and of.reason in ("", "one block", "blocks drift")
 
 
 def _limited_is_open(verdict: Verdict, cell: Cell) -> bool:

@@ -23,6 +23,7 @@ or for a `Reason`. `failed`: what the arm, or the base, did instead of being com
 Reason = Literal[
     "",
     "one block",
+    "blocks drift",
     "generator at its limit",
     "calls longer than turns",
     "nothing to compare",
@@ -30,7 +31,8 @@ Reason = Literal[
 ]
 """What a word is open for, or failed by, where that is not the scatter, or a failure, of blocks.
 
-`one block`: nothing is decided. `generator at its limit`: on the side that would decide; so are
+`one block`: nothing is decided. `blocks drift`: they are likelier to depend on each other than not.
+`generator at its limit`: on the side that would decide; so are
 `calls longer than turns`, of which none could be counted. `nothing to compare`: a value is missing.
 `target missed`: the step ran, and did not hold its rate.
 """
@@ -82,18 +84,24 @@ class Followed:
     left: float  # what of it the orders of these blocks leave in the mean
 
 
-DEPENDENCE_BLOCKS_MIN = 12
-"""Fewer blocks tell next to nothing of whether they depend on each other: of comparisons with an
-autocorrelation of 0.5 they would show it in less than a third."""
+DEPENDENCE_BLOCKS_MIN = 8
+"""Fewer blocks tell next to nothing of whether they depend on each other."""
+DRIFT_MAX = 0.5
+"""Where blocks are likelier to depend on each other than not, no word rests on them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dependence:
     """How far blocks depend on each other, and what that does to an interval."""
 
-    autocorrelation: float  # of neighbouring blocks, over all steps that have the same blocks
+    drift: float  # how likely they depend on each other in time, by all steps with these blocks
     widened: float  # by so much the interval is wider than that of independent blocks
     followed: tuple[Followed, ...] = ()  # effects of the order beyond chance
+
+    @property
+    def withholds(self) -> bool:
+        """Whether blocks depend on each other too much for a word."""
+        return self.drift > DRIFT_MAX
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +150,7 @@ class Judgement:
     own_high: float | None = None
     look: LookResult | None = None  # on which the word rests; None: it rests on none, or not yet
     evidence: float | None = None  # e-value of the step, all blocks so far; never a word by itself
-    dependence: Dependence | None = None  # of blocks; None: so few that none is assumed
+    dependence: Dependence | None = None  # of blocks; None: of a single one, or of fills
 
     @property
     def blocks_all(self) -> int:

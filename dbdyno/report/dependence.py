@@ -8,11 +8,9 @@ from dbdyno.model import Comparison
 from dbdyno.model.verdict import DEPENDENCE_BLOCKS_MIN, Dependence, Judgement, Order
 from dbdyno.report import number
 
-ASSUMED = f"Blocks are assumed to be independent: {DEPENDENCE_BLOCKS_MIN} are needed to test it."
+ASSUMED = f"Under {DEPENDENCE_BLOCKS_MIN} blocks do not show whether they depend on each other"
 WIDENED_MIN = 1.05
 """Intervals that are wider by less are as those of independent blocks."""
-CORRELATION_MIN = 0.05
-"""Less is no correlation to speak of."""
 _FOLLOWED: dict[Order, str] = {
     "place": "with the arm's place in the order",
     "predecessor": "with the arm that ran before",
@@ -22,27 +20,26 @@ _FOLLOWED: dict[Order, str] = {
 def sentence(comparison: Comparison) -> str:
     """What is known of it, over all steps and arms; nothing where nothing is judged.
 
-    Neighbouring blocks correlate by up to 0.31: intervals are up to 1.4 times as wide.
+    Blocks depend on each other with up to 31 %: intervals are up to 1.4 times as wide as those of
+    independent ones.
     """
     judgements = [judgement for judgement in _judgements(comparison) if judgement.p is not None]
-    found = [judgement.dependence for judgement in judgements if judgement.dependence is not None]
-    if not found:
-        return ASSUMED if judgements else ""
-    seen = "; ".join(_seen(found))
-    if not seen:
-        return "Blocks show no dependence on each other."
-    seen = seen[0].upper() + seen[1:]
-    widened = max(one.widened for one in found)
-    if widened < WIDENED_MIN:
-        return f"{seen}, which widens no interval."
-    return f"{seen}: intervals are up to {number.number(widened, 1)} times as wide."
+    known = [judgement.dependence for judgement in judgements if judgement.dependence is not None]
+    if not known:
+        return ""
+    few = max(judgement.blocks for judgement in judgements) < DEPENDENCE_BLOCKS_MIN
+    drift = max(blocks.drift for blocks in known)
+    seen = f"Blocks depend on each other with up to {number.number(100 * drift, 0)} %"
+    seen = "; ".join((f"{ASSUMED}, so that some is assumed" if few else seen, *_followed(known)))
+    widened = max(blocks.widened for blocks in known)
+    wide = f"up to {number.number(widened, 1)} times" if widened >= WIDENED_MIN else "about"
+    drifting = any(blocks.withholds for blocks in known)
+    ends = "; no word rests on those that drift" if drifting else ""
+    return f"{seen}: intervals are {wide} as wide as those of independent ones{ends}."
 
 
-def _seen(found: Sequence[Dependence]) -> Iterator[str]:
-    """The largest autocorrelation, and the largest effect of each kind of the order."""
-    most = max(one.autocorrelation for one in found)
-    if most >= CORRELATION_MIN:
-        yield f"neighbouring blocks correlate by up to {number.number(most, 2)}"
+def _followed(found: Sequence[Dependence]) -> Iterator[str]:
+    """The largest effect of each kind of the order."""
     for pattern, words in _FOLLOWED.items():
         sizes = [
             abs(effect.by) for one in found for effect in one.followed if effect.pattern == pattern

@@ -14,8 +14,9 @@ from typing import get_args
 from dbdyno.model import Comparison
 from dbdyno.model.answer_word import AnswerWord
 from dbdyno.model.error import DynoError, ResultError
-from dbdyno.model.verdict import Word, shaded
+from dbdyno.model.verdict import CHANGED, Word, shaded
 from dbdyno.model.work import Event
+from dbdyno.report import known
 from dbdyno.report.json_document import aa_arm
 
 EVENTS = tuple(f"{word} {event}" for event in get_args(Event) for word in ("more", "fewer"))
@@ -42,6 +43,8 @@ NEW_WORDS: Mapping[str, Word] = {
     "target missed": "failed",
 }
 """Verdicts that earlier versions had, and what became of them."""
+TIMED = (*CHANGED, "same")
+"""Verdicts on time that blocks decide."""
 BETWEEN = re.compile(r",(?!\s*within the margin)")
 """Separates the words of a list, but not those of `slower, within the margin`."""
 
@@ -97,7 +100,8 @@ def found(comparison: Comparison, words: Collection[str]) -> str | None:
             "see what there is"
         )
     lines = (f"{arm}: {_places(by_word)}" for arm, by_word in its.items())
-    return "; ".join(lines) or None
+    timed = any(word.partition(",")[0] in TIMED for by_word in its.values() for word in by_word)
+    return "; ".join(lines) + (known.on_one_fill(comparison) if timed else "") or None
 
 
 def _verdicts(comparison: Comparison) -> Iterator[tuple[str, tuple[str, str], str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from dbdyno.model import Bound, metric
+from dbdyno.model import Bound, Comparison, metric
 from dbdyno.model.metric.primary import called, is_cpu
 from dbdyno.model.open_steps import needs_blocks
 from dbdyno.model.verdict import TOO_FEW, Judgement, Verdict, is_wide
@@ -31,6 +31,11 @@ def bound(verdict: Verdict, of: Bound = "exact") -> str:
     """What the blocks of an open step exclude: no loss beyond 2.1 %; nothing of another."""
     open_ones = undecided(verdict)
     return "; ".join(filter(None, (*map(every_block, open_ones), excluded(open_ones, of))))
+
+
+def on_one_fill(comparison: Comparison) -> str:
+    """What every word rests on whose blocks begin from one fill of each arm: ` on one fill`."""
+    return " on one fill" if comparison.one_fill else ""
 
 
 def undecided(verdict: Verdict) -> list[Judgement]:

@@ -49,7 +49,8 @@ def told(comparison: Comparison) -> tuple[str, str, str]:
         return f"no block is complete: nothing is known of {base}'s challengers", "", ""
     challengers = comparison.arms[1:]
     if len(challengers) > 1:
-        first = f"against {base}, after {blocks}, {ending(comparison)}"
+        on = known.on_one_fill(comparison)
+        first = f"against {base}{on}, after {blocks}, {ending(comparison)}"
         more = [f"… and {len(challengers) - 2} more arms, in the report"]
         rows = [of_arm(comparison, arm) for arm in challengers]
         kept = rows if len(rows) == 2 else [joined("", rows[:1], f"; {more[0]}"), more[0]]
@@ -60,7 +61,8 @@ def told(comparison: Comparison) -> tuple[str, str, str]:
     still = [one for one in its if is_open(one[1])]
     first = f"{arm} against {base}: {counted(its)}; {blocks}, {ending(comparison)}"
     decided.sort(key=lambda one: size(one[1]), reverse=True)
-    second = joined("decided: ", [with_word(comparison, *one) for one in decided])
+    on = known.on_one_fill(comparison) if decided else ""
+    second = joined(f"decided{on}: ", [with_word(comparison, *one) for one in decided])
     takes = known.to_check(
         judgement
         for _, cell in still
@@ -101,9 +103,10 @@ def with_word(comparison: Comparison, step: StepComparison, cell: Cell) -> str:
 
 
 def with_bound(comparison: Comparison, step: StepComparison, cell: Cell) -> str:
-    """hot-points no loss beyond 2.1 %; where nothing is excluded its figures."""
+    """hot-points no loss beyond 2.1 %; hot-points blocks drift; else its figures."""
     assert cell.verdict is not None
-    bound = known.bound(cell.verdict, cell.ratio_bound)
+    drifts = cell.verdict.reason == "blocks drift"
+    bound = cell.verdict.reason if drifts else known.bound(cell.verdict, cell.ratio_bound)
     if not bound:
         return figures(comparison, step, cell)
     return f"{step_name(comparison, step).replace(' ', '/')} {bound}"

@@ -52,7 +52,8 @@ def line(comparison: Comparison) -> str:
     schedule = comparison.plan.schedule
     trial = schedule.placement_trial if schedule.placement == "together" else None
     of = " of an operation placed freely" if trial is not None else ""
-    return f"safe at {number.percent(tolerate)}{of}: {answer(comparison)} ({'; '.join(said)})"
+    given = f"{answer(comparison)}{known.on_one_fill(comparison)}"
+    return f"safe at {number.percent(tolerate)}{of}: {given} ({'; '.join(said)})"
 
 
 def document(comparison: Comparison) -> Json | None:

@@ -120,6 +120,8 @@ class _Judging:
         said = _said(sample=seen, changed=changed, within=within)
         if self.q is None:
             said = _Said("open", reason="one block" if metric.p is None else "")
+        if said == _Said("open") and metric.withheld:
+            said = _Said("open", reason="blocks drift")
         judged = _figures(sample, metric, q=self.q, said=said, aims=self.aims)
         if rests is not None and said.word != "open":
             judged = replace(judged, look=self._look_result(rests, sample.metric))
@@ -213,12 +215,14 @@ def _figures(
     """The figures of all blocks so far."""
     shown, own = sample.interval, metric.spread
     alone = None
-    if metric.spread is not None and metric.spread.lent:
-        alone, shown = shown, interval.log_interval(sample.logs, spread=metric.spread)
-    if metric.spread is not None and metric.spread.dependence is not None:
-        shown = interval.log_interval(sample.logs, spread=metric.spread)
-    if metric.spread is not None:
-        own = interval.own_spread(sample.logs)
+    dependence = None if own is None else own.dependence
+    if own is not None and (own.lent or dependence is not None):
+        shown = interval.log_interval(sample.logs, spread=own)
+    if own is not None:
+        lent, own = own.lent, interval.own_spread(sample.logs)
+        if lent and own is not None:
+            wide = own.sd * (1.0 if dependence is None else dependence.widened)
+            alone = interval.log_interval(sample.logs, spread=replace(own, sd=wide))
     return Judgement(
         metric=sample.metric,
         blocks=len(sample.logs) if sample.fills is None else sample.fills.blocks,
@@ -241,7 +245,7 @@ def _figures(
         lent=metric.spread.lent if metric.spread is not None else 0.0,
         own_low=None if alone is None else alone.low,
         own_high=None if alone is None else alone.high,
-        dependence=None if metric.spread is None else metric.spread.dependence,
+        dependence=dependence,
     )
 
 

@@ -42,6 +42,11 @@ class Units:
         """Whether fills are counted; otherwise blocks are."""
         return self.fills >= OUTER_MIN
 
+    def copies(self, blocks: Sequence[int]) -> tuple[int, ...]:
+        """The fill that each block begins from, where there are several, too few to be units."""
+        several = self.fills > 1 and not self.are_fills
+        return tuple(fill_of(block, self.fills) for block in blocks) if several else ()
+
     def unit(self, block: int) -> int:
         """The number of a block's unit."""
         return fill_of(block, self.fills) if self.are_fills else block

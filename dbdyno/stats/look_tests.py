@@ -36,6 +36,12 @@ class MetricTests:
     log_e_same: float = 0.0  # of one that is within the margin
     scatter: Spread | None = None  # from unit to unit: `spread` without what fills add
 
+    @property
+    def withheld(self) -> bool:
+        """Whether blocks depend on each other too much for a word."""
+        dependence = None if self.spread is None else self.spread.dependence
+        return dependence is not None and dependence.withholds and not self.sample.stood
+
 
 @dataclass(frozen=True, kw_only=True)
 class AtLook:
@@ -50,14 +56,15 @@ class AtLook:
         """The unit's p as it counts in all looks."""
         metrics = self.metrics.values()
         if self.any_time:
-            return math.exp(-max(0.0, mean_e([metric.log_e for metric in metrics])))
-        ps = [metric.p for metric in metrics if metric.p is not None]
+            known = [0.0 if metric.withheld else metric.log_e for metric in metrics]
+            return math.exp(-max(0.0, mean_e(known)))
+        ps = [1.0 if metric.withheld else metric.p for metric in metrics if metric.p is not None]
         return min(1.0, significance.combined_p(ps) / self.look.share) if ps else 1.0
 
     def repeated_of(self, metric: str) -> float:
         """The same of one metric."""
         tests = self.metrics.get(metric)
-        if tests is None or tests.p is None:
+        if tests is None or tests.p is None or tests.withheld:
             return 1.0
         if self.any_time:
             return math.exp(-max(0.0, tests.log_e))
@@ -66,7 +73,7 @@ class AtLook:
     def is_within(self, metric: str, aims: Aims) -> bool:
         """Whether this look shows that the change is within the margin."""
         tests = self.metrics.get(metric)
-        if tests is None or tests.tested is None or tests.sample.stood:
+        if tests is None or tests.tested is None or tests.sample.stood or tests.withheld:
             return False
         if self.any_time:
             return tests.log_e_same >= -math.log(2 * aims.level)
@@ -108,21 +115,30 @@ def tested(
 ) -> list[dict[str, MetricTests]]:
     """The tests of each unit's samples by metric; steps lend each other what they know of scatter.
 
-    Those of throughput to each other, and those of CPU, where they have the same blocks.
+    Those of throughput to each other, and those of CPU, where they have the same blocks. All of
+    these together say how far the blocks depend on each other.
     """
-    alike: dict[tuple[bool, int, tuple[int, ...]], list[tuple[int, Sample]]] = {}
+    alike: dict[tuple[int, tuple[int, ...]], dict[bool, list[tuple[int, Sample]]]] = {}
     metrics: list[dict[str, MetricTests]] = [{} for _ in family]
     for place, (of_unit, unit) in enumerate(zip(samples, family, strict=True)):
         for sample in of_unit:
             # What keeps its own scatter stands in a pool of its own: of no other's metric.
             alone = -place - 1 if unit.whole else len(sample.logs)
-            alike.setdefault((is_cpu(sample.metric), alone, sample.at), []).append((place, sample))
-    for pool in alike.values():
-        many = len(pool[0][1].logs) > 1
-        spreads = moderation.spreads([sample.logs for _, sample in pool]) if many else []
-        spreads = dependence.widened(spreads, [sample for _, sample in pool])
-        for number, (place, sample) in enumerate(pool):
-            metrics[place][sample.metric] = _metric(sample, spreads[number] if many else None, aims)
+            pools = alike.setdefault((alone, sample.at), {})
+            pools.setdefault(is_cpu(sample.metric), []).append((place, sample))
+    for pools in alike.values():
+        samples_alike = [sample for pool in pools.values() for _, sample in pool]
+        spreads: list[Spread | None] = [None] * len(samples_alike)
+        if len(samples_alike[0].logs) > 1:
+            lent = [
+                spread
+                for pool in pools.values()
+                for spread in moderation.spreads([sample.logs for _, sample in pool])
+            ]
+            spreads = [*dependence.widened(lent, samples_alike)]
+        places = (place for pool in pools.values() for place, _ in pool)
+        for place, sample, spread in zip(places, samples_alike, spreads, strict=True):
+            metrics[place][sample.metric] = _metric(sample, spread, aims)
     return metrics
 
 

@@ -32,6 +32,7 @@ class Sample:
     logs: tuple[float, ...]  # ln(arm / nearest base) by unit in which both ran
     at: tuple[int, ...] = ()  # the numbers of these blocks, where they are known
     patterns: tuple[Pattern, ...] = ()  # of these blocks, where arms ran one after the other
+    copies: tuple[int, ...] = ()  # golden copies that these blocks begin from; none: one, or units
     bound: str = "exact"  # `model.Bound` of the ratio
     bounded_by: Reason = ""  # why, where it is not exact
     stood_still: int = 0  # further units in which it is 0 of the arm alone

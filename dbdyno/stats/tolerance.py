@@ -97,7 +97,7 @@ def _ps(tests: MetricTests, tolerate: float, *, any_time: bool) -> tuple[float, 
     """
     sample, spread = tests.sample, tests.spread
     within = beyond = 1.0
-    if spread is not None:
+    if spread is not None and not tests.withheld:
         lost = edge(sample, tolerate) - interval.mean_and_sd(sample.logs)[0]
         lost *= 1 if sample.better >= 0 else -1
         if any_time:

@@ -64,10 +64,7 @@ READ_BESIDE = ("order.json", "server.json", "golden.json", ANSWERS, PLAN_TREES)
 
 
 def load(source: Source, base: str | None = None, tolerate: float | None = None) -> Comparison:
-    """Everything that a report shows of a result folder; `base`, `tolerate`: not the plan's.
-
-    Raises ResultError where the folder is none, is damaged, or has no such arm.
-    """
+    """All that reports show of a result folder, or ResultError; `base`, `tolerate`: other ones."""
     results = source if isinstance(source, Results) else Results.open(source)
     plan, lost = results.plan, Damage(results.folder)
     arms, aims = arms_and_blocks.arms(plan, base), plan.verdict.asking(tolerate)
@@ -129,6 +126,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
             *counted.notes,
             *about_hosts,
         ),
+        one_fill=counted.alone,
         incomplete=arms_and_blocks.incomplete(
             results, arms, looked, _in_every_block(ended.steps, blocks, copies)
         ),

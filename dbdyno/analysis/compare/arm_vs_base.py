@@ -142,6 +142,7 @@ class Contest:
                 logs=tuple(seen.logs.values()),
                 at=seen.blocks,
                 patterns=self.faced.patterns_of(seen.blocks),
+                copies=self.faced.units.copies(seen.blocks),
                 known=compared.interval if whole else None,
                 bound=self.bound if throughput else "exact",
                 bounded_by=self.bounded_by,

@@ -13,7 +13,8 @@ from dbdyno.analysis.compare import fills, looks, noise_budget
 from dbdyno.analysis.compare.arm_vs_base import Contest
 from dbdyno.analysis.compare.verdicts import Judged, judge
 from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, Noise, Word
-from dbdyno.stats import interval, power
+from dbdyno.stats import interval, power, significance
+from dbdyno.stats.interval import Spread
 
 SPREAD_QUANTILE = 0.975
 """Of what comparisons saw though nothing differs."""
@@ -65,7 +66,7 @@ def calibration(
         comparisons_false=wrong,
         false_low=false_low,
         false_high=false_high,
-        p_uniform=uniform_p(tests),
+        p_uniform=uniform_p([p for result in judged for p in _plain_ps(result)]),
         noise=tuple(_noises(contests, groups, aims)),
         budget=noise_budget.budgets(contests, groups, minutes),
         fills=tuple(fills.noises(contests)),
@@ -88,6 +89,15 @@ def _judgements(judged: Judged) -> Iterable[Judgement]:
         judgement for verdict in judged.verdicts.values() for judgement in verdict.judgements
     )
     yield from (whole.judgement for whole in judged.overall if whole.steps > 1)
+
+
+def _plain_ps(judged: Judged) -> Iterable[float]:
+    """The p values of independent blocks, which alone are uniform where nothing differs."""
+    for judgement in _judgements(judged):
+        units = judgement.fills or judgement.blocks
+        if judgement.sd and judgement.p is not None:
+            spread = Spread(sd=judgement.sd, freedom=units - 1)
+            yield 2 * significance.lower_p(-abs(math.log(judgement.ratio)), spread, units)
 
 
 def _words(judged: Judged) -> Iterable[Word]:

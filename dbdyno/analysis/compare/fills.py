@@ -35,6 +35,7 @@ class Fills:
 
     units: Mapping[Where, Units]
     notes: tuple[str, ...]
+    alone: tuple[str, ...]  # workloads of one fill, how far others would be apart being unknown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +66,7 @@ def of_result(
     places = list(dict.fromkeys(Where.of(run) for run in runs))
     units: dict[Where, Units] = {}
     notes: list[str] = []
+    alone: list[str] = []
     measured: _Measured | None = None
     compares = len({run.arm for run in runs}) > 1
     for use in plan.workloads:
@@ -81,7 +83,9 @@ def of_result(
             place_units = {} if measured is None else {place: measured.units(place) for place in of}
             units |= place_units
             notes += _one(workload, of, place_units, measured)
-    return Fills(units=units, notes=(*golden_copies.notes(copies), *notes))
+            known = any(of_step.between for of_step in place_units.values())
+            alone += [workload] if of and not known else []
+    return Fills(units=units, notes=(*golden_copies.notes(copies), *notes), alone=tuple(alone))
 
 
 def copied_after(copies: golden_copies.Kept, workload: str) -> int | None:
@@ -106,7 +110,7 @@ def _several(workload: str, count: int) -> str:
     if count < OUTER_MIN:
         return (
             f"{count} fills of {workload}: too few for an analysis by fill, which takes "
-            f"{OUTER_MIN}; the tests count blocks, and the scatter between fills is in no interval"
+            f"{OUTER_MIN}; the tests count blocks, and intervals are as wide as these fills differ"
         )
     return (
         f"fills of {workload}: intervals and tests count fills, each with the mean of its blocks; "

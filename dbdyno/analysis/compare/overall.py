@@ -119,6 +119,7 @@ def _whole(workload: str, metrics: Sequence[tuple[Contest, str]]) -> Iterator[Wh
         better=BETTER_BY.get(name, 1),
         logs=tuple(means),
         patterns=metrics[0][0].faced.patterns_of(ran),
+        copies=metrics[0][0].faced.units.copies(ran),
         stood_still=len(own - base),
         base_stood_still=len(base - own),
         fills=metrics[0][0].fills_seen(blocks),

@@ -45,12 +45,17 @@ least noise (docs/benchmarks, "interleave").
 """
 
 
+UNKNOWN_S = 10.0
+"""Of a step that fills tables and does not say how long it takes."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Course:
     """The steps of a race, where its blocks begin, and how its arms interleave."""
 
     steps: tuple[str, ...]  # those that are written; none: all of the workload
     measured: int
+    filling_s: float  # about what one arm's tables take
     rest: tuple[Step, ...]  # after the tables are in place
     interleave: str  # "run" or "turn"
     save: str | None  # the step after which each block begins
@@ -83,6 +88,7 @@ def course(use: WorkloadUse, arms: Sequence[RaceArm], plan: Path) -> Course:
     return Course(
         steps=use.steps or (),
         measured=sum(step.measured for step in rest),
+        filling_s=sum(step.expected_s or UNKNOWN_S for step in steps[:after]),
         rest=rest,
         interleave="turn" if turns else "run",
         save=save,

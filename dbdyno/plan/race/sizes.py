@@ -29,6 +29,13 @@ BLOCKS = 6
 RUN_S, STEP_S = 12.0, 4.0
 """The seconds of a server's start and its copy, and those of a step beside its own."""
 SECONDS_MIN, SECONDS_MAX = 4, 60
+FILLS = 2
+"""Of each arm, where they take little: blocks that begin from one alone cannot tell an arm from
+what its fill drew."""
+FILLS_SHARE_MAX = 0.1
+"""Of a race's minutes, for the second fill of each arm."""
+COPY_S = 5.0
+"""The seconds by which a run that begins from a copy is longer than one after a restart."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +138,12 @@ QUERY_S, QUERY_STEP_S = 1.2, 1.0
 QUERY_BLOCKS = 4
 QUERY_SHARE = 0.8
 """Of a race's minutes, for the steps of its queries."""
+
+
+def fills(minutes: float, arms: int, filling_s: float, *, restarts: bool) -> int:
+    """How many fills each arm has; with two, no block restarts a server on the data it left."""
+    second_s = arms * (filling_s + RUN_S + BLOCKS * COPY_S * restarts)
+    return FILLS if second_s <= FILLS_SHARE_MAX * 60 * minutes else 1
 
 
 @dataclass(frozen=True, kw_only=True)

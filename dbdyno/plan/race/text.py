@@ -22,6 +22,7 @@ from dbdyno.plan.race.sizes import (
     Sizes,
     counted,
     counted_rows,
+    fills,
     fitting,
     query_times,
     run_s,
@@ -97,13 +98,17 @@ def text_of(race: Race, plan: Path, host: Capacity) -> str:
     if own is not None:
         parameters |= (of_own := of_queries(race, own))
         own = replace(own, queries=own.queries[: of_own["top"]])
+    filled = 1
+    if way.save is not None and race.blocks is None and not race.count:
+        restarts = race.restart and not way.writes
+        filled = fills(race.minutes, len(race.arms), way.filling_s, restarts=restarts)
     lines = [
         *heading(race, plan),
         *(line for arm in race.arms for line in of_arm(arm, sizes)),
-        *of_workload(race, use, way),
+        *of_workload(race, use, way, filled),
         *of_parameters(parameters),
         *of_placement(race),
-        *of_schedule(race, way, host, own=own is not None),
+        *of_schedule(race, way, host, filled, own=own is not None),
         *of_count(race, way, own, sizes),
         *of_tolerance(race),
     ]
@@ -206,7 +211,7 @@ def of_arm(arm: RaceArm, sizes: Sizes) -> Iterator[str]:
         yield f"settings = {value_of(arm.settings)}  # on top of its config"
 
 
-def of_workload(race: Race, use: WorkloadUse, way: Course) -> Iterator[str]:
+def of_workload(race: Race, use: WorkloadUse, way: Course, filled: int) -> Iterator[str]:
     """The workload, its steps, and from what state each block begins."""
     yield ""
     yield "[[workloads]]"
@@ -221,7 +226,7 @@ def of_workload(race: Race, use: WorkloadUse, way: Course) -> Iterator[str]:
     if way.save is not None:
         yield f"save = {quoted(SAVE + way.save)}  # loads once; later blocks begin with a copy"
         yield f"warm = {quoted(way.warm or 'none')}"
-        if race.restart and not way.writes:
+        if race.restart and not way.writes and filled == 1:
             yield "restart = true  # later blocks restart the servers on the same data"
 
 
@@ -260,8 +265,10 @@ def of_placement(race: Race) -> Iterator[str]:
         yield f'cpus = "{race.processor}"'
 
 
-def of_schedule(race: Race, way: Course, host: Capacity, *, own: bool) -> Iterator[str]:
-    """The schedule: blocks, time limit, interleaving; `own`: of an application's queries."""
+def of_schedule(
+    race: Race, way: Course, host: Capacity, filled: int, *, own: bool
+) -> Iterator[str]:
+    """The schedule: blocks, fills, time limit, interleaving; `own`: of an application's queries."""
     limit = round(race.minutes - REPORT_S / 60, 2)
     yield ""
     yield "[schedule]"
@@ -270,6 +277,8 @@ def of_schedule(race: Race, way: Course, host: Capacity, *, own: bool) -> Iterat
         yield f"minutes_max = {limit:g}  # of {race.minutes:g}; the rest is for the report, a trial"
     else:
         yield f"blocks = {race.blocks}  # more are added where the search asks for them"
+    if filled > 1:
+        yield f"fills = {filled}  # of each arm, which blocks begin from by turns"
     alone = "  # its steps write and begin from no copy" if way.interleave == "run" else ""
     yield f"interleave = {quoted(way.interleave)}{alone}"
     if way.interleave == "turn" and own and MIX not in race.steps:

@@ -95,7 +95,8 @@ def sentence(comparison: Comparison, arm: str) -> str:
     together = comparison.plan.schedule.placement == "together"
     placed = ", clients beside their sessions" if together else ""
     blocks = number.blocks(comparison.blocks)
-    return f"{arm} against {comparison.base}: {words} in {blocks}{ending}{placed}"
+    on = known.on_one_fill(comparison)
+    return f"{arm} against {comparison.base}: {words} in {blocks}{on}{ending}{placed}"
 
 
 def effects(comparison: Comparison, arm: str) -> Effects:

@@ -24,7 +24,7 @@ from dbdyno.farm import alarm
 from dbdyno.farm.chain import Budget, Instrument, Series
 from dbdyno.farm.evidence import Evidence, Numbers, Ratios
 from dbdyno.farm.loop import REPEATS_MAX
-from simulated_counts import COUNT_SCATTER, Counts, Said
+from simulated_counts import COUNT_SCATTER, FILL_SCATTERS, MODES_IN, Counts, Said
 from table_text import SEED, header, intro, percent, row
 
 TOOL = "tools/simulated_farm.py"
@@ -325,7 +325,10 @@ def tables(share: float) -> Iterator[str]:
         f"metrics, a head a night ({steps} planted changes of each size). Time has {BLOCKS} blocks "
         f"a night, and {REPEATED_BLOCKS} for each repetition of a suspect; blocks scatter by the "
         f"named share, unlike by {LOUDNESS} in its logarithm from night to night, and builds of "
-        f"equal code by {percent(LAYOUTS[0])} to {percent(LAYOUTS[1])}. Reports a quarter although "
+        f"equal code by {percent(LAYOUTS[0])} to {percent(LAYOUTS[1])}. Counts begin from two fills "
+        f"of each catalog, which differ by {100 * FILL_SCATTERS[0]:g} % to "
+        f"{100 * FILL_SCATTERS[1]:g} %, and in one step of {MODES_IN} by 10 % in a fifth of the "
+        "fills: nothing smaller is told of that step. Reports a quarter although "
         "nothing changed (the farm claims at most 1); reported within three nights, and behind the "
         f"bar within {FOLLOWED_NIGHTS}:"
     )

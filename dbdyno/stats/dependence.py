@@ -33,10 +33,9 @@ class Kind:
 
     weight: float  # before any block is seen, by that of the others
     kept: float = 0.0  # of its noise, by the next block: a chain of the first order
-    step: float = (
-        0.0  # of a random walk, by the standard deviation of the noise that it is added to
-    )
-    copy: float = 0.0  # the standard deviation between golden copies, likewise
+    # Standard deviations, by that of the noise that they are added to:
+    step: float = 0.0  # of a random walk
+    copy: float = 0.0  # between golden copies
 
     @property
     def drifts(self) -> bool:

@@ -117,6 +117,11 @@ def builds() -> list[Path]:
     Those in dyno's cache, and the distribution's. Without any a name that is none: tests are then
     skipped (conftest.py).
     """
+    return list({major(path): path for path in every_build()}.values()) or [NONE]
+
+
+def every_build() -> list[Path]:
+    """The same, of each major version all, the oldest first."""
     fetched = places.cache_root().joinpath("postgres").glob("*")
     here = sorted(
         (release, path)
@@ -124,7 +129,14 @@ def builds() -> list[Path]:
         if (release := numbering.of_folder_name(path.name)) is not None
         if release[0] >= MAJOR_MIN and build.holds_server(path)
     )
-    return list({release[0]: path for release, path in here}.values()) or [NONE]
+    return [path for _, path in here]
+
+
+def major(path: Path) -> int:
+    """The major version of a build's folder."""
+    release = numbering.of_folder_name(path.name)
+    assert release is not None
+    return release[0]
 
 
 def ends() -> list[Path]:
@@ -138,14 +150,13 @@ def ends() -> list[Path]:
 
 def distribution() -> Path:
     """The newest PostgreSQL of the distribution, which has clients; one that is none without it."""
-    here = [path for path in builds() if (path / "bin" / "pg_dump").exists()]
+    here = [path for path in every_build() if (path / "bin" / "pg_dump").exists()]
     return here[-1] if here else NONE
 
 
 def newer_than(source: Path) -> list[Path]:
     """The builds of later majors; the source alone where it is the newest itself."""
-    here = builds()
-    later = here[here.index(source) + 1 :] if source in here else []
+    later = [path for path in builds() if source != NONE and major(path) > major(source)]
     return later or [source]
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dbdyno.model.looks import Looks
+from dbdyno.model.looks import Look, Looks
 from dbdyno.model.open_steps import needs_blocks
 from dbdyno.model.verdict import Aims, Judgement, Order
 from dbdyno.stats import decision, dependence, interval
@@ -19,6 +19,7 @@ from dbdyno.stats.interval import Spread
 from dbdyno.stats.look_tests import Unit
 from dbdyno.stats.looks import scheduled
 from dbdyno.stats.sample import Pattern, Sample
+from dbdyno.stats.tolerance import losses
 
 WAVES = (1.0, 1.0, -1.0, -1.0) * 3
 SLOW = (1.0, 1.2, 0.9, 0.4, 0.1, -0.4, -0.8, -1.2, -1.0, -0.5, 0.0, 0.3)
@@ -33,15 +34,14 @@ def pattern(values: tuple[float, ...], name: Order = "predecessor") -> Pattern:
     return Pattern(name=name, values=values)
 
 
+def unit(of: Sample, looks: Sequence[Look]) -> Unit:
+    seen = tuple((look, (replace(of, logs=of.logs[: look.blocks]),)) for look in looks)
+    return Unit(samples=(of,), looks=seen)
+
+
 def judged(*samples: Sample, first: int = 12) -> list[Judgement]:
     looks = [one for one in scheduled(Looks(first=first)) if one.blocks <= len(samples[0].logs)]
-    units = [
-        Unit(
-            samples=(one,),
-            looks=tuple((look, (replace(one, logs=one.logs[: look.blocks]),)) for look in looks),
-        )
-        for one in samples
-    ]
+    units = [unit(one, looks) for one in samples]
     return [its[0] for its in decision.decide(units, Aims(), done=len(samples[0].logs))]
 
 
@@ -183,6 +183,21 @@ def test_no_word_rests_on_blocks_that_drift_and_a_plan_goes_on_with_them() -> No
     assert needs_blocks(drifting)
     mixed = tuple(rising[place] for place in (5, 0, 9, 3, 11, 1, 7, 4, 10, 2, 8, 6))
     assert judged(sample(mixed))[0].word == "faster"
+
+
+def test_blocks_that_drift_exclude_no_loss_and_show_none() -> None:
+    """By a tolerance of 5 %: −1 to +1 % is far within it, −25 to −15 % far beyond."""
+    for mean, size in ((0.0, 0.01), (-0.2, 0.05)):
+        drifting, mixed = (
+            tuple((mean + size * np.linspace(-1, 1, 12)[list(order)]).tolist())
+            for order in (range(12), (5, 0, 9, 3, 11, 1, 7, 4, 10, 2, 8, 6))
+        )
+        ((held,),), ((free,),) = (
+            losses([unit(sample(logs), [Look(blocks=12, share=0.5)])], 0.05, Aims(), done=12)
+            for logs in (drifting, mixed)
+        )
+        assert not held.excluded and not held.lost
+        assert free.excluded != free.lost
 
 
 def test_an_early_look_s_same_does_not_stand_beside_a_mean_beyond_the_margin() -> None:

@@ -143,7 +143,7 @@ def tables(draws: float) -> Iterator[str]:
     yield from tolerated.answering(comparisons(2_000))
     yield from ("", "### Blocks that depend on each other")
     yield from dependence_tables.depending(comparisons(2_000))
-    yield from dependence_tables.staying(comparisons(1_000))
+    yield from dependence_tables.staying(comparisons(6_000))
     yield from dependence_tables.one_sided(comparisons(4_000))
     yield from dependence_tables.widening(comparisons(1_500))
 

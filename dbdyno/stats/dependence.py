@@ -117,7 +117,7 @@ class Weighed:
 
 
 def weighed(values: Numbers, copies: Copies, lent: Numbers | float = 0.0) -> Weighed:
-    """What the kinds say of `values`: … by series by blocks, at least two; each series scatters.
+    """What the kinds say of `values`: … by series by blocks, at least two.
 
     Of a kind with the covariance C of contrasts y, a scale of its own for each series and d = n - 1
     (REML: Patterson & Thompson, Biometrika 58, 1971):
@@ -130,15 +130,18 @@ def weighed(values: Numbers, copies: Copies, lent: Numbers | float = 0.0) -> Wei
     forms = _forms(copies, KINDS + (COPIES if len(set(copies)) > 1 else ()))
     series, blocks = values.shape[-2:]
     freedom = blocks - 1
-    squares = np.stack([((values @ f.whitens.T) ** 2).sum(axis=-1) for f in forms], axis=-1)
+    whitened = [((values @ form.whitens.T) ** 2).sum(axis=-1) for form in forms]
+    squares = np.maximum(np.stack(whitened, axis=-1), ROUNDING_MAX**2)
     sizes = np.array([form.log_size for form in forms])
     likelihood = (-sizes / 2 - freedom / 2 * np.log(squares)).mean(axis=-2)
     counted = series / (1 + (series - 1) * moderation.shared(values)) if series > 1 else 1.0
-    logs = np.asarray(counted)[..., None] * likelihood + np.array([f.log_weight for f in forms])
+    logs = np.asarray(counted)[..., None] * likelihood + np.array(
+        [form.log_weight for form in forms]
+    )
     weights = np.exp(logs - logs.max(axis=-1, keepdims=True))
     weights /= weights.sum(axis=-1, keepdims=True)
     variances = np.array([form.of_mean for form in forms]) * squares / freedom
-    own = values.var(axis=-1, ddof=1) / blocks
+    own = np.maximum(values.var(axis=-1, ddof=1) / blocks, ROUNDING_MAX**2)
     return Weighed(
         drift=weights[..., [form.drifts for form in forms]].sum(axis=-1),
         widening=_together(weights, variances, freedom + np.asarray(lent)) / own,

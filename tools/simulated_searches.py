@@ -179,10 +179,10 @@ def tables(count: int) -> Iterator[str]:
     by_layout = {kind: tuple(searches(kind, count)) for kind in BY_LAYOUT}
     yield from _by_layout(by_layout)
     yield intro(
-        f"Of {count} searches each, with layout noise that is drawn anew for each search and each "
+        f"Of {count // 2} searches each, with layout noise that is drawn anew for each search and each "
         "build; the second column is the standard deviation of a block:"
     )
-    drawn = {kind: tuple(searches(kind, count)) for kind in KINDS}
+    drawn = {kind: tuple(searches(kind, count // 2)) for kind in KINDS}
     yield from _errors(drawn)
     yield intro("All answers after each test, those of the disturbed searches left out:")
     ended = [*by_layout.items(), *drawn.items()]

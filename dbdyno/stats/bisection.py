@@ -31,9 +31,10 @@ from dbdyno.stats.commit_chain import (
 )
 from dbdyno.stats.interval import Interval, t_quantile
 
-SURE = 0.97
-"""The search ends where one answer is so probable. By simulation, fewer than one in twenty searches
-then end with a wrong answer, also of changes and layout noise for which that is the hardest."""
+SURE, SURE_OF_ONE = 0.97, 0.985
+"""The search ends where it is so probable that there is no change, or that one commit made it. By
+simulation, fewer than one in twenty sure answers then are wrong, also of changes and layout noise
+for which that is the hardest."""
 SUSPECTED = 0.95
 """What the suspects have together."""
 FURTHER, SOUGHT = 0.5, 0.2
@@ -59,7 +60,7 @@ class Found:
     first: int | None  # the most probable commit; None: more likely than not there is no change
     probability: float  # that it is this commit; of None, that there is none
     suspects: tuple[int, ...]  # commits that together have SUSPECTED, with that of no change
-    sure: bool  # whether the answer has SURE, with commits before it that cannot be tested
+    sure: bool  # whether it is settled, with commits before it that cannot be tested
     size: Interval | None  # ratio of the plateau after it to the one before; None without a test
     wanted: Wanted | None  # None of a sure answer
     more_changes: tuple[Found, ...] = ()  # in the order of commits
@@ -203,7 +204,7 @@ def _check(n: int, tests: Sequence[Test], skipped: Collection[int]) -> None:
 
 def _settled(chances: Sequence[float], skipped: Collection[int]) -> bool:
     """Whether one answer is sure: none, a commit, or neighbours that only untestable ones part."""
-    return chances[-1] >= SURE or max(_together(chances, skipped).values()) >= SURE
+    return chances[-1] >= SURE or max(_together(chances, skipped).values()) >= SURE_OF_ONE
 
 
 def _together(chances: Sequence[float], skipped: Collection[int]) -> dict[int, float]:

@@ -19,8 +19,9 @@ import numpy.typing as npt
 Numbers = npt.NDArray[np.float64]
 Transform = npt.NDArray[np.complex128]
 
-NONE = 0.2
-"""Probability, before any test, that no commit changed anything, against what the user believes."""
+NONE = 0.5
+"""Probability, before any test, that no commit changed anything, whatever the user believes: layout
+passes for changes."""
 MORE = 0.2
 """Further changes, after the first, that are expected in as many commits as there are."""
 CHANGES_MAX = 4

@@ -17,6 +17,8 @@ from dbdyno.model.verdict import Aims
 from dbdyno.report.section import metrics, why
 from profile_builder import profile
 
+pytestmark = pytest.mark.usefixtures("independent_blocks")
+
 COUNTED = {
     "instructions:u": 9_000_000.0,
     "instructions:k": 1_000_000.0,

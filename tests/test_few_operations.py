@@ -20,6 +20,8 @@ from dbdyno.run.step_progress import Meter
 from dbdyno.stats.few_operations import Claim
 from run_builder import concluded, plan_of, run
 
+pytestmark = pytest.mark.usefixtures("independent_blocks")
+
 
 def verdict(base: float, arm: float, edge_share: float | None, counted: float | None) -> Verdict:
     """Of windows of 10 s that say the same in each of four blocks."""

@@ -22,6 +22,8 @@ from dbdyno.model.verdict import Verdict
 from run_builder import cell, concluded, failed, lifted, plan_of, series
 from wire_form import typed
 
+pytestmark = pytest.mark.usefixtures("independent_blocks")
+
 S = 1_000_000_000
 STEP = StepRecord(
     workload="w",

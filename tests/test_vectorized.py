@@ -31,6 +31,7 @@ def test_the_tests_of_a_batch_are_those_of_stats(blocks: int) -> None:
         assert found.within == pytest.approx(significance.equivalence_p(logs, 0.03))
 
 
+@pytest.mark.usefixtures("independent_here")
 def test_exploring_says_what_one_look_at_the_whole_level_decides_but_for_the_price() -> None:
     family = [
         Sample(metric=f"m{blocks}", better=better, logs=logs)

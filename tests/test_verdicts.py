@@ -15,6 +15,8 @@ from dbdyno.stats import interval
 from run_builder import NOISE, cell, changed, concluded, failed, lifted, plan_of, run, series
 from verdict_builder import said
 
+pytestmark = pytest.mark.usefixtures("independent_blocks")
+
 ARMS = ("base", "other")
 SIX = [1_000.0] * 6
 

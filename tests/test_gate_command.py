@@ -317,7 +317,7 @@ def test_minutes_that_no_look_fits_in_are_refused_before_anything_is_measured(ga
     status, out, err = gate("--minutes", "3", look_s=170.0)
     assert (status, out) == (2, "")
     assert err.splitlines()[-1].startswith("dyno: minutes: a first look in time takes about 2 min")
-    assert "give at least 6, name fewer steps, or ask of work alone (--time off)" in err
+    assert "give at least 7, name fewer steps, or ask of work alone (--time off)" in err
     assert gate("--minutes", "3", "--time", "off", look_s=170.0)[0] == 0
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import command
 import read_steps
+from dbdyno.cli import gating
 from server_place import ends
 
 pytestmark = [
@@ -35,6 +36,7 @@ def test_a_head_that_fails_is_no_and_a_base_that_does_is_not_yet(
 ) -> None:
     """While it is counted, or while its data are filled."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(gating, "REPEATS", 2)
     (tmp_path / "reads.toml").write_text(DIVIDED)
     build = ends()[-1]
     ended = command.dyno(

@@ -11,7 +11,7 @@ import pytest
 
 import command
 from bisect_question import QUESTION, Builder
-from dbdyno.cli import bisect_counts, measuring
+from dbdyno.cli import bisect_counts, gating, measuring
 from dbdyno.model import Lengths, Plan
 from dbdyno.model.bisection import Bisection, StepWork
 from dbdyno.run import bisect_counts as searching
@@ -55,6 +55,7 @@ def test_a_gate_of_two_servers_answers_by_their_work(
 ) -> None:
     """By two fills of each."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(gating, "REPEATS", 2)
     old, new = ends()[0], ends()[-1]
     words = ("--steps", "point-query", "--time", "off", "--minutes", "5", "--out", tmp_path)
     ended = command.dyno("gate", old, new, *words, "--json")

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 RACE_SHARE = 2 / 3
 """Of the minutes after the counts, for the race; the rest confirms a loss with another layout."""
 RACE_MINUTES_MIN = 1.0
+REPEATS = 4
+"""Of the counts of each side: of a head with two modes that are as likely, both show in 7 of 8."""
 RECORD = "gate.json"
 """In a gate's folder; a gate that has it is over."""
 
@@ -200,8 +202,9 @@ class Gated:
             replace(arm, name=side.name or arm.name)
             for arm, side in zip(wanted.arms, self.sides, strict=True)
         )
-        operations = self.wish.operations if asked.count else None
-        return replace(wanted, arms=arms, counted=not asked.count, operations=operations)
+        if not asked.count:
+            return replace(wanted, arms=arms, counted=True)
+        return replace(wanted, arms=arms, repeats=REPEATS, operations=self.wish.operations)
 
     def race_minutes(self, counting: Race) -> float:
         """The minutes of the race, so that the counts and a second layout have theirs."""
@@ -211,7 +214,7 @@ class Gated:
 
         start_s = engine.of(counting.arms[0].engine).counting.start_s
         steps = len(counting.steps or steps_of(counting.workload or "sysbench", counting.minutes))
-        guess_s = count.pass_s(max(1, steps), len(counting.arms), 2, start_s)
+        guess_s = count.pass_s(max(1, steps), len(counting.arms), REPEATS, start_s)
         return round(RACE_SHARE * (self.wish.minutes - guess_s / 60), 1)
 
     def folder(self, racing: Race) -> Path:

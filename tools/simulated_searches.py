@@ -179,8 +179,8 @@ def tables(count: int) -> Iterator[str]:
     by_layout = {kind: tuple(searches(kind, count)) for kind in BY_LAYOUT}
     yield from _by_layout(by_layout)
     yield intro(
-        f"Of {count // 2} searches each, with layout noise that is drawn anew for each search and each "
-        "build; the second column is the standard deviation of a block:"
+        f"Of {count // 2} searches each, with layout noise of a size that is drawn for each, and each "
+        "build its own; the second column is the standard deviation of a block:"
     )
     drawn = {kind: tuple(searches(kind, count // 2)) for kind in KINDS}
     yield from _errors(drawn)

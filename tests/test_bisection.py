@@ -215,6 +215,17 @@ def test_a_step_that_is_gone_with_another_layout_is_no_change() -> None:
     assert (there.first, there.sure) == (13, True)
 
 
+def test_another_layout_of_a_later_change_hides_no_earlier_one() -> None:
+    levels = {20: -0.1, 11: 0.0, 14: -0.04, 15: -0.04, 16: -0.04, 17: -0.1, 18: -0.1}
+    tests = [told(index, log) for index, log in levels.items()]
+    tests += [told(12, 0.0), told(13, -0.04), relaid(17, -0.06), relaid(17, -0.06, 2)]
+    tests += [relaid(13, -0.04), relaid(13, -0.04, 2)]
+    found = bisection.found(20, tests)
+    assert (found.first, found.sure) == (13, True)
+    assert [(change.first, change.sure) for change in found.more_changes] == [(17, True)]
+    assert all(0 <= change.probability <= 1 for change in found.more_changes)
+
+
 def test_other_layouts_are_built_one_by_one_and_each_is_tested_so_often() -> None:
     tests = [told(index, log) for index, log in STEP.items()]
     asked = []

@@ -166,6 +166,11 @@ class Move:
         jumped = np.fft.irfft(spectrum * self.jumps, PERIOD)[..., GRID - 1 : 2 * GRID - 1]
         return _trimmed(stayed), _trimmed(jumped)
 
+    def before(self, fits: Numbers) -> tuple[Numbers, Numbers]:
+        """How well what follows the gap agrees with each plateau before it: the same, mirrored."""
+        stayed, jumped = self.after(fits[..., ::-1])
+        return stayed[..., ::-1], jumped[..., ::-1]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Chain:
@@ -336,6 +341,6 @@ def _backward(
     """How well all later tests agree with each plateau that a tested commit may have."""
     rest = [np.ones((len(OWN_SDS), GRID))]
     for gap in range(len(likely) - 1, 0, -1):
-        stayed, jumped = moves[gap].after(_trimmed(likely[gap] * rest[-1]))
+        stayed, jumped = moves[gap].before(_trimmed(likely[gap] * rest[-1]))
         rest.append((1 - leaving[gap]) * stayed + leaving[gap] * jumped)
     return rest[::-1]

@@ -425,8 +425,9 @@ def test_a_host_without_slurm_is_one_line(
 def test_a_job_that_cannot_start_says_what_its_log_says(
     cluster: TestCluster, fakes: Plan, out: Path
 ) -> None:
-    with pytest.raises(HostError, match=r"block 1: .*no-python: not found.*block 2: "):
+    with pytest.raises(HostError, match="no-python: not found") as refused:
         run(fakes, out, ("/no-python",))
+    assert {"block 1", "block 2"} <= {part.split(":")[0] for part in str(refused.value).split("; ")}
 
 
 def test_a_second_command_for_the_same_plan_is_refused(

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from dbdyno.model.attribution import Design, DesignKind, Factor
+from dbdyno.model.own_query import LeftOut
 from dbdyno.model.placement import PlacementTrial
 from dbdyno.model.verdict import Aims
 
@@ -61,6 +62,7 @@ class QueryRecord(Struct, frozen=True, kw_only=True):
     rows: float | None = None
     writes: bool = False
     drawn: str = ""  # how values fit that the lab has drawn; empty: they are the source's
+    cut: bool = False  # the source may have cut its text
 
 
 class ApplicationRecord(Struct, frozen=True, kw_only=True):
@@ -70,6 +72,9 @@ class ApplicationRecord(Struct, frozen=True, kw_only=True):
     seconds: float | None = None
     time_s: float | None = None
     calls: float | None = None
+    first: str | None = None  # when the first call began, in ISO 8601; None: not known
+    last: str | None = None
+    left_out: tuple[LeftOut, ...] = ()  # by capture, of the source's calls
 
     @property
     def by_name(self) -> Mapping[str, QueryRecord]:

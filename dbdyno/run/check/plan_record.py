@@ -232,11 +232,15 @@ def application_json(application: Application | None) -> Json:
                 rows=query.rows,
                 writes=query.writes,
                 drawn=query.drawn,
+                cut=query.cut,
             )
             for query in application.queries
         ),
         seconds=source.seconds,
         time_s=source.time_s,
         calls=source.calls,
+        first=source.first,
+        last=source.last,
+        left_out=source.left_out,
     )
     return {"application": msgspec.to_builtins(record)}

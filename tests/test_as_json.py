@@ -43,8 +43,7 @@ from profile_builder import beside, cost
 from result_builder import build, plant
 from result_planted import Planted
 from test_report_calibration import FILL_NOISE
-from test_report_nodes import BY_NODE, NODE
-from test_report_noise_budget import BUDGET
+from test_report_nodes import BY_NODE
 from verdict_builder import (
     CPU,
     at_look,
@@ -91,17 +90,10 @@ FORM = {
     "looks.taken": "blocks share",
     "looks.coming": "blocks share",
     "calibration": "arm comparisons blocks_each tests rejected rate rate_low rate_high "
-    "false_verdicts comparisons_false false_low false_high p_uniform noise budget "
-    "fills nodes",
+    "false_verdicts comparisons_false false_low false_high p_uniform noise fills",
     "calibration.noise": "workload step metric blocks sd sd_low sd_high visible largest",
-    "calibration.budget": "workload step metric blocks seconds turns components error prospects "
-    "best_seconds",
-    "calibration.budget.components": "source sd low high",
-    "calibration.budget.prospects": "way error blocks seconds turn_s",
     "calibration.fills": "workload step metric fills blocks sd sd_low sd_high blocks_sd "
     "blocks_sd_low blocks_sd_high means_sd",
-    "calibration.nodes": "node blocks level level_low level_high sd sd_low sd_high bias bias_low "
-    "bias_high level_q sd_q bias_q unlike",
     "overall": f"arm workload steps metric {JUDGEMENT}",
     "overall.look": LOOK,
     "steps": "workload ordinal step group headline base_values arms limited notices "
@@ -290,9 +282,7 @@ def whole(made: Comparison) -> Comparison:
     made = replace(made, steps=(first, *others), design=DESIGN, nodes={1: "n1", 2: "n2", 3: "n1"})
     return replace(
         explained(made, {"l.i2": "7.0 % slower [6.5, 7.6]"}),
-        calibration=replace(
-            calibration(made, arm="ghost"), budget=(BUDGET,), fills=(FILL_NOISE,), nodes=(NODE,)
-        ),
+        calibration=replace(calibration(made, arm="ghost"), fills=(FILL_NOISE,)),
         looked=looked_at(4),
         overall=overall(
             "pg18",

@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from dbdyno.model.looks import Judge
-from dbdyno.model.nodes import NodeNoise
-from dbdyno.model.noise_budget import NoiseBudget
 
 Word = Literal["faster", "slower", "same", "open", "failed"]
 """A verdict; no two can be true of one arm in one step.
@@ -273,6 +271,4 @@ class Calibration:
     false_high: float
     p_uniform: float | None  # of a Kolmogorov-Smirnov test that p values are uniform
     noise: tuple[Noise, ...]
-    budget: tuple[NoiseBudget, ...] = ()  # of steps whose scatter can be split
     fills: tuple[FillNoise, ...] = ()  # of steps that begin from several fills
-    nodes: tuple[NodeNoise, ...] = ()  # each node beside the others, where two or more measured

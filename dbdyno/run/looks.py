@@ -56,8 +56,8 @@ def run(  # noqa: PLR0913 (each by its name)
         count.go(lab)
         if plan.counts_only:
             return Outcome(folder=lab.results.folder, failed=0, voids=0)
-        if plan.lengths is not None:
-            lab.watch.say(f"lengths: {step_lengths.described(plan.lengths)}")
+        if plan.chosen_s is not None:
+            lab.watch.say(f"lengths: {step_lengths.described(plan)}")
         if plan.schedule.until_decided:
             lab.watch.say(f"looks: {words.planned(plan)}")
         whole = Outcome(folder=lab.results.folder, failed=0, voids=0)

@@ -17,9 +17,9 @@ from dbdyno.model import Json
 # What may differ as it does not change the meaning of what was measured. `arms` and `blocks` have
 # rules of their own.
 # `attribute` says what is computed of arms that are measured in any case.
-# `lengths` say who chose what stands in `workloads` and `schedule`, which may not change.
+# `chosen_s` says who chose what stands in `workloads`, which may not change.
 KEYS_FREE = frozenset(
-    {"text", "dyno", "created_unix_ns", "label", "base", "verdict", "lengths", "attribute"}
+    {"text", "dyno", "created_unix_ns", "label", "base", "verdict", "chosen_s", "attribute"}
 )
 KEYS_GROWING = frozenset({"arms", "blocks"})
 # What gives the word is fixed before the first block, as the looks are: of two, a person would

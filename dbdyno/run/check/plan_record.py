@@ -83,15 +83,15 @@ def observe_json(observe: Observe) -> Json:
 
 
 def between(plan: Plan) -> Json:
-    """Placement, hooks, a design, lengths that dyno chose; nothing if the plan has none of them.
+    """Placement, hooks, a design, the length that dyno chose; nothing if the plan has none of them.
 
     So older folders, which lack these keys, go on.
     """
     written: Json = {}
     if plan.placement != Placement():
         written["placement"] = asdict(plan.placement)
-    if plan.lengths is not None:
-        written["lengths"] = asdict(plan.lengths)
+    if plan.chosen_s is not None:
+        written["chosen_s"] = plan.chosen_s
     if plan.require:
         written["require"] = dict(plan.require)
     if plan.attribution is not None:

@@ -82,11 +82,11 @@ FORM = {
     "applications.cpu": "blocks ratio low high",
     "queries": "answers plans",
     "nodes": "node blocks",
-    "aims": "margin effect power level judge tolerate",
+    "aims": "margin effect power level tolerate",
     "tolerate": "tolerate answer arms",
     "tolerate.arms": "arm answer steps",
     "tolerate.arms.steps": "workload step answer by reason blocks_needed minutes_needed",
-    "looks": "first minutes_max judge last taken coming",
+    "looks": "first minutes_max last taken coming",
     "looks.taken": "blocks share",
     "looks.coming": "blocks share",
     "calibration": "arm comparisons blocks_each tests rejected rate rate_low rate_high "

@@ -132,11 +132,6 @@ def test_the_generator_may_have_a_thread_for_each_client() -> None:
     assert made.threads == 1024, "the generator's own limit: it starts none without a connection"
 
 
-def test_what_gives_the_word_arrives() -> None:
-    assert parse(SMALL).aims.judge == "looks"
-    assert parse(SMALL + '[verdict]\njudge = "any time"').aims.judge == "any time"
-
-
 @pytest.mark.long
 def test_what_is_observed_and_what_verdicts_tell_apart_arrives() -> None:
     made = parse(SMALL)
@@ -267,11 +262,6 @@ def test_a_wrong_arm_or_workload_gets_one_line(old: str, new: str, line: str) ->
         (
             '[schedule]\nblocks = "until decided"\nminutes_max = 0',
             "key `schedule.minutes_max`: must be from 0.5 to 43,200, not 0",
-        ),
-        (
-            '[verdict]\njudge = "anytime"',
-            "key `verdict.judge`: must be 'looks' or 'any time', not 'anytime'; did you mean "
-            "`any time`?",
         ),
         (
             '[observe]\nwaits = "50"',

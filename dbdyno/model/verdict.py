@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from dbdyno.model.looks import Judge
-
 Word = Literal["faster", "slower", "same", "open", "failed"]
 """A verdict; no two can be true of one arm in one step.
 
@@ -60,7 +58,6 @@ class Aims:
     effect: float = 0.03  # a change as large as this is to be found …
     power: float = 0.80  # … in this share of comparisons
     level: float = 0.05  # of false alarms, in comparisons in which nothing differs
-    judge: Judge = "looks"  # what gives the word
     tolerate: float | None = None  # the loss beyond which each is to be excluded; None: not asked
 
     def asking(self, tolerate: float | None) -> Aims:

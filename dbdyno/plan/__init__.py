@@ -183,9 +183,6 @@ def _check_fills(plan: Plan, source: str) -> None:
     if plan.schedule.fills > 1 and all(use.save is None for use in plan.workloads):
         sentence = 'no workload keeps a state; add `save`, such as save = "post-fill", or remove it'
         raise refusal(source, "schedule.fills", sentence)
-    if plan.schedule.fills > 1 and plan.aims.judge == "any time":
-        sentence = 'an e-process would be read again with the same fills; use "looks", or remove it'
-        raise refusal(source, "verdict.judge", sentence)
 
 
 def _check_tolerance(plan: Plan, source: str) -> None:

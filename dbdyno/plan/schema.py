@@ -13,7 +13,6 @@ from dbdyno.model import CountWish, HookMoment, Observe, ProfileWish, Schedule, 
 from dbdyno.model.attribution import DesignKind
 from dbdyno.model.document import Form
 from dbdyno.model.error import PlanError
-from dbdyno.model.looks import Judge
 from dbdyno.model.placement import SessionPlacement
 from dbdyno.model.plan import REPEATS_MAX, Interleave, Statistics
 from dbdyno.model.verdict import Aims
@@ -314,7 +313,6 @@ class VerdictForm(Form):
     margin: Change = Aims.margin
     effect: Change = Aims.effect
     power: float = Field(default=Aims.power, ge=0.5, le=0.99)
-    judge: Judge = Aims.judge
     tolerate: Change | None = Aims.tolerate
 
 

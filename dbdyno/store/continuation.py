@@ -22,9 +22,6 @@ KEYS_FREE = frozenset(
     {"text", "dyno", "created_unix_ns", "label", "base", "verdict", "chosen_s", "attribute"}
 )
 KEYS_GROWING = frozenset({"arms", "blocks"})
-# What gives the word is fixed before the first block, as the looks are: of two, a person would
-# choose by what they say. A plan.json without it is of before there was a choice.
-JUDGE_BEFORE = "looks"
 # Of the schedule: `blocks` stands in the plan itself, too; the others say how long to go on, which
 # blocks are judged together, and which of those to come are void: that looks at no arm's figures.
 PLACES_FREE = frozenset(
@@ -47,9 +44,6 @@ def refused(old: Json, new: Json, highest: int) -> str | None:
     goes_on = new.get("schedule", {}).get("until_decided", False)
     if not goes_on and new.get("blocks", 0) < min(highest, old.get("blocks", 0)):
         return f"`blocks` is {new.get('blocks')} now, but block {highest} was begun there"
-    judges = [(plan.get("verdict") or {}).get("judge", JUDGE_BEFORE) for plan in (old, new)]
-    if highest and judges[0] != judges[1]:
-        return f"`verdict.judge` is {json.dumps(judges[1])} now and was {json.dumps(judges[0])}"
     has_aa_arm = any(arm.get("same_as") for arm in old.get("arms", []))
     if has_aa_arm and new.get("base") != old.get("base"):
         return (

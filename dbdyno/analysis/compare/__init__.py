@@ -7,7 +7,6 @@ its target is a result: it stays, with its words, and never falls out in favour 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -82,7 +81,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
     rows = arm_order.with_orders(at_once.withheld(rows, derived, plan), blocks, arms, plan)
     sights, commits = _sights(results, blocks, arms.shown, lost), lost.usable(results.commits) or ()
     rules = conclusions.Rules(
-        aims=replace(aims, judge=sights[arms.base].looked.looks.judge),
+        aims=aims,
         sights=sights,
         minutes=cost_to_decide.minutes_per_block(blocks, copies, lost),
         blocks_each=plan.schedule.comparison,

@@ -113,7 +113,7 @@ FORM = {
     "steps.profiles.functions.inclusive_change": "value low high blocks",
     "steps.attributions": "metric whole effects interactions remainder",
     "steps.attributions.whole": "blocks ratio low high",
-    "steps.attributions.effects": "factors blocks ratio low high q found aliases partly",
+    "steps.attributions.effects": "factors blocks ratio low high q found",
     "steps.outcomes": "block role name counted completed rolled_back failed retried",
     "steps.told": "block metric value unit title better",
     "steps.arms": "arm verdict within_margin reason by against outcome metrics nodes findings",

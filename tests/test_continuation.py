@@ -61,7 +61,7 @@ def test_a_folder_from_before_verdicts_goes_on() -> None:
 def older_until_decided(blocks: int) -> Json:
     """plan.json as a version wrote it that had a pilot."""
     older = kept('[schedule]\nblocks = "until decided"')
-    del older["schedule"]["until_decided"], older["verdict"]["judge"]
+    del older["schedule"]["until_decided"]
     return {**older, "blocks": blocks, "schedule": {**older["schedule"], "auto": True}}
 
 

@@ -395,7 +395,7 @@ def design_of(form: AttributeForm | None, arms: Sequence[str], source: str) -> D
         ),
         values={name: tuple(values) for name, values in form.values.items()},
     )
-    if factorial.inseparable(found.fitted):
+    if factorial.inseparable(found.values):
         sentence = "its arms cannot tell the factors apart: some always change together; add arms"
         raise _refusal(source, "values", sentence)
     return found

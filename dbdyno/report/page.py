@@ -38,7 +38,6 @@ from dbdyno.report.section import (
     repeat,
     response_times,
     scaling,
-    server_status,
     setup,
     state,
     statements,
@@ -92,7 +91,6 @@ STEP: tuple[Section, ...] = (
     rate_changes.SECTION,
     fairness.SECTION,
     state.SECTION,
-    server_status.SECTION,
 )
 """Sections about each step, in reading order."""
 

@@ -30,7 +30,6 @@ from dbdyno.analysis.step.segments import segments
 from dbdyno.analysis.step.series import series
 from dbdyno.analysis.step.slow_calls import ending
 from dbdyno.analysis.step.state import state, unread
-from dbdyno.analysis.step.status import status
 from dbdyno.analysis.step.waits import waits
 from dbdyno.model import (
     Responses,
@@ -80,8 +79,6 @@ def _joined(folder: StepFolder, basis: Evidence) -> StepRun:
             plans=plans(basis.before),
             spans=spans(basis),
             waits=waits(basis),
-            status=status(basis),
-            indexes={} if basis.indexes is None else basis.indexes.indexes,
             unread=unread(basis.after or basis.before) if basis.remote else {},
         ),
         series=series(basis),

@@ -14,11 +14,6 @@ from dbdyno.model.headlines import kind_of
 from dbdyno.report import cells, number
 from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
 
-CLIENTS_SHOWN_MAX = 12
-"""Of so many clients each has a column of its own; of more the slowest, median and fastest."""
-CLIENTS_SHOWN_MIN = 3
-"""The rates of two clients are the slowest and the fastest, and have their columns already."""
-TENTHS = 10
 EVEN_SHARE_MIN = 0.95
 """Where the slowest client has this much of the fastest one's rate all count as served alike."""
 SAME_SHARE_MAX = 0.05
@@ -43,8 +38,6 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     roles = told(step)
     if roles:
         yield _whole(step, roles, prefix)
-        yield from _by_client(step, roles, prefix)
-        yield from _by_tenth(step, roles, prefix)
     if any(stalls.stalled for run in _runs(step) for stalls in run.roles.stalls):
         yield _stalls(step, prefix)
 
@@ -184,91 +177,6 @@ def percent(value: float | None) -> str:
 def index(value: float | None) -> str:
     """Jain's index with three digits."""
     return number.number(value, 3)
-
-
-# --- Client by client ------------------------------------------------------------------------
-
-
-def _by_client(step: StepComparison, roles: dict[str, str], prefix: str) -> Iterable[Table]:
-    """The rate of each client, from the slowest to the fastest of each block.
-
-    By place and not by number: where each block has another slow client, the means of numbered
-    clients would look fair.
-    """
-    clients = max(len(fair.rates) for run in _runs(step) for fair in run.roles.fairness)
-    if not CLIENTS_SHOWN_MIN <= clients <= CLIENTS_SHOWN_MAX:
-        return
-    rows = cells.rows(
-        step, _groups(roles), lambda result, role: _ranked(_of_role(result, role), clients)
-    )
-    names = ["slowest", *(f"{place}." for place in range(2, clients)), "fastest"]
-    single = max(len(result.runs) for result in step.cells) == 1
-    how = "" if single else "sorted in each block, then the mean of the blocks, "
-    yield Table(
-        name=f"{prefix}-each-client",
-        title="Rate of each client",
-        narrow="nothing",
-        columns=(Column(text="arm", left=True), *(Column(text=name) for name in names)),
-        rows=rows,
-        note=f"Clients from slow to fast, {how}"
-        f"{'with their numbers' if single else 'as another client may be slow in each'}.",
-    )
-
-
-def _ranked(found: Sequence[Fairness], clients: int) -> Iterable[TableCell]:
-    """A cell for each place; with one block it names the client."""
-    orders = [sorted(range(len(fair.rates)), key=fair.rates.__getitem__) for fair in found]
-    for place in range(clients):
-        rates = [
-            fair.rates[order[place]]
-            for fair, order in zip(found, orders, strict=True)
-            if place < len(order)
-        ]
-        if not rates:
-            yield TableCell(text="")
-            continue
-        who = f"client {orders[0][place]}" if len(found) == 1 else ""
-        yield TableCell(text=number.number(cells.mean(rates)), detail=who)
-
-
-def _by_tenth(step: StepComparison, roles: dict[str, str], prefix: str) -> Iterable[Table]:
-    """The slowest, the mean and the fastest client in each tenth of the window."""
-    rows = tuple(
-        Row(
-            cells=(
-                TableCell(text=result.arm),
-                TableCell(text=which),
-                *(TableCell(text=_tenth(found, tenth, of)) for tenth in range(TENTHS)),
-            ),
-            group=f"{name} of a client",
-            arm=result.arm,
-        )
-        for role, name in _groups(roles).items()
-        for result in step.cells
-        if (found := [fair for fair in _of_role(result, role) if fair.tenths])
-        for which, of in (("slowest", min), ("mean", cells.mean), ("fastest", max))
-    )
-    if not rows:
-        return
-    yield Table(
-        name=f"{prefix}-tenths",
-        title="Rate of the clients in tenths of the window",
-        narrow="nothing",
-        columns=(
-            Column(text="arm", left=True),
-            Column(text="client", left=True),
-            *(Column(text=str(tenth + 1), group="tenth") for tenth in range(TENTHS)),
-        ),
-        rows=rows,
-        note="Slowest and fastest are chosen anew in each tenth."
-        + (f" {cells.MEANS}." if _note(step) else ""),
-    )
-
-
-def _tenth(found: Sequence[Fairness], tenth: int, of: Callable[[Sequence[float]], float]) -> str:
-    """A rate in one tenth, the mean of the blocks."""
-    values = [of([rates[tenth] for rates in fair.tenths]) for fair in found]
-    return number.number(cells.mean(values))
 
 
 # --- Stalls ----------------------------------------------------------------------------------

@@ -58,24 +58,6 @@ def test_a_folder_from_before_verdicts_goes_on() -> None:
     assert continuation.refused(older, kept(), 1) is None
 
 
-def older_until_decided(blocks: int) -> Json:
-    """plan.json as a version wrote it that had a pilot."""
-    older = kept('[schedule]\nblocks = "until decided"')
-    del older["schedule"]["until_decided"]
-    return {**older, "blocks": blocks, "schedule": {**older["schedule"], "auto": True}}
-
-
-@pytest.mark.parametrize("blocks", [3, 9, 103])
-@pytest.mark.long
-def test_a_folder_with_a_pilot_goes_on_until_it_is_decided(blocks: int) -> None:
-    older = older_until_decided(blocks)
-    for name in ("until decided", "auto"):
-        new = kept(f'[schedule]\nblocks = "{name}"')
-        assert continuation.refused(older, new, blocks) is None
-    refusal = continuation.refused(older, kept("[schedule]\nblocks = 200"), blocks)
-    assert refusal == "`schedule.until_decided` is null now and was true"
-
-
 @pytest.mark.parametrize(
     ("old", "new"),
     [

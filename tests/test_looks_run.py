@@ -426,9 +426,8 @@ def test_a_folder_of_an_older_version_is_looked_at_from_where_it_was(tmp_path: P
     of = made(tmp_path)
     folder = looks.run(with_blocks(of, 3), tmp_path, UNDECIDED, way=HERE).folder
     (folder / "looks.json").unlink()
-    (folder / "sizing.json").write_text('{"pilot": 3}')
     written = json.loads((folder / "plan.json").read_text())
-    written["schedule"] |= {"auto": True, "minutes_max": 120.0}
+    written["schedule"] |= {"until_decided": True, "minutes_max": 120.0}
     (folder / "plan.json").write_text(json.dumps(written))
     read = reader({"steady": 3, "noisy": 6})
     looks.run(of, tmp_path, read, way=HERE)

@@ -117,11 +117,10 @@ threads = 2
     assert made.threads == 2
 
 
-@pytest.mark.parametrize("name", ["until decided", "auto"])
-def test_a_plan_may_go_on_until_it_is_decided_with_a_limit_of_time(name: str) -> None:
-    made = parse(SMALL + f'[schedule]\nblocks = "{name}"').schedule
+def test_a_plan_may_go_on_until_it_is_decided_with_a_limit_of_time() -> None:
+    made = parse(SMALL + '[schedule]\nblocks = "until decided"').schedule
     assert (made.until_decided, made.blocks, made.minutes_max) == (True, 30, 120.0)
-    made = parse(SMALL + f'[schedule]\nblocks = "{name}"\nminutes_max = 45').schedule
+    made = parse(SMALL + '[schedule]\nblocks = "until decided"\nminutes_max = 45').schedule
     assert made.minutes_max == 45.0
     made = parse(SMALL).schedule
     assert (made.until_decided, made.minutes_max, made.comparison) == (False, None, None)
@@ -383,23 +382,6 @@ def test_a_wrong_document_gets_one_line(text: str, line: str | None) -> None:
         assert found.startswith("key `name`: 'a b' cannot name a folder")
     else:
         assert found == line
-
-
-@pytest.mark.parametrize(
-    ("form", "text", "key"),
-    [
-        (schema.ScheduleForm, "[schedule]\npilot = 4", "schedule.pilot"),
-        (schema.ArmForm, "[arms.b]\npilot = 4", "arms.b.pilot"),
-        (schema.FakeForm, "[arms.b]\nfake = { pilot = 4 }", "arms.b.fake.pilot"),
-        (schema.WorkloadForm, '[[workloads]]\nname = "cbc"\npilot = 4', "workloads[2].pilot"),
-    ],
-)
-def test_a_key_that_went_is_refused_with_the_name_of_its_successor(
-    monkeypatch: pytest.MonkeyPatch, form: type[Form], text: str, key: str
-) -> None:
-    assert "unknown key" in complaint(SMALL + text)
-    monkeypatch.setattr(form, "gone", {"pilot": "`schedule.blocks`"})
-    assert complaint(SMALL + text) == f"key `{key}`: is gone; write `schedule.blocks`"
 
 
 def test_a_lone_workload_is_named_by_its_own_key() -> None:

@@ -89,7 +89,7 @@ def run(
     from dbdyno.report import fail_on
     from dbdyno.report import tolerate as tolerances
 
-    words = () if fail is None else fail_on.parse(fail)[0]  # before anything runs
+    words = () if fail is None else fail_on.parse(fail)  # before anything runs
     plan = loaded(plan_file, yes=yes)
     if tolerate is not None:
         share = tolerances.parse(tolerate)

@@ -6,7 +6,7 @@ Keys of older versions that say the same have a field or a default here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
@@ -119,13 +119,12 @@ class WorkloadRecord(Struct, frozen=True, kw_only=True):
 class ScheduleRecord(Struct, frozen=True, kw_only=True):
     """How often and in which order the arms run."""
 
-    interleave: str = "run"
+    interleave: Literal["run", "step", "slice"] = "run"  # "slice": "turn" of today's plans
     placement: str = "free"
     placement_trial: PlacementTrial | None = None
     slice_s: int | float | None = None  # the length of a turn
     checkpoint: str | None = None
     until_decided: bool = False
-    auto: bool = False  # an older name of `until_decided`
     comparison: int | None = None
     fills: int = 1
     rest_s: int | float = 0
@@ -135,7 +134,6 @@ class GeneratorRecord(Struct, frozen=True, kw_only=True):
     """How the load is made; `hosts` that make it if it is not made beside the servers."""
 
     threads: int | None = None
-    spin: bool = False  # of older results: whether threads looked for answers before they slept
     hosts: tuple[str, ...] = ()
     tls: bool = True
 

@@ -180,7 +180,6 @@ class StepFacts:
     sla_target: float | None = None  # rows per second, all clients
     extent: Extent | None = None  # None: its job is not there
     probed: Probed | None = None  # a window of a search; None: a step
-    solo: bool = False  # of older results: an arm alone in a step that both took at once
 
 
 Slow = Literal["", "filled", "ended"]

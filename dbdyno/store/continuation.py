@@ -40,7 +40,6 @@ def refused(old: Json, new: Json, highest: int) -> str | None:
 
     `highest`: the number of the last block that was begun.
     """
-    old, new = _with_today_s_names(old), _with_today_s_names(new)
     goes_on = new.get("schedule", {}).get("until_decided", False)
     if not goes_on and new.get("blocks", 0) < min(highest, old.get("blocks", 0)):
         return f"`blocks` is {new.get('blocks')} now, but block {highest} was begun there"
@@ -63,14 +62,6 @@ def refused(old: Json, new: Json, highest: int) -> str | None:
         if difference is not None:
             return difference
     return None
-
-
-def _with_today_s_names(plan: Json) -> Json:
-    """The plan, where an older version called "until decided" `auto`."""
-    schedule = dict(plan.get("schedule") or {})
-    if "auto" in schedule:
-        schedule["until_decided"] = schedule.pop("auto")
-    return {**plan, "schedule": schedule}
 
 
 def _difference(old: Any, new: Any, key: str) -> str | None:

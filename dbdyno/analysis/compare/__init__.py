@@ -16,7 +16,6 @@ from dbdyno.analysis.compare import (
     application_work,
     arm_order,
     arms_and_blocks,
-    at_once,
     attribution,
     choices,
     conclusions,
@@ -69,7 +68,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
     arms, aims = arms_and_blocks.arms(plan, base), plan.verdict.asking(tolerate)
     blocks = arms_and_blocks.blocks(results)
     derived, copies = _derived(results, blocks, lost), golden_copies.read(blocks, lost)
-    steps = find.with_searches([run for run in derived if not run.facts.solo])
+    steps = find.with_searches(derived)
     orders, where = arms_and_blocks.orders(blocks, plan), nodes.of_blocks(blocks)
     runs = pairing.placed(_complete(blocks, steps, copies, plan), orders)
     servers = _servers(blocks or work.repeats(results), arms.planned, derived, lost)
@@ -78,7 +77,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
     counted = fills.of_result(results, arms.base, runs, copies, load)
     rows = step_cells.rows(plan, arms, runs, counted.units)
-    rows = arm_order.with_orders(at_once.withheld(rows, derived, plan), blocks, arms, plan)
+    rows = arm_order.with_orders(rows, blocks, arms, plan)
     sights, commits = _sights(results, blocks, arms.shown, lost), lost.usable(results.commits) or ()
     rules = conclusions.Rules(
         aims=aims,

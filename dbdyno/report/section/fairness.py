@@ -5,7 +5,7 @@ Columns and formulas of the finish times are the published ones: min_time, max_t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from statistics import median
 
@@ -103,17 +103,8 @@ def _left_out(step: StepComparison, shown: dict[str, str]) -> str:
     return f"Not shown, because their clients ran alike or like those above: {', '.join(names)}. "
 
 
-def _of_role(result: Cell, role: str) -> list[Fairness]:
-    return [fair for run in result.runs for fair in run.roles.fairness if fair.role == role]
-
-
 def _note(step: StepComparison) -> str:
     return cells.blocks_note(max((len(result.runs) for result in step.cells), default=0))
-
-
-def _groups(roles: Mapping[str, str]) -> dict[str, str]:
-    """The name of each role's group in tables of rates."""
-    return {role: f"{role}, {unit}/s" for role, unit in roles.items()}
 
 
 # --- Each role as a whole --------------------------------------------------------------------
@@ -122,9 +113,8 @@ def _groups(roles: Mapping[str, str]) -> dict[str, str]:
 def _whole(step: StepComparison, roles: dict[str, str], prefix: str) -> Table:
     """The published columns, Jain's index, and the slowest, median and fastest client."""
     finish = _FINISH if _bound_by_work(step) else ()
-    rows = cells.rows(
-        step, _groups(roles), lambda result, role: _whole_cells(_of_role(result, role), finish)
-    )
+    groups = {role: f"{role}, {unit}/s" for role, unit in roles.items()}
+    rows = cells.rows(step, groups, lambda result, role: _whole_cells(result, role, finish))
     columns = (
         Column(text="arm", left=True),
         *(Column(text=f"{name}, s", group="finish") for name, _ in finish),
@@ -153,9 +143,8 @@ def _bound_by_work(step: StepComparison) -> bool:
     return not paced and any(fair.finish_s for run in _runs(step) for fair in run.roles.fairness)
 
 
-def _whole_cells(
-    found: Sequence[Fairness], finish: Sequence[tuple[str, Of]]
-) -> Iterable[TableCell]:
+def _whole_cells(result: Cell, role: str, finish: Sequence[tuple[str, Of]]) -> Iterable[TableCell]:
+    found = [fair for run in result.runs for fair in run.roles.fairness if fair.role == role]
     yield from (cells.over_blocks(map(of, found), seconds) for _, of in finish)
     if finish:
         yield cells.over_blocks((fair.pct for fair in found), percent)

@@ -9,7 +9,6 @@ from typing import Literal
 
 from dbdyno.model.find import Probed
 from dbdyno.model.profile import Profile
-from dbdyno.model.rate_change import RateChange
 
 SERVER_OWNERS = ("role:", "parallel:", "background:", "backend:", "exited")
 """How the names of owners begin whose costs are the server's."""
@@ -352,7 +351,6 @@ class StepRun:
     server: ServerSide = ServerSide()
     owners: Mapping[str, OwnerCost] = field(default_factory=dict)
     series: Mapping[str, Series] = field(default_factory=dict)  # "insert.rate" …
-    rate_changes: tuple[RateChange, ...] = ()  # of the headline's rate, in a long timed step
     segments: tuple[Segment, ...] = ()  # of a step that ended well
     imprint: Imprint | None = None  # of such a step
     profile: Profile | None = None  # of an unjudged repetition of it; None: there is none

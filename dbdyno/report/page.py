@@ -34,7 +34,6 @@ from dbdyno.report.section import (
     over_time,
     placement,
     query_plans,
-    rate_changes,
     repeat,
     response_times,
     scaling,
@@ -88,7 +87,6 @@ STEP: tuple[Section, ...] = (
     functions.SECTION,
     flame.SECTION,
     suspects.SECTION,
-    rate_changes.SECTION,
     fairness.SECTION,
     state.SECTION,
 )

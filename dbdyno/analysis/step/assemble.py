@@ -23,7 +23,6 @@ from dbdyno.analysis.step.imprint import imprint
 from dbdyno.analysis.step.network import network
 from dbdyno.analysis.step.outcomes import outcomes
 from dbdyno.analysis.step.query_plans import plans
-from dbdyno.analysis.step.rate_changes import rate_changes
 from dbdyno.analysis.step.raw_files import NS_PER_S
 from dbdyno.analysis.step.role_seconds import shape_of, stalls, targets
 from dbdyno.analysis.step.segments import segments
@@ -134,7 +133,6 @@ def _measured(run: StepRun, basis: Evidence) -> StepRun:
         roles=roles,
         network=network(basis),
         owners={**basis.owners, **idle_work.named(basis)},
-        rate_changes=rate_changes(basis, run.server.spans),
         segments=segments(basis),
         imprint=imprint(basis.load),
         warnings=(*basis.unusable, *step_warnings.warnings(basis, values, roles, window)),

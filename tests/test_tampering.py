@@ -291,7 +291,6 @@ def test_an_older_result_does_not_say_its_aims_and_is_not_accused(result: Path) 
 
 def kinds() -> Iterator[Path]:
     yield from sorted(KINDS.glob("*/result.tar.xz"))
-    yield EXAMPLES / "0.1.0/result.tar.xz"
 
 
 @pytest.mark.parametrize("packed", list(kinds()), ids=lambda path: path.parent.name)

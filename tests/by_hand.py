@@ -365,27 +365,10 @@ def fairness(raw: Raw, role: str, kind: str) -> dict[str, Any]:
         "rates": rates,
         "jain": sum(rates) ** 2 / (len(rates) * sum(rate**2 for rate in rates)),
         "finish_s": finish,
-        "tenths": [tenths(raw, role, n, column) for n in clients],
     }
     if finish:
         found |= {"min_s": min(finish), "max_s": max(finish), "diff_s": max(finish) - min(finish)}
         found["pct"] = (max(finish) - min(finish)) / min(finish) * 100
-    return found
-
-
-def tenths(raw: Raw, role: str, client: int, column: int) -> list[float]:
-    """A tick that lies in two parts is shared out by its length in each."""
-    length = raw.window / 10
-    found = [0.0] * 10
-    begin = 0.0
-    for tick in raw.of(role):
-        end = begin + tick["active_ns"] / 1e9
-        for part in range(10):
-            shared = min(end, (part + 1) * length) - max(begin, part * length)
-            if shared > 0:
-                amount = tick["per_client"][client][column]
-                found[part] += amount * shared / (end - begin) / length
-        begin = end
     return found
 
 

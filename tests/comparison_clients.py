@@ -68,7 +68,6 @@ def _fair(role: str, pct: float, seconds: float, rate: float, *, timed: bool) ->
         unit="operations" if role == "query" else "rows",
         counts=tuple(round(one * seconds) for one in rates),
         rates=tuple(rates),
-        tenths=tuple(tuple(one * (0.95 + tenth / 90) for tenth in range(10)) for one in rates),
         jain=sum(rates) ** 2 / (CLIENTS * math.fsum(one * one for one in rates)),
         finish_s=finish,
         min_s=finish[0] if finish else None,

@@ -107,13 +107,6 @@ def test_the_names_of_aa_arms_are_refused(change: tuple[str, str], line: str) ->
     assert str(error.value) == f"/plans/p.toml: {line}"
 
 
-def test_an_older_plan_calls_the_aa_arm_ghost() -> None:
-    older, newer = (PLAN.replace("AA_ARM", f"{key} = true") for key in ("ghost", "aa_arm"))
-    assert parse(older).arms == parse(newer).arms
-    with pytest.raises(PlanError, match=r"key `schedule\.gohst`: .*`aa_arm`"):
-        parse(PLAN.replace("AA_ARM", "gohst = true"))
-
-
 def test_an_arm_may_be_called_ghost_where_there_is_none() -> None:
     made = parse(PLAN.replace("AA_ARM", "").replace("arms.new", "arms.ghost"))
     assert [(arm.name, arm.same_as) for arm in made.arms] == [("old", None), ("ghost", None)]

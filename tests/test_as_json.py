@@ -43,8 +43,7 @@ from profile_builder import beside, cost
 from result_builder import build, plant
 from result_planted import Planted
 from test_report_calibration import FILL_NOISE
-from test_report_nodes import BY_NODE, NODE
-from test_report_noise_budget import BUDGET
+from test_report_nodes import BY_NODE
 from verdict_builder import (
     CPU,
     at_look,
@@ -83,25 +82,18 @@ FORM = {
     "applications.cpu": "blocks ratio low high",
     "queries": "answers plans",
     "nodes": "node blocks",
-    "aims": "margin effect power level judge tolerate",
+    "aims": "margin effect power level tolerate",
     "tolerate": "tolerate answer arms",
     "tolerate.arms": "arm answer steps",
     "tolerate.arms.steps": "workload step answer by reason blocks_needed minutes_needed",
-    "looks": "first minutes_max judge last taken coming",
+    "looks": "first minutes_max last taken coming",
     "looks.taken": "blocks share",
     "looks.coming": "blocks share",
     "calibration": "arm comparisons blocks_each tests rejected rate rate_low rate_high "
-    "false_verdicts comparisons_false false_low false_high p_uniform noise budget "
-    "fills nodes",
+    "false_verdicts comparisons_false false_low false_high p_uniform noise fills",
     "calibration.noise": "workload step metric blocks sd sd_low sd_high visible largest",
-    "calibration.budget": "workload step metric blocks seconds turns components error prospects "
-    "best_seconds",
-    "calibration.budget.components": "source sd low high",
-    "calibration.budget.prospects": "way error blocks seconds turn_s",
     "calibration.fills": "workload step metric fills blocks sd sd_low sd_high blocks_sd "
     "blocks_sd_low blocks_sd_high means_sd",
-    "calibration.nodes": "node blocks level level_low level_high sd sd_low sd_high bias bias_low "
-    "bias_high level_q sd_q bias_q unlike",
     "overall": f"arm workload steps metric {JUDGEMENT}",
     "overall.look": LOOK,
     "steps": "workload ordinal step group headline base_values arms limited notices "
@@ -121,7 +113,7 @@ FORM = {
     "steps.profiles.functions.inclusive_change": "value low high blocks",
     "steps.attributions": "metric whole effects interactions remainder",
     "steps.attributions.whole": "blocks ratio low high",
-    "steps.attributions.effects": "factors blocks ratio low high q found aliases partly",
+    "steps.attributions.effects": "factors blocks ratio low high q found",
     "steps.outcomes": "block role name counted completed rolled_back failed retried",
     "steps.told": "block metric value unit title better",
     "steps.arms": "arm verdict within_margin reason by against outcome metrics nodes findings",
@@ -290,9 +282,7 @@ def whole(made: Comparison) -> Comparison:
     made = replace(made, steps=(first, *others), design=DESIGN, nodes={1: "n1", 2: "n2", 3: "n1"})
     return replace(
         explained(made, {"l.i2": "7.0 % slower [6.5, 7.6]"}),
-        calibration=replace(
-            calibration(made, arm="ghost"), budget=(BUDGET,), fills=(FILL_NOISE,), nodes=(NODE,)
-        ),
+        calibration=replace(calibration(made, arm="ghost"), fills=(FILL_NOISE,)),
         looked=looked_at(4),
         overall=overall(
             "pg18",

@@ -104,7 +104,7 @@ def test_rows_without_a_query_in_the_log_follow_without_values() -> None:
 def test_statements_of_functions_are_counted_once() -> None:
     sums = join.summed(view(("SELECT b FROM t", 9, 3), nested=True), "shop", SQL)
     assert not sums.sums
-    assert [(each.calls, each.time_s) for each in sums.uncovered] == [(0, 0.0)]
+    assert [(each.calls, each.time_s) for each in sums.left_out] == [(0, 0.0)]
 
 
 def test_two_readings_have_what_was_counted_between_them() -> None:

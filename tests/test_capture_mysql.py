@@ -224,7 +224,7 @@ def test_temporary_tables_are_left_out_with_what_reads_them(tmp_path: Path) -> N
     )
     application = captured(log, tmp_path / "app")
     assert len(application.file["queries"]) == 1
-    left = {each.reason: each.calls for each in application.coverage.uncovered}
+    left = {each.reason: each.calls for each in application.coverage.left_out}
     assert left["temporary tables"] == 2
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from random import Random
 
@@ -15,7 +14,7 @@ from statsmodels.stats.multitest import multipletests
 
 from dbdyno.model.looks import Look, Looks
 from dbdyno.model.verdict import Aims, Judgement, Word
-from dbdyno.stats import decision, interval, looks, moderation, power, significance, stage_wise
+from dbdyno.stats import decision, interval, looks, moderation, significance, stage_wise
 from dbdyno.stats.look_tests import Unit
 from dbdyno.stats.sample import Sample
 from dbdyno.stats.stage_wise import Stage
@@ -368,131 +367,11 @@ def test_steps_lend_and_the_whole_does_not() -> None:
     assert (first.low, first.high) == (borrowed.low, borrowed.high)
 
 
-def test_evidence_is_an_e_value_and_gives_the_word_only_where_the_plan_says_so() -> None:
+def test_evidence_is_an_e_value_of_all_blocks_and_gives_no_word() -> None:
     logs = around(-0.10, 0.02, 6)
-    its = (sample(*logs),)
-    unit = Unit(
-        samples=its,
-        looks=tuple((Look(blocks=n, share=1.0), (sample(*logs[:n]),)) for n in (3, 4, 5, 6)),
-    )
-    (any_time,) = decision.decide([unit], Aims(judge="any time"), done=6)[0]
-    assert any_time.word == "slower" and any_time.evidence is not None
-    best = max(
-        significance.log_e(logs[:n], moderation.spreads([logs[:n]])[0]) for n in (3, 4, 5, 6)
-    )
-    assert any_time.q == pytest.approx(math.exp(-best))
+    unit = Unit(samples=(sample(*logs),), looks=())
+    (judgement,) = decision.decide([unit], AIMS, done=6)[0]
+    assert judgement.word == "open"
     spread = interval.own_spread(logs)
     assert spread is not None
-    assert any_time.evidence == pytest.approx(math.exp(significance.log_e(logs, spread)))
-
-
-def test_at_any_time_standing_still_is_told_by_the_signs_and_the_interval_is_wider() -> None:
-    still = Sample(metric="qps", better=1, logs=(), stood_still=9)
-    counts = range(3, 10)
-    unit = Unit(
-        samples=(still,),
-        looks=tuple(
-            (
-                Look(blocks=count, share=1.0),
-                (Sample(metric="qps", better=1, logs=(), stood_still=count),),
-            )
-            for count in counts
-        ),
-    )
-    (found,) = decision.decide([unit], Aims(judge="any time"), done=9)[0]
-    assert found.word == "slower" and found.q == pytest.approx(10 / 2**9)
-    logs = around(-0.10, 0.02, 6)
-    spread = interval.own_spread(logs)
-    assert spread is not None
-    low, high = significance.e_interval(logs, spread, 0.05)
-    plain = interval.log_interval(logs)
-    assert plain.low is not None and plain.high is not None
-    assert low < plain.low and high > plain.high
-    at_the_end = significance.log_e(logs, spread, math.log(high))
-    assert at_the_end == pytest.approx(-math.log(0.05), abs=1e-6)
-
-
-def test_an_early_look_does_not_put_a_later_change_within_the_margin() -> None:
-    quiet = around(0.0, 0.004, 4)
-    later = [0.3 + log for log in quiet] * 15
-    found = walked((*quiet, *later), Looks(first=4))
-    assert found.look is not None and found.look.blocks == 64
-    assert found.word == "faster"
-
-
-# --- How many blocks, what is visible ---
-
-
-def settles(sd: float, count: int, level: float) -> bool:
-    """Whether so many blocks find a change as large as the margin, and that there is none."""
-    same = AIMS.level / significance.SAME_SHARE
-    found = power.power(AIMS.margin, sd, count, level)
-    return min(found, power.equivalence_power(AIMS.margin, sd, count, same)) >= AIMS.power
-
-
-@pytest.mark.parametrize("sd", [0.02, 0.03, 0.06])
-@pytest.mark.parametrize("tests", [1, 8, 84])
-def test_the_look_that_is_named_settles_it_and_the_one_before_would_not(
-    sd: float, tests: int
-) -> None:
-    found = decide([sample(*around(0.02, sd, 3))] * tests, AIMS)[0]
-    assert found.word == "open" and found.sd is not None
-    assert found.blocks_needed is not None
-    total = 3 + found.blocks_needed
-    assert settles(found.sd, total, AIMS.level / tests)
-    assert not settles(found.sd, total - 1, AIMS.level / tests)
-
-
-def test_where_no_look_is_left_the_blocks_of_a_new_plan_are_named() -> None:
-    one = sample(*around(0.02, 0.03, 6))
-    unit = Unit(samples=(one,), looks=((Look(blocks=6, share=0.5), (one,)),), whole=True)
-    (found,) = decision.decide([unit], AIMS, done=6)[0]
-    assert found.word == "open" and found.blocks_needed is not None
-    assert settles(0.03, found.blocks_needed, AIMS.level / 2)
-    assert not settles(0.03, found.blocks_needed - 1, AIMS.level / 2)
-
-
-def test_more_blocks_than_any_look_has_are_not_named() -> None:
-    found = judged(*around(0.02, 0.5, 3))
-    assert (found.word, found.blocks_needed) == ("open", None)
-
-
-@pytest.mark.parametrize("mean", [0.0, 0.1, 0.01])
-def test_what_can_be_told_needs_no_further_blocks(mean: float) -> None:
-    assert judged(*around(mean, 0.005, 6)).blocks_needed is None
-
-
-def test_what_is_visible_counts_the_tests_of_the_family() -> None:
-    logs = around(0.02, 0.03, 6)
-    alone, among = judged(*logs), decide([sample(*logs)] * 10, AIMS)[0]
-    assert alone.visible == pytest.approx(power.visible(0.03, 6, 0.05, 0.8))
-    assert among.visible == pytest.approx(power.visible(0.03, 6, 0.005, 0.8))
-
-
-def test_the_aims_decide() -> None:
-    logs = around(0.028, 0.010, 6)
-
-    def word(aims: Aims) -> str:
-        return said(decide([sample(*logs)], aims)[0])
-
-    assert word(AIMS) == "faster"
-    assert word(Aims(margin=0.10)) == "faster, within the margin"
-    assert word(Aims(level=0.0001)) == "open"
-
-
-def rounds(counts: Sequence[int]) -> list[Sample]:
-    """A family of noise, of so many blocks each."""
-    rng = np.random.default_rng(2)
-    return [sample(*rng.normal(0.0, 0.03, count)) for count in counts]
-
-
-def test_a_family_of_84_is_decided_in_a_moment() -> None:
-    """Some 15 ms on two slow cores; the bound leaves room for what else runs there."""
-    family = rounds([6] * 84)
-    decide(family, AIMS)
-    spent = []
-    for _ in range(5):
-        start = time.process_time()
-        decide(family, AIMS)
-        spent.append(time.process_time() - start)
-    assert min(spent) < 0.2
+    assert judgement.evidence == pytest.approx(math.exp(significance.log_e(logs, spread)))

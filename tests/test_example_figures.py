@@ -12,15 +12,11 @@ from msgspec import to_builtins
 
 import example_figures
 from dbdyno import plan, workload
-from dbdyno.analysis import compare
-from dbdyno.analysis.compare import at_once
 from dbdyno.engine.preset import Capacity
 from dbdyno.host.observe import facts
 from dbdyno.model import Json
-from dbdyno.model.error import PlanError, ResultError
+from dbdyno.model.error import ResultError
 from dbdyno.model.figures import FIGURES
-from dbdyno.report import page
-from dbdyno.report.render import markdown
 from dbdyno.run import blocks
 from dbdyno.run.check import plan_record
 from dbdyno.run.prepared import Prepared
@@ -28,10 +24,10 @@ from dbdyno.store import Results, continuation
 
 EXAMPLES = example_figures.examples()
 KINDS = {
-    "run", "turns", "duet", "writes-in-turn", "profile", "sweep", "nodes", "attribution",
+    "run", "turns", "writes-in-turn", "profile", "sweep", "nodes", "attribution",
     "bisect", "begun", "count",
 }  # fmt: skip
-BEGUN, DUET = (example_figures.KINDS / name for name in ("begun", "duet"))
+BEGUN = example_figures.KINDS / "begun"
 IN_SHORT = {"turns", "begun"}
 """Kinds whose figures are compared in `make test`: a result and one that goes on."""
 HOW = "list each with its reason, then `python tools/example_figures.py --write`"
@@ -89,7 +85,7 @@ def test_figures_are_written_only_if_asked_for(
 
 @pytest.mark.parametrize(
     "example",
-    [one for one in EXAMPLES if (one / "plan.toml").exists() and one != DUET],
+    [one for one in EXAMPLES if (one / "plan.toml").exists()],
     ids=lambda path: path.name,
 )
 def test_the_plan_of_an_example_may_go_on(example: Path) -> None:
@@ -107,23 +103,6 @@ def test_the_plan_of_an_example_may_go_on(example: Path) -> None:
     arms = {arm["name"]: arm for arm in before["arms"]}
     now["arms"] = [{**arms[arm["name"]], **without_nothing(arm)} for arm in now["arms"]]
     assert continuation.refused(before, now, before["blocks"]) is None
-
-
-def test_a_duet_is_an_estimate_without_a_word_and_does_not_go_on(tmp_path: Path) -> None:
-    """Turns alone, which were a part of its checks, are no steps; its plan names the successor."""
-    with example_figures.unpacked(DUET) as folder:
-        plan_toml = Results.open(folder).plan.text
-        comparison = compare.load(folder)
-    fill, both = comparison.steps
-    words = [(step.step, step.cells[1].verdict) for step in (fill, both)]
-    assert [(name, verdict and verdict.withheld) for name, verdict in words] == [
-        ("fill", None), ("point-query", True),
-    ]  # fmt: skip
-    assert comparison.overall == ()
-    assert at_once.TEXT in "".join(markdown.render(page.make(comparison)))
-    (tmp_path / "plan.toml").write_text(plan_toml)
-    with pytest.raises(PlanError, match=r'write interleave = "turn" and placement = "together"$'):
-        plan.load(tmp_path / "plan.toml")
 
 
 def as_today(plan_json: Json) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,14 +38,7 @@ def told(contrast: factorial.Contrast, logs: Mapping[str, Mapping[int, float]]) 
     return factorial.by_block(contrast.weights, logs)[1]
 
 
-DESIGNS: list[Callable[[int], Rows]] = [
-    factorial.one_at_a_time,
-    factorial.screening,
-    factorial.folded,
-]
-
-
-@pytest.mark.parametrize("design", [*DESIGNS, factorial.full], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("design", [factorial.one_at_a_time, factorial.full])
 @given(effects=st.lists(st.floats(-0.5, 0.5), min_size=2, max_size=5))
 def test_effects_that_only_add_come_back_from_every_design(
     design: Callable[[int], Rows], effects: list[float]
@@ -55,22 +46,6 @@ def test_effects_that_only_add_come_back_from_every_design(
     levels = named(design(len(effects)))
     found = factorial.effects(levels)
     assert [told(one, planted(levels, effects)) for one in found] == pytest.approx(effects)
-
-
-@pytest.mark.parametrize("factors", range(2, factorial.SCREENED_MAX + 1))
-def test_a_screening_has_every_factor_changed_in_half_of_its_arms_and_every_two_in_a_quarter(
-    factors: int,
-) -> None:
-    rows = np.array(factorial.screening(factors))
-    assert len(rows) in factorial.GENERATORS and len(rows) > factors
-    assert (rows.sum(axis=0) * 2 == len(rows)).all()
-    for one, other in itertools.combinations(range(factors), 2):
-        assert (rows[:, one] & rows[:, other]).sum() * 4 == len(rows)
-
-
-def test_more_factors_than_the_largest_design_takes_are_refused() -> None:
-    with pytest.raises(ValueError, match="at most 23"):
-        factorial.screening(24)
 
 
 @pytest.mark.parametrize("factors", [2, 3])
@@ -84,7 +59,6 @@ def test_a_full_factorial_tells_effects_as_means_and_interactions_apart(factors:
     pairs = {one.factors: told(one, logs) for one in factorial.interactions(levels)}
     assert pairs.pop((0, 1)) == pytest.approx(0.04)
     assert all(value == pytest.approx(0) for value in pairs.values())
-    assert not any(one.aliases or one.partly for one in factorial.effects(levels))
 
 
 @pytest.mark.parametrize("factors", [2, 4])
@@ -111,53 +85,8 @@ def test_of_three_factors_what_only_all_three_add_is_the_remainder() -> None:
     assert factorial.by_block(remainder, logs)[1] == pytest.approx(0.02)
 
 
-@pytest.mark.parametrize("factors", [4, 7, 9, 17, 23])
-def test_an_alias_is_an_interaction_of_which_half_moves_an_effect(factors: int) -> None:
-    levels = named(factorial.screening(factors))
-    effects = factorial.effects(levels)
-    assert all(place not in pair for place, one in enumerate(effects) for pair in one.aliases)
-    for pair in itertools.combinations(range(factors), 2):
-        logs = planted(levels, [0.0] * factors, {pair: 0.4})
-        for place, one in enumerate(effects):
-            # What two add is also half of an effect of each, as a mean over the other's levels.
-            own = 0.2 if place in pair else 0.0
-            moved = abs(told(one, logs) - own)
-            if pair in one.aliases:
-                assert moved == pytest.approx(0.2)
-            else:
-                assert moved <= 0.4 * one.partly + 1e-9
-
-
-@pytest.mark.parametrize("factors", [2, 4, 7, 9])
-def test_no_interaction_of_two_moves_an_effect_of_a_folded_design(factors: int) -> None:
-    levels = named(factorial.folded(factors))
-    effects = factorial.effects(levels)
-    assert not any(one.aliases or one.partly for one in effects)
-    for pair in itertools.combinations(range(factors), 2):
-        logs = planted(levels, [0.0] * factors, {pair: 0.4})
-        expected = [0.2 if place in pair else 0.0 for place in range(factors)]
-        assert [told(one, logs) for one in effects] == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(("factors", "lines"), [(4, 6), (7, 7), (9, 36)])
-def test_interactions_that_a_folded_design_cannot_part_stand_in_one_line(
-    factors: int, lines: int
-) -> None:
-    levels = named(factorial.folded(factors))
-    found = factorial.interactions(levels)
-    listed = [pair for one in found for pair in (one.factors, *one.aliases)]
-    assert sorted(listed) == list(itertools.combinations(range(factors), 2))
-    assert len(found) == lines
-    first, second = (int(place) for place in found[0].factors)
-    logs = planted(levels, [0.1] * factors, {(first, second): 0.04})
-    assert told(found[0], logs) == pytest.approx(0.04)
-
-
-@pytest.mark.parametrize("design", [factorial.one_at_a_time, factorial.screening])
-def test_designs_that_mix_interactions_with_effects_tell_none(
-    design: Callable[[int], Rows],
-) -> None:
-    assert factorial.interactions(named(design(5))) == ()
+def test_one_at_a_time_mixes_interactions_with_effects_and_tells_none() -> None:
+    assert factorial.interactions(named(factorial.one_at_a_time(5))) == ()
 
 
 def test_factors_that_always_change_together_cannot_be_told_apart() -> None:

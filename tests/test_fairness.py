@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno import store
 from dbdyno.analysis.step import assemble, client_rates
-from dbdyno.analysis.step.fairness import TENTHS, finishes_s, jain, tenths
+from dbdyno.analysis.step.fairness import finishes_s, jain
 from dbdyno.analysis.step.raw_files import NS_PER_S, Load, Tick
 from dbdyno.analysis.step.series import CLIENTS_MAX
 from dbdyno.model import Json, StepRun
@@ -63,40 +62,6 @@ def test_one_of_four_that_has_all_makes_a_quarter() -> None:
     assert jain([3.0, 1.0]) == pytest.approx(0.8)  # 16 / (2 · 10)
 
 
-# --- Tenths ----------------------------------------------------------------------------------
-
-
-@given(
-    st.lists(
-        st.tuples(
-            st.floats(min_value=0.01, max_value=1.0),
-            st.integers(min_value=0, max_value=10_000),
-            st.integers(min_value=0, max_value=10_000),
-        ),
-        min_size=1,
-        max_size=50,
-    )
-)
-def test_the_mean_of_the_tenths_is_the_rate_over_the_window(
-    ticks: list[tuple[float, int, int]],
-) -> None:
-    ends = np.cumsum([length for length, _, _ in ticks])
-    counted = np.array([[first, second] for _, first, second in ticks], dtype=np.float64)
-    found = tenths(ends.tolist(), counted, float(ends[-1]))
-    for own, count in zip(found, counted.sum(axis=0), strict=True):
-        assert len(own) == TENTHS
-        assert sum(own) / TENTHS == pytest.approx(count / ends[-1], abs=1e-6)
-        assert min(own) >= 0
-
-
-def test_a_second_that_lies_in_two_tenths_is_shared_out() -> None:
-    """15 s in tenths of 1.5 s; only the second from 1 to 2 s did anything: half in each."""
-    counted = np.zeros((15, 1))
-    counted[1] = 30
-    (own,) = tenths([float(second) for second in range(1, 16)], counted, 15.0)
-    assert own == pytest.approx((10.0, 10.0, *[0.0] * 8))
-
-
 # --- Finish times ----------------------------------------------------------------------------
 
 ends_ns = st.lists(st.integers(min_value=1, max_value=10**14), min_size=2, max_size=20)
@@ -134,8 +99,6 @@ def test_the_published_columns_follow_from_the_first_and_the_last_client(tmp_pat
     assert fair.pct == pytest.approx(100 / 3)
     assert fair.rates == pytest.approx((20_000.0, 20_000.0))
     assert fair.jain == pytest.approx(1.0)
-    assert fair.tenths[0] == pytest.approx([20_000.0] * 10)
-    assert fair.tenths[1] == pytest.approx([20_000.0] * 7 + [10_000.0, 0.0, 0.0])
     assert run.metrics["finish_diff_s"] == 5.0
     assert run.metrics["finish_pct"] == pytest.approx(100 / 3)
     assert run.series["insert.client.1.rate"].y == pytest.approx([20_000.0] * 15 + [0.0] * 5)

@@ -51,14 +51,6 @@ def test_with_fills_as_units_at_most_5_percent_are_false(count: int, sd: float) 
     assert at_most_5_percent(alarmed(Filled(sd=sd, fills=count)))
 
 
-@LONG
-@pytest.mark.parametrize("sd", [0.0, 0.02])
-def test_a_calibration_holds_for_an_e_process_too(sd: float) -> None:
-    every = [Look(blocks=blocks, share=1.0) for blocks in range(3, 31)]
-    how = Filled(sd=sd, calibrated=Calibrated())
-    assert at_most_5_percent(alarms(how, every, TRIALS, seeded(4), Aims(judge="any time")))
-
-
 @pytest.mark.parametrize(
     ("blocks_each", "sd"),
     [

@@ -136,16 +136,6 @@ def test_fills_without_a_state_that_is_kept_are_refused() -> None:
     )
 
 
-def test_an_e_process_and_several_fills_are_refused_together() -> None:
-    read_at_any_time = text() + '[verdict]\njudge = "any time"\n'
-    with pytest.raises(PlanError) as error:
-        plan.parse(read_at_any_time, Path("/plans/p.toml"))
-    assert str(error.value) == (
-        "/plans/p.toml: key `verdict.judge`: an e-process would be read again with the same "
-        'fills; use "looks", or remove it'
-    )
-
-
 @pytest.mark.parametrize("count", [0, 65])
 def test_fills_are_from_1_to_64(count: int) -> None:
     with pytest.raises(PlanError, match=r"schedule\.fills") as error:

@@ -148,7 +148,7 @@ def test_operations_per_second_are_no_seconds() -> None:
 def test_a_step_in_seconds_shows_how_its_clients_were_served_whatever_they_do() -> None:
     fair = Fairness(
         role="readers", kind="query", unit="operations", counts=(1, 1), rates=(1.0, 1.0),
-        tenths=(), jain=1.0, finish_s=(), min_s=None, max_s=None, diff_s=None, pct=None,
+        jain=1.0, finish_s=(), min_s=None, max_s=None, diff_s=None, pct=None,
     )  # fmt: skip
     (one,) = timed("base", [4.0], fairness=(fair,))
     assert fairness.of_headline(one) is fair

@@ -123,15 +123,6 @@ def test_the_prelude_ends_with_the_last_step_that_writes(
             "you mean `step`?",
         ),
         (
-            ('"step"', '"duet"\nduet = "forced"'),
-            'key `schedule.interleave`: "duet" is gone; write interleave = "turn" and '
-            'placement = "together"',
-        ),
-        (
-            ('"step"', '"turn"\nduet = "forced"'),
-            'key `schedule.duet`: is gone; write interleave = "turn" and placement = "together"',
-        ),
-        (
             ('"step"', '"step"\nturn_s = 2'),
             'key `schedule.turn_s`: is for interleave = "turn"; write that, or remove it',
         ),

@@ -76,10 +76,6 @@ def test_where_nothing_is_judged_nothing_is_said() -> None:
     [
         ("blocks = 4", "after 4 blocks; another after 8, if you raise `blocks`"),
         ("", "none, because one block decides nothing; the first is after 2"),
-        (
-            'blocks = "until decided"\n[verdict]\njudge = "any time"',
-            "after every block from 3 to 30, until every step is decided, or 2 h 00 min are over",
-        ),
     ],
 )
 def test_a_plan_says_its_looks_before_it_begins(schedule: str, line: str) -> None:

@@ -222,20 +222,6 @@ def test_a_step_that_another_look_makes_open_again_wakes_up(tmp_path: Path) -> N
     assert list(blocks_of(folder).values()) == [None, None, None, ALONE, None, None]
 
 
-def test_what_may_be_read_at_any_time_is_read_after_every_block_from_the_third(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    of = made(tmp_path)
-    any_time = replace(of, aims=replace(of.aims, judge="any time"))
-    read = reader({"steady": 1, "noisy": 5})
-    folder = looks.run(any_time, tmp_path, read, way=HERE).folder
-    assert list(blocks_of(folder).values()) == [None, None, None, ALONE, ALONE]
-    said = capsys.readouterr().err.splitlines()
-    assert [line.split(":")[0] for line in said if line.startswith("look ")] == [
-        f"look after {count} blocks" for count in (3, 4, 5)
-    ]
-
-
 def test_a_plan_with_the_base_alone_ends_at_the_first_look(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -440,9 +426,8 @@ def test_a_folder_of_an_older_version_is_looked_at_from_where_it_was(tmp_path: P
     of = made(tmp_path)
     folder = looks.run(with_blocks(of, 3), tmp_path, UNDECIDED, way=HERE).folder
     (folder / "looks.json").unlink()
-    (folder / "sizing.json").write_text('{"pilot": 3}')
     written = json.loads((folder / "plan.json").read_text())
-    written["schedule"] |= {"auto": True, "minutes_max": 120.0}
+    written["schedule"] |= {"until_decided": True, "minutes_max": 120.0}
     (folder / "plan.json").write_text(json.dumps(written))
     read = reader({"steady": 3, "noisy": 6})
     looks.run(of, tmp_path, read, way=HERE)

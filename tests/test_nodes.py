@@ -1,4 +1,4 @@
-"""Nodes as a factor of a comparison: what each found, whether they disagree, which are unlike."""
+"""Nodes as a factor of a comparison: what each found, and whether they disagree."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from dbdyno.analysis import compare
 from dbdyno.analysis.across import work
 from dbdyno.analysis.compare import host_changes, nodes
 from dbdyno.analysis.compare.conclusions import Concluded
-from dbdyno.analysis.compare.earlier_calibration import is_of_machine
+from dbdyno.analysis.compare.earlier_results import is_of_machine
 from dbdyno.model import Comparison, Json, StepRun
-from dbdyno.model.nodes import UNNAMED, NodeNoise
+from dbdyno.model.nodes import UNNAMED
 from dbdyno.store import Results
 from result_builder import HOST, build, plant
 from run_builder import cell, changed, concluded, plan_of, series
@@ -127,93 +127,6 @@ def test_tests_of_many_steps_share_their_level() -> None:
 
 def test_nodes_are_in_the_order_in_which_people_count() -> None:
     assert nodes.in_order(["n10", "n2", "db", "n2-a", "n1"]) == ["db", "n1", "n2", "n2-a", "n10"]
-
-
-# --- Which nodes of a calibration are unlike -------------------------------------------------
-
-AA_ARM = {"ghost": {"same_as": "base"}}
-
-
-def calibrated(
-    *,
-    slower: float = 0.0,
-    noisier: float = 1.0,
-    unfair: float = 0.0,
-    steps: int = 4,
-    names: Sequence[str] = ("n1", "n2", "n3", "n4"),
-) -> tuple[NodeNoise, ...]:
-    """Six blocks on each node; the second is slower, noisier, or has a faster A/A arm."""
-    draw = Random(5)
-    blocks = 6 * len(names)
-    where = alternating(blocks, *names)
-    runs: list[StepRun] = []
-    for ordinal in range(1, steps + 1):
-        for block in range(1, blocks + 1):
-            second = where[block] == names[1]
-            rate = 1_000.0 * math.exp(draw.gauss(0, 0.01) + math.log1p(-slower) * second)
-            log = draw.gauss(0, 0.01) * (noisier if second else 1) + math.log1p(unfair) * second
-            for arm, its in (("base", rate), ("ghost", rate * math.exp(log))):
-                step = {"step": f"s{ordinal}", "ordinal": ordinal, "block": block}
-                runs += [changed(run, **step) for run in series(arm, [its])]
-    plan = plan_of(("base", "ghost"), **AA_ARM)
-    calibration = concluded(runs, plan, blocks_each=6, nodes=where).calibration
-    assert calibration is not None
-    return calibration.nodes
-
-
-def unlike(its: Sequence[NodeNoise]) -> dict[str, tuple[str, ...]]:
-    return {one.node: one.unlike for one in its if one.unlike}
-
-
-def test_equal_nodes_are_not_named() -> None:
-    its = calibrated()
-    assert [one.node for one in its] == ["n1", "n2", "n3", "n4"]
-    assert unlike(its) == {}
-    first = its[0]
-    assert first.blocks == 6
-    assert first.sd == pytest.approx(0.01, rel=0.4)
-    assert first.sd_low is not None and first.sd_low < 0.01 < (first.sd_high or 0)
-    assert abs(first.level or 1) < 0.02 and abs(first.bias or 1) < 0.02
-
-
-def test_a_node_that_is_slower_is_named_and_no_other() -> None:
-    its = calibrated(slower=0.2)
-    assert unlike(its) == {"n2": ("level",)}
-    assert its[1].level == pytest.approx(-0.2, abs=0.02)
-    assert its[1].level_low is not None and its[1].level_low < -0.2 < (its[1].level_high or 0)
-
-
-def test_a_node_that_is_slower_by_less_than_the_margin_is_not_named() -> None:
-    assert unlike(calibrated(slower=0.02)) == {}
-
-
-def test_a_node_that_is_noisier_is_named_and_no_other() -> None:
-    its = calibrated(noisier=4.0, steps=8)
-    assert unlike(its) == {"n2": ("noise",)}
-    assert (its[1].sd or 0) > 3 * (its[0].sd or 1)
-
-
-def test_a_node_that_is_quieter_is_not_named() -> None:
-    assert unlike(calibrated(noisier=0.2, steps=8)) == {}
-
-
-def test_a_node_whose_aa_arm_differs_from_the_base_is_named() -> None:
-    its = calibrated(unfair=0.04)
-    assert unlike(its) == {"n2": ("bias",)}
-    assert its[1].bias == pytest.approx(0.04, abs=0.01)
-
-
-def test_of_two_nodes_both_are_unlike_each_other() -> None:
-    assert unlike(calibrated(slower=0.3, names=("n1", "n2"))) == {
-        "n1": ("level",),
-        "n2": ("level",),
-    }
-
-
-def test_a_calibration_on_one_host_has_no_nodes() -> None:
-    runs = [*series("base", [1_000.0] * 6), *series("ghost", [1_001.0] * 6)]
-    its = concluded(runs, plan_of(("base", "ghost"), **AA_ARM)).calibration
-    assert its is not None and its.nodes == ()
 
 
 # --- Of a result folder ----------------------------------------------------------------------

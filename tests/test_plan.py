@@ -117,11 +117,10 @@ threads = 2
     assert made.threads == 2
 
 
-@pytest.mark.parametrize("name", ["until decided", "auto"])
-def test_a_plan_may_go_on_until_it_is_decided_with_a_limit_of_time(name: str) -> None:
-    made = parse(SMALL + f'[schedule]\nblocks = "{name}"').schedule
+def test_a_plan_may_go_on_until_it_is_decided_with_a_limit_of_time() -> None:
+    made = parse(SMALL + '[schedule]\nblocks = "until decided"').schedule
     assert (made.until_decided, made.blocks, made.minutes_max) == (True, 30, 120.0)
-    made = parse(SMALL + f'[schedule]\nblocks = "{name}"\nminutes_max = 45').schedule
+    made = parse(SMALL + '[schedule]\nblocks = "until decided"\nminutes_max = 45').schedule
     assert made.minutes_max == 45.0
     made = parse(SMALL).schedule
     assert (made.until_decided, made.minutes_max, made.comparison) == (False, None, None)
@@ -130,11 +129,6 @@ def test_a_plan_may_go_on_until_it_is_decided_with_a_limit_of_time(name: str) ->
 def test_the_generator_may_have_a_thread_for_each_client() -> None:
     made = parse(SMALL + '[generator]\nthreads = "clients"')
     assert made.threads == 1024, "the generator's own limit: it starts none without a connection"
-
-
-def test_what_gives_the_word_arrives() -> None:
-    assert parse(SMALL).aims.judge == "looks"
-    assert parse(SMALL + '[verdict]\njudge = "any time"').aims.judge == "any time"
 
 
 @pytest.mark.long
@@ -269,11 +263,6 @@ def test_a_wrong_arm_or_workload_gets_one_line(old: str, new: str, line: str) ->
             "key `schedule.minutes_max`: must be from 0.5 to 43,200, not 0",
         ),
         (
-            '[verdict]\njudge = "anytime"',
-            "key `verdict.judge`: must be 'looks' or 'any time', not 'anytime'; did you mean "
-            "`any time`?",
-        ),
-        (
             '[observe]\nwaits = "50"',
             'key `observe.waits`: \'50\' is not a duration; write it as "50ms" or "1s"',
         ),
@@ -393,23 +382,6 @@ def test_a_wrong_document_gets_one_line(text: str, line: str | None) -> None:
         assert found.startswith("key `name`: 'a b' cannot name a folder")
     else:
         assert found == line
-
-
-@pytest.mark.parametrize(
-    ("form", "text", "key"),
-    [
-        (schema.ScheduleForm, "[schedule]\npilot = 4", "schedule.pilot"),
-        (schema.ArmForm, "[arms.b]\npilot = 4", "arms.b.pilot"),
-        (schema.FakeForm, "[arms.b]\nfake = { pilot = 4 }", "arms.b.fake.pilot"),
-        (schema.WorkloadForm, '[[workloads]]\nname = "cbc"\npilot = 4', "workloads[2].pilot"),
-    ],
-)
-def test_a_key_that_went_is_refused_with_the_name_of_its_successor(
-    monkeypatch: pytest.MonkeyPatch, form: type[Form], text: str, key: str
-) -> None:
-    assert "unknown key" in complaint(SMALL + text)
-    monkeypatch.setattr(form, "gone", {"pilot": "`schedule.blocks`"})
-    assert complaint(SMALL + text) == f"key `{key}`: is gone; write `schedule.blocks`"
 
 
 def test_a_lone_workload_is_named_by_its_own_key() -> None:

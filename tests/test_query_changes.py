@@ -210,7 +210,7 @@ def test_a_plan_without_an_effect_is_folded_away() -> None:
     ],
 )
 def test_ci_is_told_by_the_exit_status(words: str, line: str | None) -> None:
-    assert fail_on.parse(words)[0] == (words,)
+    assert fail_on.parse(words) == (words,)
     assert fail_on.found(made(), [words]) == line
 
 

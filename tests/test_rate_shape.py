@@ -14,7 +14,15 @@ import ruptures
 
 from dbdyno.analysis.compare.imbalance import notices
 from dbdyno.analysis.step import assemble
-from dbdyno.stats.rate_shape import PENALTY, PLATEAU_MIN, SECONDS_MIN, cuts, plateaus, shape
+from dbdyno.stats.rate_shape import (
+    PENALTY,
+    PLATEAU_MIN,
+    SECONDS_MIN,
+    changes,
+    cuts,
+    plateaus,
+    shape,
+)
 from result_planted import plant
 from test_analysis import change, change_lines, step_folder
 from test_fairness import without
@@ -152,3 +160,19 @@ def test_arms_that_went_differently_have_a_notice() -> None:
 )
 def test_what_half_of_the_blocks_or_fewer_say_is_no_notice(base: str, other: str) -> None:
     assert differing(pg17=base, pg18=other) == []
+
+
+def test_changes_are_put_to_ten_seconds_with_the_means_beside_them() -> None:
+    rates = [1_000.0] * 140 + [800.0] * 160
+    (change,) = changes(rates)
+    assert (change.after_s, change.before, change.after) == (140, 1_000.0, 800.0)
+    assert changes([1_000.0] * 300) == []
+    assert changes([1_000.0] * 30 + [500.0] * 30) == [], "too short"
+
+
+def test_a_rate_that_changed_its_level_is_a_warning_of_the_step(tmp_path: Path) -> None:
+    folder = step_folder(tmp_path, "qr100", plant("qr100", seconds=150.0))
+    change(folder.path / "job.json", lambda job: job["stop"].update(seconds=150))
+    change_lines(folder.path / "events.jsonl", without("query", set(range(71, 151)), 0.5))
+    said = [line for line in assemble.step_run(folder).warnings if line.startswith("rate changed")]
+    assert said == ["rate changed its level: from 5,000 to 2,500 per second after 70 s"]

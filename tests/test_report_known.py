@@ -348,11 +348,6 @@ UNTIL = Looks(first=None)
             "Looked at after 3, 4, 6, 8, 12, 20 and 30 blocks (1/7 of the level each); "
             "there is no further look.",
         ),
-        (
-            replace(HALVES, judge="any time"),
-            5,
-            "Judged after each block by an e-process, which may be read at any time.",
-        ),
     ],
 )
 def test_the_looks_are_said_with_the_next_one(

@@ -19,14 +19,14 @@ from dbdyno.model import Comparison
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.events import Thread
 from dbdyno.model.host_facts import Cpu, HostFacts
-from dbdyno.model.nodes import Agreement, ByNode, NodeNoise, NodeRatio
+from dbdyno.model.nodes import Agreement, ByNode, NodeRatio
 from dbdyno.model.plan_record import GeneratorRecord
 from dbdyno.report import page
 from dbdyno.report.parts import Page, Table
 from dbdyno.report.render import html, markdown, terminal
-from dbdyno.report.section import measured_on, node_noise, setup
+from dbdyno.report.section import measured_on, setup
 from dbdyno.report.section import nodes as section
-from verdict_builder import CPU, calibration
+from verdict_builder import CPU
 
 
 def by_node(
@@ -53,30 +53,7 @@ def by_node(
     )
 
 
-def node(name: str, **how: object) -> NodeNoise:
-    """A node of a calibration that is like the others."""
-    plain = NodeNoise(
-        node=name,
-        blocks=6,
-        level=0.001,
-        level_low=-0.002,
-        level_high=0.004,
-        sd=0.012,
-        sd_low=0.0075,
-        sd_high=0.0294,
-        bias=0.002,
-        bias_low=-0.004,
-        bias_high=0.008,
-        level_q=0.8,
-        sd_q=0.9,
-        bias_q=0.7,
-        unlike=(),
-    )
-    return replace(plain, **how)  # type: ignore[arg-type]
-
-
 BY_NODE = by_node("ips", (0.96, 1.02))
-NODE = node("n1")
 
 
 def on_nodes(
@@ -325,52 +302,3 @@ def test_a_post_says_on_how_many_nodes_arms_ran() -> None:
     said = " ".join(setup.paragraphs(on_nodes()))
     assert "ran once in each of 6 blocks on 3 nodes, in an order" in said
     assert "“Measured on” tells in what these nodes differ." in said
-
-
-# --- Of a calibration ------------------------------------------------------------------------
-
-
-def calibrated(*nodes: NodeNoise) -> Page:
-    made = comparison(blocks=6, arms=("pg17", "ghost"), troubles=False)
-    return page.make(
-        replace(made, calibration=replace(calibration(made, arm="ghost"), nodes=nodes))
-    )
-
-
-def test_nodes_that_are_unlike_are_named_with_how_much() -> None:
-    slow = node("n2", level=-0.2, level_low=-0.22, level_high=-0.18, unlike=("level",))
-    loud = node("n3", sd=0.05, unlike=("noise",))
-    unfair = node("n4", bias=0.031, unlike=("bias",))
-    assert node_noise.sentence([NODE, slow, loud, unfair]) == (
-        "Unlike the other nodes: n2 (20.0 % slower), n3 (noisier: scatter of 5.0 %, of the others "
-        "1.2 %), n4 (its A/A arm is 3.1 % faster than the base). Leave out nodes that are noisy or "
-        "unfair."
-    )
-    assert node_noise.sentence([NODE, node("n5"), slow]).endswith(
-        "Ratios are within nodes, so that another speed harms none."
-    )
-    assert "nobody can say which" in node_noise.sentence([NODE, slow])
-
-
-@pytest.mark.long
-def test_where_no_node_is_unlike_that_is_said_in_the_headline() -> None:
-    shown = calibrated(NODE, node("n2"))
-    said = report_parts.headline(shown)[-1].items[-1].text
-    assert said == "None of 2 nodes is unlike the others in speed, noise or A/A arm."
-    assert node_noise.sentence([]) == ""
-
-
-def test_each_node_of_a_calibration_has_a_row() -> None:
-    slow = node("n2", level=-0.2, level_low=-0.22, level_high=-0.18, unlike=("level",))
-    alone = node("n3", blocks=1, sd=None, sd_low=None, sd_high=None, level_low=None)
-    found = table(calibrated(NODE, slow, alone), "node-noise")
-    texts = [
-        [" ".join(filter(None, (cell.text, cell.detail))) for cell in row.cells]
-        for row in found.rows
-    ]
-    assert texts == [
-        ["n1", "6", "+0.1 [−0.2, +0.4]", "1.20 0.75–2.94", "+0.2 [−0.4, +0.8]", ""],
-        ["n2", "6", "−20.0 [−22.0, −18.0]", "1.20 0.75–2.94", "+0.2 [−0.4, +0.8]", "speed"],
-        ["n3", "1", "+0.1", "–", "+0.2 [−0.4, +0.8]", ""],
-    ]
-    assert found.depth == "brief"

@@ -33,11 +33,9 @@ from simulation import (
 )
 
 AIMS = Aims()
-AT_ANY_TIME = Aims(judge="any time")
 LONG = pytest.mark.long
 """`make test` has each rule of judging once; further steps, blocks and noises say the same."""
 UNTIL_DECIDED = scheduled(Looks(first=None))
-EVERY_BLOCK = tuple(Look(blocks=blocks, share=1.0) for blocks in range(3, 13))
 
 
 def seeded(*numbers: int) -> np.random.Generator:
@@ -86,7 +84,6 @@ def test_what_the_walk_says_at_each_look_is_what_the_lab_decides(
         (UNTIL_DECIDED, AIMS),
         (halving(2, 16), AIMS),
         (scheduled(Looks(first=None, last=5)), AIMS),
-        (EVERY_BLOCK, AT_ANY_TIME),
     )
     seen = set()
     for number in range(comparisons):
@@ -156,9 +153,8 @@ def test_what_stands_beside_words_holds_the_truth_in_95_percent_of_ended_plans()
         (halving(6, 24), AIMS),
         (UNTIL_DECIDED, AIMS),
         (scheduled(Looks(first=None, last=5)), AIMS),
-        (EVERY_BLOCK, AT_ANY_TIME),
     ],
-    ids=["from 2", "from 3", "from 6", "until decided", "time over", "any time"],
+    ids=["from 2", "from 3", "from 6", "until decided", "time over"],
 )
 def test_however_often_it_is_looked_at_five_percent_of_equal_comparisons_alarm(
     looks: Sequence[Look], aims: Aims, steps: int, shared: float
@@ -222,13 +218,11 @@ def test_of_what_is_reported_at_most_5_percent_is_false(shared: float) -> None:
 
 
 @pytest.mark.parametrize("moved", [(True, False), (False, True)], ids=["throughput", "CPU"])
-@pytest.mark.parametrize("aims", [AIMS, AT_ANY_TIME], ids=["looks", "any time"])
 def test_a_change_as_large_as_the_margin_is_called_the_same_in_at_most_7_percent(
-    moved: tuple[bool, bool], aims: Aims
+    moved: tuple[bool, bool],
 ) -> None:
     model = Model(steps=4, slower=1, effect=AIMS.margin, moved=moved)
-    looks = UNTIL_DECIDED if aims is AIMS else EVERY_BLOCK
-    assert at_most(decided(model, looks, 800, seeded(9), aims).same, 0.07)
+    assert at_most(decided(model, UNTIL_DECIDED, 800, seeded(9), AIMS).same, 0.07)
 
 
 # --- What is found ---------------------------------------------------------------------------

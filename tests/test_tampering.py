@@ -251,7 +251,6 @@ def _built(tmp_path: Path) -> Path:
         ("level", 0.5, "`level` was 0.05 and is 0.5"),
         ("effect", 0.1, "`effect` was 0.03 and is 0.1"),
         ("power", 0.5, "`power` was 0.8 and is 0.5"),
-        ("judge", "any time", "`judge` was looks and is any time"),
     ],
 )
 def test_an_aim_that_was_another_at_the_first_block_is_told(
@@ -292,7 +291,6 @@ def test_an_older_result_does_not_say_its_aims_and_is_not_accused(result: Path) 
 
 def kinds() -> Iterator[Path]:
     yield from sorted(KINDS.glob("*/result.tar.xz"))
-    yield EXAMPLES / "0.1.0/result.tar.xz"
 
 
 @pytest.mark.parametrize("packed", list(kinds()), ids=lambda path: path.parent.name)

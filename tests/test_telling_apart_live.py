@@ -12,7 +12,7 @@ import pytest
 import command
 from bisect_question import QUESTION, Builder
 from dbdyno.cli import bisect_counts, gating, measuring
-from dbdyno.model import Lengths, Plan
+from dbdyno.model import Plan
 from dbdyno.model.bisection import Bisection, StepWork
 from dbdyno.run import bisect_counts as searching
 from dbdyno.run.bisect_counts import Counting
@@ -32,9 +32,8 @@ def test_a_race_of_two_sides_ends_with_five_lines_and_a_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A side that may not use its index is slower on any host."""
-    short = Lengths(seconds=1, turn_s=0.5)
     monkeypatch.setattr(
-        measuring, "with_lengths", lambda plan, folder: step_lengths.with_lengths(plan, short)
+        measuring, "with_lengths", lambda plan, folder: step_lengths.with_seconds(plan, 1.0)
     )
     build = ends()[-1]
     done = command.dyno(

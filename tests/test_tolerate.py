@@ -127,12 +127,6 @@ def test_an_arm_that_stood_still_excludes_nothing() -> None:
     assert (found.excluded, found.blocks_needed) == (False, None)
 
 
-@pytest.mark.parametrize(("mean", "excluded"), [(0.0, True), (-0.0513, False)])
-def test_at_any_time_e_values_exclude(mean: float, excluded: bool) -> None:
-    (found,) = asked(sample(mean, 0.005), judge="any time")
-    assert found.excluded is excluded
-
-
 def test_holm_corrects_each_p_for_those_not_yet_rejected() -> None:
     assert significance.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert significance.holm([]) == []

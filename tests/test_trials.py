@@ -315,7 +315,7 @@ def test_every_trial_names_its_rows_once_and_is_listed(
     monkeypatch.setattr(sys, "argv", ["trials", "--list"])
     assert command.main() == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [
-        "covariate", "delays", "minutes", "placement", "queue", "same",
+        "delays", "minutes", "placement", "queue", "same",
     ]  # fmt: skip
 
 

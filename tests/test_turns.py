@@ -20,7 +20,6 @@ from dbdyno.model.host_reading import MemoryBytes, Reading
 from dbdyno.model.job import SETTLE_S_DEFAULT, Job, Stop
 from dbdyno.model.plan_record import ArmRecord, ScheduleRecord
 from dbdyno.model.step_files import LogEvent, StepDone, StepRecord
-from dbdyno.plan.schema import ScheduleForm
 from dbdyno.report.section import setup
 from dbdyno.run.check import plan_record
 from dbdyno.store import Results, continuation
@@ -208,12 +207,6 @@ def test_the_report_says_how_arms_took_turns_and_what_memory_each_had(
     assert words is None or words in said
     shared = "The servers shared the memory: one 2GB, two 512MB."
     assert (shared in said) == (words is not None)
-
-
-def test_an_older_plan_says_slice() -> None:
-    older = {"interleave": "slice", "slice_s": 0.5}
-    newer = {"interleave": "turn", "turn_s": 0.5}
-    assert ScheduleForm.model_validate(older) == ScheduleForm.model_validate(newer)
 
 
 def test_how_arms_take_turns_belongs_to_what_was_measured() -> None:

@@ -85,9 +85,6 @@ ENDS = (
     ("3, 6, 12, 24, all of them", scheduled(Looks(first=3))[:4], True),
 )
 """Looks of plans that end, and whether a plan goes on after its word."""
-AT_ANY_TIME = tuple(
-    Look(blocks=blocks, share=1.0) for blocks in range(3, UNTIL_DECIDED[-1].blocks + 1)
-)
 
 
 def schedules() -> Iterator[tuple[str, Sequence[Look], Aims]]:
@@ -98,7 +95,6 @@ def schedules() -> Iterator[tuple[str, Sequence[Look], Aims]]:
     numbers = ", ".join(str(look.blocks) for look in UNTIL_DECIDED)
     yield f"until decided: {numbers}", UNTIL_DECIDED, AIMS
     yield "until decided, time over: 3, 4, 5", scheduled(Looks(first=None, last=5)), AIMS
-    yield "any time: 3, 4, 5 … 30", AT_ANY_TIME, Aims(judge="any time")
 
 
 def main() -> int:

@@ -151,22 +151,6 @@ class Tests:
         found: Flags = np.abs(self.mean - truth) <= reach
         return found
 
-    def log_e(self, about: Numbers | float = 0.0) -> Numbers:
-        """`significance.log_e` of each."""
-        square = _by(self.mean - about, self.error) ** 2
-        parts = [
-            -0.5 * math.log1p(self.count * scale)
-            - (self.freedom + 1)
-            / 2
-            * (
-                np.log1p(square / (self.freedom * (1 + self.count * scale)))
-                - np.log1p(square / self.freedom)
-            )
-            for scale in significance.E_SCALES
-        ]
-        found: Numbers = np.logaddexp.reduce(parts, axis=0) - math.log(len(parts))
-        return np.where(self.withheld, 0.0, found)
-
 
 def _by(values: Numbers, errors: Numbers) -> Numbers:
     """In standard errors; without any scatter 0 stays 0, and all else is infinitely far."""
@@ -295,7 +279,6 @@ def walk(
 
     `judged`: the tests of the log ratios of some blocks; None: `tests`.
     """
-    any_time = aims.judge == "any time"
     units: Numbers = np.ones((1, 1))  # least p so far, by its look's share
     metrics: Numbers = np.ones((1, 1, 1))
     signs: Numbers = np.zeros((1, 1, 1))  # of the mean at the look of a metric's least p
@@ -305,16 +288,9 @@ def walk(
     for look in looks:
         seen = logs[..., : look.blocks]
         its = tests(seen, lend) if judged is None else judged(seen)
-        if any_time:
-            log_e = its.log_e()
-            now = np.exp(-np.maximum(log_e, 0.0))
-            means = np.logaddexp.reduce(log_e, axis=-1) - math.log(len(METRICS))
-            unit = np.exp(-np.maximum(means, 0.0))
-            shown = _shown_at_any_time(its, aims)
-        else:
-            now = np.minimum(its.p / look.share, 1.0)
-            unit = np.minimum(combined(its.p) / look.share, 1.0)
-            shown = np.asarray(its.within(aims.margin) <= aims.level / significance.SAME_SHARE)
+        now = np.minimum(its.p / look.share, 1.0)
+        unit = np.minimum(combined(its.p) / look.share, 1.0)
+        shown = np.asarray(its.within(aims.margin) <= aims.level / significance.SAME_SHARE)
         least = (now < metrics) | (signs == 0)
         within, since = within | shown, np.where(least, shown, since | shown)
         signs = np.where(least, np.sign(its.mean), signs)
@@ -323,14 +299,6 @@ def walk(
         same = np.where(changed != 0, since, within) & (np.abs(its.mean) <= edge)
         drifts = np.broadcast_to(its.withheld, its.mean.shape)[:, 0, 0]
         yield Said(blocks=look.blocks, changed=changed, within=same, drifts=drifts)
-
-
-def _shown_at_any_time(its: Tests, aims: Aims) -> Flags:
-    """Whether an e-value shows that the change is within the margin."""
-    edge = math.log1p(aims.margin)
-    least = np.minimum(its.log_e(-edge), its.log_e(edge))
-    found: Flags = (np.abs(its.mean) < edge) & (least >= -math.log(2 * aims.level))
-    return found
 
 
 def _named(units: Numbers, metrics: Numbers, aims: Aims) -> Flags:

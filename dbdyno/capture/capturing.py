@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dbdyno.capture import coverage, engines, folder, join, mix
-from dbdyno.capture.coverage import Coverage, Uncovered
+from dbdyno.capture.coverage import Coverage
 from dbdyno.capture.dialect import Dialect
 from dbdyno.capture.folder import Captured, CapturedQuery, Source
 from dbdyno.capture.gather import Gathered, Query, queries_of
@@ -28,6 +28,7 @@ from dbdyno.capture.taken import (
 )
 from dbdyno.capture.view import Place, View
 from dbdyno.model.error import DynoError
+from dbdyno.model.own_query import LeftOut
 
 THRESHOLD_S = 0.005
 """A slow log whose shortest call took so long leaves out others."""
@@ -120,8 +121,8 @@ def of_log(gathered: Gathered, database: str, tally: Tally) -> Taken:
     if database and not any(name for name, *_ in gathered.groups):
         notes.append(f"The log does not name databases: all calls are taken for `{database}`'s")
         database = ""
-    other = Uncovered(ELSEWHERE)
-    for (name, _), each in gathered.uncovered.items():
+    other = LeftOut(ELSEWHERE)
+    for (name, _), each in gathered.left_out.items():
         if name != database:
             other.calls += each.calls
             other.time_s += each.time_s
@@ -130,11 +131,11 @@ def of_log(gathered: Gathered, database: str, tally: Tally) -> Taken:
             other.calls += group.calls
             other.time_s += group.time_s
     queries = queries_of(gathered, database)
-    uncovered = [each for (name, _), each in gathered.uncovered.items() if name == database]
+    left_out = [each for (name, _), each in gathered.left_out.items() if name == database]
     first, last = gathered.first_s, gathered.last_s
     seconds = last - first if first is not None and last is not None and last > first else None
     arrivals: Mapping[int, int] = gathered.arrivals.get(database, {})
-    return Taken(queries, [*uncovered, other], seconds, notes, arrivals)
+    return Taken(queries, [*left_out, other], seconds, notes, arrivals)
 
 
 def notes_of(tally: Tally) -> list[str]:
@@ -183,7 +184,7 @@ def with_view(taken: Taken | None, view: View, database: str, dialect: Dialect) 
             f"The lengths of the lists of {lists} statements are not known: a log has them"
         )
     arrivals: Mapping[int, int] = taken.arrivals if taken is not None else {}
-    return Taken(queries, list(sums.uncovered), view.seconds, notes, arrivals)
+    return Taken(queries, list(sums.left_out), view.seconds, notes, arrivals)
 
 
 def in_sessions(queries: Sequence[Query], view: View | None, database: str) -> list[Query]:
@@ -237,10 +238,8 @@ def source_of(
     """What is said of the source."""
     time_s = sum(query.time_s for query in taken.queries)
     calls = sum(query.calls for query in taken.queries)
-    when = ""
-    if gathered.first_s is not None and gathered.last_s is not None:
-        begin, end = stamp(gathered.first_s), stamp(gathered.last_s)
-        when = f", captured from {begin} to {end} UTC"
+    first, last = stamp(gathered.first_s), stamp(gathered.last_s)
+    when = f", captured from {first} to {last}" if last else ""
     host = f" at {wish.server.address.host}" if wish.server else ""
     return Source(
         description=f"{database or 'application'}{host}{when}",
@@ -249,15 +248,19 @@ def source_of(
         encoding=view.encoding if view else "",
         locale=view.locale if view else "",
         seconds=taken.seconds,
-        time_s=time_s + sum(each.time_s for each in taken.uncovered),
-        calls=calls + sum(each.calls for each in taken.uncovered),
+        time_s=time_s + sum(each.time_s for each in taken.left_out),
+        calls=calls + sum(each.calls for each in taken.left_out),
         settings=view.settings if view else {},
+        first=first,
+        last=last,
     )
 
 
-def stamp(second: float) -> str:
-    """A second of the clock, in UTC."""
-    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%d %H:%M:%S")
+def stamp(second: float | None) -> str:
+    """A second of the clock in UTC, in ISO 8601; empty where it is not known."""
+    if second is None:
+        return ""
+    return datetime.fromtimestamp(second, UTC).isoformat(sep=" ", timespec="seconds")
 
 
 def write(
@@ -265,12 +268,15 @@ def write(
 ) -> Coverage:
     """Writes the folder; returns what it covers."""
     top, rest = taken.queries[: wish.top], taken.queries[wish.top :]
-    uncovered = list(taken.uncovered)
+    left_out = list(taken.left_out)
     if rest:
-        beyond = Uncovered(BEYOND.format(top=wish.top))
+        beyond = LeftOut(BEYOND.format(top=wish.top))
         beyond.calls = sum(query.calls for query in rest)
         beyond.time_s = sum(query.time_s for query in rest)
-        uncovered.append(beyond)
+        left_out.append(beyond)
+    left_out = [each for each in left_out if each.calls or each.time_s]
+    left_out.sort(key=lambda each: (-each.time_s, -each.calls, each.reason))
+    source = replace(source, left_out=left_out)
     queries = named(top, dialect, None if wish.real_clock else gathered.last_s or time.time())
     notes = list(taken.notes)
     if wish.sampled is not None:
@@ -281,7 +287,7 @@ def write(
         queries=len(queries),
         covered_calls=sum(query.calls for query in queries),
         covered_time_s=sum(query.time_s for query in queries),
-        uncovered=uncovered,
+        left_out=left_out,
         without_values=sum(lacks_values(query) for query in queries),
         refused=[q.name for q, own in zip(queries, top, strict=True) if own.form.refused],
         errors=gathered.errors,

@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-
-@dataclass
-class Uncovered:
-    """Calls that no query stands for, by reason."""
-
-    reason: str
-    calls: int = 0
-    time_s: float = 0.0
+from dbdyno.model.own_query import LeftOut
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +17,7 @@ class Coverage:
     queries: int
     covered_calls: int
     covered_time_s: float
-    uncovered: Sequence[Uncovered]
+    left_out: Sequence[LeftOut]  # that weigh most first
     without_values: int  # queries that have parameters and no values
     refused: Sequence[str]  # names of queries that the parser does not take
     errors: Mapping[str, int]  # calls by SQLSTATE or number
@@ -34,9 +27,7 @@ class Coverage:
 def page(coverage: Coverage) -> str:
     """coverage.md. Holds no text and no value of the application."""
     lines = ["# Coverage", "", summary(coverage) + "."]
-    left = sorted(coverage.uncovered, key=lambda each: (-each.time_s, -each.calls, each.reason))
-    left = [each for each in left if each.calls or each.time_s]
-    if left:
+    if coverage.left_out:
         lines += [
             "",
             "Left out:",
@@ -47,7 +38,7 @@ def page(coverage: Coverage) -> str:
         lines += [
             f"| {each.reason} | {each.calls} | {each.time_s:.3f} s "
             f"| {percent(each.time_s, coverage.time_s)} |"
-            for each in left
+            for each in coverage.left_out
         ]
     if coverage.errors:
         failed = ", ".join(f"{state}: {calls}" for state, calls in sorted(coverage.errors.items()))

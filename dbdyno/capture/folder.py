@@ -22,6 +22,7 @@ import msgspec
 from dbdyno.capture.call import Way
 from dbdyno.capture.mix import Mix
 from dbdyno.model.error import DynoError
+from dbdyno.model.own_query import LeftOut
 
 WORKLOAD, QUERIES, VALUES = "workload.toml", "queries", "values"
 ARRIVALS, COVERAGE = "arrivals.csv", "coverage.md"
@@ -41,6 +42,9 @@ class Source:
     time_s: float = 0.0  # of all calls, with those that are left out
     calls: int = 0
     settings: Mapping[str, str] = field(default_factory=dict)
+    first: str = ""  # when the first call began, in ISO 8601; empty: not known
+    last: str = ""
+    left_out: Sequence[LeftOut] = ()
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ class CapturedQuery:
     settings: Mapping[str, str] = field(default_factory=dict)
     role: str = ""
     clock: Mapping[int, str] = field(default_factory=dict)
+    cut: bool = False  # the source may have cut its text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,6 +200,8 @@ def workload_text(captured: Captured) -> str:
         ("version", source.version),
         ("encoding", source.encoding),
         ("locale", source.locale),
+        ("first", source.first),
+        ("last", source.last),
     ):
         if value:
             lines.append(f"{key} = {quoted(value)}")
@@ -204,6 +211,9 @@ def workload_text(captured: Captured) -> str:
     lines.append(f"calls = {source.calls}")
     if source.settings:
         lines.append(f"settings = {inline(source.settings)}")
+    for left in source.left_out:
+        lines += ["", "[[source.left_out]]", f"reason = {quoted(left.reason)}"]
+        lines += [f"calls = {left.calls:g}", f"time_s = {seconds(left.time_s)}"]
     for query in captured.queries:
         lines += ["", *query_lines(query)]
     if captured.mix is not None:
@@ -230,6 +240,8 @@ def query_lines(query: CapturedQuery) -> list[str]:
     if query.clock:
         pairs = ", ".join(f'"{number}" = {quoted(text)}' for number, text in query.clock.items())
         lines.append(f"clock = {{ {pairs} }}")
+    if query.cut:
+        lines.append("cut = true")
     return lines
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from msgspec import structs
 
 from dbdyno.capture.call import Call, Way
-from dbdyno.capture.coverage import Uncovered
 from dbdyno.capture.dialect import ALL, ROLE, Dialect, Form, Inside, Setting, Statement
 from dbdyno.capture.folder import Sample
 from dbdyno.capture.mix import Transactions
 from dbdyno.capture.reservoir import Reservoir, Values
+from dbdyno.model.own_query import LeftOut
 
 APPLICATION = "dyno capture"
 """The name of capture's own sessions, which are left out."""
@@ -102,7 +102,7 @@ class Gathered:
     seed: int = 1
     keeps_values: bool = True
     groups: dict[Key, Group] = field(default_factory=dict)
-    uncovered: dict[tuple[str, str], Uncovered] = field(default_factory=dict)
+    left_out: dict[tuple[str, str], LeftOut] = field(default_factory=dict)
     errors: Counter[str] = field(default_factory=Counter)
     arrivals: dict[str, Counter[int]] = field(default_factory=dict)
     sessions: dict[str, Session] = field(default_factory=dict)
@@ -285,7 +285,7 @@ class Gathered:
         self, call: Call, reason: str, *, calls: int = 1, time_s: float | None = None
     ) -> None:
         """Counts a call that no query stands for."""
-        left = self.uncovered.setdefault((call.database, reason), Uncovered(reason))
+        left = self.left_out.setdefault((call.database, reason), LeftOut(reason))
         left.calls += calls
         left.time_s += (call.duration_s or 0.0) if time_s is None else time_s
 
@@ -321,7 +321,7 @@ def queries_of(gathered: Gathered, database: str) -> list[Query]:
         if its_database != database:
             continue
         if gathered.temporary.intersection(group.form.tables):
-            left = gathered.uncovered.setdefault((database, TEMPORARY), Uncovered(TEMPORARY))
+            left = gathered.left_out.setdefault((database, TEMPORARY), LeftOut(TEMPORARY))
             left.calls += group.calls
             left.time_s += group.time_s
             continue

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from dbdyno.capture.coverage import Uncovered
 from dbdyno.capture.dialect import Dialect, Form
 from dbdyno.capture.folder import Sample
 from dbdyno.capture.gather import Query
 from dbdyno.capture.taken import ELSEWHERE
 from dbdyno.capture.view import Counted, View
+from dbdyno.model.own_query import LeftOut
 
 NESTED = "within functions, counted by what calls them"
 HIDDEN = "other users' statements, whose texts may not be seen"
@@ -45,13 +45,13 @@ class Sums:
     """The rows of a view by form, and what of them can be no query."""
 
     sums: Sequence[Sum]
-    uncovered: Sequence[Uncovered]
+    left_out: Sequence[LeftOut]
 
 
 def summed(view: View, database: str, dialect: Dialect) -> Sums:
     """The view's rows of one database, summed by form."""
     sums: dict[str, Sum] = {}
-    left: dict[str, Uncovered] = {}
+    left: dict[str, LeftOut] = {}
     for row in view.rows:
         reason = ""
         form: Form | None = None
@@ -68,10 +68,10 @@ def summed(view: View, database: str, dialect: Dialect) -> Sums:
             form, values = read(row, dialect)
             reason = form.left_out
         if reason or form is None:
-            uncovered = left.setdefault(reason, Uncovered(reason))
+            left_out = left.setdefault(reason, LeftOut(reason))
             if reason != NESTED:  # the time of these is in what calls them
-                uncovered.calls += row.calls
-                uncovered.time_s += row.time_s
+                left_out.calls += row.calls
+                left_out.time_s += row.time_s
             continue
         total = sums.setdefault(form.key, Sum(form, row.text))
         if row.sample and values:

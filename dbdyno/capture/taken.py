@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from dbdyno.capture.coverage import Uncovered
 from dbdyno.capture.gather import Query
+from dbdyno.model.own_query import LeftOut
 
 ELSEWHERE = "another database"
 FOREIGN = "tables of other servers"
@@ -20,7 +20,7 @@ class Taken:
     """Queries of one database, and what of it is left out."""
 
     queries: list[Query]
-    uncovered: list[Uncovered]
+    left_out: list[LeftOut]
     seconds: float | None
     notes: list[str]
     arrivals: Mapping[int, int] = field(default_factory=dict)  # calls by second of the log
@@ -28,13 +28,13 @@ class Taken:
 
 def of_one_database(taken: Taken) -> Taken:
     """The same, with the calls of other databases as a sentence: shares are of this one's time."""
-    others = [each for each in taken.uncovered if each.reason == ELSEWHERE and each.calls]
+    others = [each for each in taken.left_out if each.reason == ELSEWHERE and each.calls]
     notes = [
         f"{each.calls} calls of {each.time_s:.3f} s are other databases' and no part of this"
         for each in others
     ]
-    uncovered = [each for each in taken.uncovered if each.reason != ELSEWHERE]
-    return replace(taken, uncovered=uncovered, notes=[*taken.notes, *notes])
+    left_out = [each for each in taken.left_out if each.reason != ELSEWHERE]
+    return replace(taken, left_out=left_out, notes=[*taken.notes, *notes])
 
 
 def without_foreign(taken: Taken, foreign: frozenset[str]) -> Taken:
@@ -68,7 +68,7 @@ def is_catalog(table: str) -> bool:
 
 def without(taken: Taken, reason: str, leaves_out: Callable[[Query], bool]) -> Taken:
     """The same without some queries, whose calls are counted by the reason."""
-    left = Uncovered(reason)
+    left = LeftOut(reason)
     kept = []
     for query in taken.queries:
         if leaves_out(query):
@@ -76,7 +76,7 @@ def without(taken: Taken, reason: str, leaves_out: Callable[[Query], bool]) -> T
             left.time_s += query.time_s
         else:
             kept.append(query)
-    return replace(taken, queries=kept, uncovered=[*taken.uncovered, left])
+    return replace(taken, queries=kept, left_out=[*taken.left_out, left])
 
 
 def scaled(taken: Taken, share: float) -> Taken:
@@ -87,9 +87,9 @@ def scaled(taken: Taken, share: float) -> Taken:
             replace(query, calls=round(query.calls / share), time_s=query.time_s / share)
             for query in taken.queries
         ],
-        uncovered=[
-            Uncovered(each.reason, round(each.calls / share), each.time_s / share)
-            for each in taken.uncovered
+        left_out=[
+            LeftOut(each.reason, round(each.calls / share), each.time_s / share)
+            for each in taken.left_out
         ],
         arrivals={second: round(calls / share) for second, calls in taken.arrivals.items()},
     )

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 DESIGNS: dict[str, DesignKind] = {
     "one-at-a-time": "one at a time",
     "factorial": "factorial",
-    "screening": "screening",
 }
 NAME_MAX = 60
 TakenApart = Annotated[
@@ -34,13 +33,7 @@ Kind = Annotated[
     typer.Option(
         "--design",
         metavar="KIND",
-        help="one-at-a-time, factorial or screening. Default: by the number of factors.",
-    ),
-]
-Fold = Annotated[
-    bool,
-    typer.Option(
-        "--fold", help="Screen with the mirror of each arm: effects free of interactions."
+        help="one-at-a-time or factorial. Default: by the number of factors.",
     ),
 ]
 Together = Annotated[
@@ -67,7 +60,6 @@ class Asked:
     arm: str
     base: str | None = None
     design: str | None = None
-    fold: bool = False
     together: tuple[str, ...] = ()
     blocks: int | None = None
     file: Path | None = None
@@ -78,7 +70,6 @@ class Asked:
         words = ["dyno", "attribute", str(self.plan_file), "--arm", self.arm]
         words += ["--base", self.base] if self.base else []
         words += ["--design", self.design] if self.design else []
-        words += ["--fold"] if self.fold else []
         words += [word for one in self.together for word in ("--together", one)]
         words += ["--blocks", str(self.blocks)] if self.blocks is not None else []
         words += ["--file", str(self.file)] if self.file is not None else []
@@ -98,7 +89,6 @@ def attribute(
     arm: TakenApart,
     base: Base = None,
     design: Kind = None,
-    fold: Fold = False,
     together: Together = None,
     blocks: Blocks = None,
     file: PlanToBe = None,
@@ -122,7 +112,6 @@ def attribute(
         arm=arm,
         base=base,
         design=design,
-        fold=fold,
         together=tuple(together or ()),
         blocks=blocks,
         file=file,
@@ -157,8 +146,6 @@ def refuse(asked: Asked) -> None:
 
     if asked.design is not None and asked.design not in DESIGNS:
         raise DynoError(f"--design: no `{asked.design}`; {suggestion(asked.design, DESIGNS)}")
-    if asked.fold and asked.design not in (None, "screening"):
-        raise DynoError(f"--fold: only a screening has a mirror; remove --design {asked.design}")
     folder = asked.plan_file.parent.resolve()
     if asked.path.parent.resolve() != folder:
         raise DynoError(
@@ -196,7 +183,7 @@ def made(asked: Asked) -> str:
     if base.name == arm.name:
         raise DynoError(f"--arm: `{arm.name}` is the base itself; name another by --base")
     words = [[word.strip() for word in one.split(",")] for one in asked.together]
-    kind: DesignKind | None = "folded" if asked.fold else DESIGNS.get(asked.design or "")
+    kind = DESIGNS.get(asked.design or "")
     try:
         attributes.refuse(base, arm)
         sides = looked_at(replace(whole, base=base.name, arms=(base, arm)))

@@ -59,13 +59,10 @@ def of_comparison(comparison: Comparison, *, as_json: bool) -> int:
 
 
 def words(fail: str | None) -> tuple[str, ...]:
-    """The words of `--fail-on`; says what became of old ones. Raises DynoError: one is none."""
+    """The words of `--fail-on`. Raises DynoError: one is none."""
     from dbdyno.report import fail_on
 
-    parsed, hints = fail_on.parse(fail) if fail is not None else ((), ())
-    for hint in hints:
-        say(hint)
-    return parsed
+    return () if fail is None else fail_on.parse(fail)
 
 
 def of_words(comparison: Comparison, of: Sequence[str], fail: str | None) -> int:

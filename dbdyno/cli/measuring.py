@@ -89,7 +89,7 @@ def run(
     from dbdyno.report import fail_on
     from dbdyno.report import tolerate as tolerances
 
-    words = () if fail is None else fail_on.parse(fail)[0]  # before anything runs
+    words = () if fail is None else fail_on.parse(fail)  # before anything runs
     plan = loaded(plan_file, yes=yes)
     if tolerate is not None:
         share = tolerances.parse(tolerate)
@@ -233,14 +233,10 @@ def loaded(plan_file: Path, *, yes: bool) -> Plan:
 
 
 def with_lengths(plan: Plan, folder: Path) -> Plan:
-    """The plan with the lengths of steps and turns that it leaves open; `folder`: its results."""
+    """The plan with the length of steps that it leaves open; `folder`: its results."""
     from dbdyno.run.check import step_lengths
 
-    if not step_lengths.is_open(plan):
-        return plan
-    from dbdyno.analysis.compare import earlier_calibration
-
-    return step_lengths.settle(plan, folder, earlier_calibration.newest)
+    return step_lengths.settle(plan, folder)
 
 
 def can_be_placed(text: str, path: Path | None) -> bool:

@@ -9,9 +9,9 @@ from typing import Literal
 from dbdyno.model.json import Json
 from dbdyno.model.ratio import Ratio
 
-DesignKind = Literal["one at a time", "factorial", "screening", "folded"]
+DesignKind = Literal["one at a time", "factorial"]
 """`one at a time`: each arm changes one factor more, in their order, from the base to the arm.
-`factorial`: all combinations. `screening`: Plackett–Burman. `folded`: that and its mirror."""
+`factorial`: all combinations."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,15 +38,6 @@ class Design:
         """As plan.json and `dyno compare --json` have it: there the values are `levels`."""
         return {"levels" if key == "values" else key: value for key, value in asdict(self).items()}
 
-    @property
-    def fitted(self) -> dict[str, tuple[int, ...]]:
-        """The values in the arms that tell effects: those of a screening without its `arm`.
-
-        Its `arm` has every factor changed, stands beside the balanced design, and tells the whole.
-        """
-        beside = (self.arm,) if self.kind == "screening" else ()
-        return {arm: values for arm, values in self.values.items() if arm not in beside}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
@@ -56,9 +47,6 @@ class Effect:
     change: Ratio | None  # None: no block has all arms that tell it
     q: float | None = None  # over all effects of the metric in the step; None with one block
     significant: bool = False  # whether it is told from 1 after that adjustment
-    # interactions: half of each is in an effect; of an interaction those in one sum with it
-    aliases: tuple[tuple[str, str], ...] = ()
-    partly: float = 0.0  # the largest share of any other interaction in it
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,7 @@
 """Reads a TOML document into a pydantic form; what is wrong becomes one line.
 
 The line names the file, the key and the remedy: ``FILE: key `arms.pg18.verison`: unknown key; did
-you mean `version`?``. Plans and workload files are both read this way. To take a key away, name
-its successor in the form's `gone`.
+you mean `version`?``. Plans and workload files are both read this way.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import tomllib
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
@@ -44,8 +43,6 @@ class Form(BaseModel):
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, populate_by_name=False, defer_build=True
     )
-    gone: ClassVar[Mapping[str, str]] = {}
-    """The keys that earlier versions had, and what to write in place of each."""
 
 
 def read(form: type[FormType], text: str, source: str, error: type[DynoError]) -> FormType:
@@ -88,7 +85,8 @@ def _sentence(form: type[Form], data: object, reason: ValidationError) -> str:
     path, error = max(errors, key=lambda pair: (len(pair[0]), pair[1]["type"] != "extra_forbidden"))
     alike = [other for where, other in errors if where == path]
     if any(other["type"] == "extra_forbidden" for other in alike):
-        return f"key `{_key(path)}`: {_unknown(list(_forms(form, path[:-1])), str(path[-1]))}"
+        known = (name for nearest in _forms(form, path[:-1]) for name in _fields(nearest))
+        return f"key `{_key(path)}`: unknown key; {suggestion(str(path[-1]), known)}"
     if error["type"] == "missing":
         return f"key `{_key((*path, str(error['loc'][-1])))}`: missing"
     fields = [_fields(inner).get(str(path[-1])) for inner in _forms(form, path[:-1]) if path]
@@ -163,14 +161,6 @@ def _key(path: Sequence[int | str]) -> str:
         else:
             text += f".{part}" if text else part
     return text
-
-
-def _unknown(forms: Sequence[type[BaseModel]], key: str) -> str:
-    """Why a key of one of these forms is refused: it is gone, or was never there."""
-    for form in forms:
-        if issubclass(form, Form) and key in form.gone:
-            return f"is gone; write {form.gone[key]}"
-    return f"unknown key; {suggestion(key, (name for form in forms for name in _fields(form)))}"
 
 
 def _fields(form: type[BaseModel]) -> Mapping[str, FieldInfo]:

@@ -6,10 +6,6 @@ Types only; docs/method.md, "Looks", has the reasons and `stats.looks` the arith
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
-
-Judge = Literal["looks", "any time"]
-"""The source of the verdict: the looks, or an e-process read after every block."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +14,6 @@ class Looks:
 
     first: int | None  # N of `blocks = N`: looks at N, 2N, 4N …; None: "until decided"
     minutes_max: float | None = None  # of "until decided"; the look when it is over is the last
-    judge: Judge = "looks"
     last: int | None = None  # the block with which `minutes_max` was over; None: it is not yet
 
 

@@ -16,11 +16,6 @@ Agreement = Literal["disagree", "disagree, within the margin", "no difference se
 """Whether nodes find the same ratio. `open`: no node has a second block of it."""
 
 
-Unlikeness = Literal["level", "noise", "bias"]
-UNLIKENESSES: tuple[Unlikeness, ...] = ("level", "noise", "bias")
-"""In what a node can be unlike the others: its speed, its scatter, a base unlike its A/A arm."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class NodeRatio:
     """The mean ratio of one node's blocks."""
@@ -59,24 +54,3 @@ class ByNode:
     def highest(self) -> NodeRatio:
         """The node with the greatest ratio."""
         return max(self.nodes, key=lambda node: node.ratio)
-
-
-@dataclass(frozen=True, kw_only=True)
-class NodeNoise:
-    """A node beside the others, by the base and its A/A arm; shares, None where not known."""
-
-    node: str
-    blocks: int
-    level: float | None  # the base's speed by that of the median node, less 1
-    level_low: float | None  # 95 % t interval across the node's blocks
-    level_high: float | None
-    sd: float | None  # standard deviation of A/A throughput by the base's, all steps
-    sd_low: float | None  # 95 % interval by the chi-squared distribution
-    sd_high: float | None
-    bias: float | None  # A/A throughput by the base's, less 1, mean of steps
-    bias_low: float | None  # 95 % t interval across the node's blocks
-    bias_high: float | None
-    level_q: float | None  # that it is like the others, after Benjamini-Hochberg over all of these
-    sd_q: float | None
-    bias_q: float | None
-    unlike: tuple[Unlikeness, ...]  # in what it differs from the others

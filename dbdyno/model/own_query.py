@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct
+
 from dbdyno.model.job.statements import Protocol
 
 
@@ -25,6 +27,15 @@ class OwnQuery:
     settings: Mapping[str, str] = field(default_factory=dict)  # of its sessions
     role: str | None = None  # that its sessions take by SET ROLE
     drawn: str = ""  # of values that the lab has drawn how they fit, or why it has none
+    cut: bool = False  # the source may have cut its text
+
+
+class LeftOut(Struct):
+    """Calls of the source that no query stands for, by reason; capture counts them up."""
+
+    reason: str
+    calls: int = 0
+    time_s: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +50,9 @@ class Source:
     time_s: float | None = None  # of all calls, with those that are left out
     calls: float | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    first: str | None = None  # when the first call began, in ISO 8601; None: not known
+    last: str | None = None
+    left_out: tuple[LeftOut, ...] = ()  # by capture
 
 
 @dataclass(frozen=True, kw_only=True)

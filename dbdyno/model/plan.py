@@ -158,7 +158,7 @@ class Schedule:
     placement: SessionPlacement = "free"
     placement_trial: PlacementTrial | None = None  # by which it was chosen; None: a person chose
     writes_in_turn: bool = False  # turns: also steps that write, all after the one of `save`
-    turn_s_chosen: float | None = None  # of a turn; None: TURN_S, or as dyno chooses
+    turn_s_chosen: float | None = None  # of a turn; None: TURN_S
     checkpoint: Literal["before-step"] | None = None  # before each step's first reading
     void: Void = Void()
     repeats_max: int = 2  # how often a block is done again that was disturbed, or the lab failed in
@@ -321,15 +321,6 @@ LENGTH = "seconds"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lengths:
-    """How long steps and their turns are, where dyno chose it as the plan left it open."""
-
-    seconds: float  # of each arm's window in a block: the workload's LENGTH
-    turn_s: float
-    calibration: str | None = None  # the result that it was chosen by; None: by the time there is
-
-
-@dataclass(frozen=True, kw_only=True)
 class Plan:
     """A plan that has been parsed and checked; what exists is valid."""
 
@@ -353,7 +344,7 @@ class Plan:
     placement: Placement = Placement()
     hooks: tuple[Hook, ...] = ()
     aims: Aims = field(default_factory=Aims)
-    lengths: Lengths | None = None  # those that dyno chose; they stand in `workloads`, `schedule`
+    chosen_s: float | None = None  # the LENGTH that dyno chose; it stands in `workloads`
     require: Mapping[str, bool | int | str] = field(default_factory=dict)  # of the host
     attribution: Design | None = None  # the arms that mix the factors of two
     count: CountWish | None = None  # None: no work is counted

@@ -6,11 +6,12 @@ Keys of older versions that say the same have a field or a default here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
 from dbdyno.model.attribution import Design, DesignKind, Factor
+from dbdyno.model.own_query import LeftOut
 from dbdyno.model.placement import PlacementTrial
 from dbdyno.model.verdict import Aims
 
@@ -61,6 +62,7 @@ class QueryRecord(Struct, frozen=True, kw_only=True):
     rows: float | None = None
     writes: bool = False
     drawn: str = ""  # how values fit that the lab has drawn; empty: they are the source's
+    cut: bool = False  # the source may have cut its text
 
 
 class ApplicationRecord(Struct, frozen=True, kw_only=True):
@@ -70,6 +72,9 @@ class ApplicationRecord(Struct, frozen=True, kw_only=True):
     seconds: float | None = None
     time_s: float | None = None
     calls: float | None = None
+    first: str | None = None  # when the first call began, in ISO 8601; None: not known
+    last: str | None = None
+    left_out: tuple[LeftOut, ...] = ()  # by capture, of the source's calls
 
     @property
     def by_name(self) -> Mapping[str, QueryRecord]:
@@ -114,13 +119,12 @@ class WorkloadRecord(Struct, frozen=True, kw_only=True):
 class ScheduleRecord(Struct, frozen=True, kw_only=True):
     """How often and in which order the arms run."""
 
-    interleave: str = "run"
+    interleave: Literal["run", "step", "slice"] = "run"  # "slice": "turn" of today's plans
     placement: str = "free"
     placement_trial: PlacementTrial | None = None
     slice_s: int | float | None = None  # the length of a turn
     checkpoint: str | None = None
     until_decided: bool = False
-    auto: bool = False  # an older name of `until_decided`
     comparison: int | None = None
     fills: int = 1
     rest_s: int | float = 0
@@ -130,7 +134,6 @@ class GeneratorRecord(Struct, frozen=True, kw_only=True):
     """How the load is made; `hosts` that make it if it is not made beside the servers."""
 
     threads: int | None = None
-    spin: bool = False  # of older results: whether threads looked for answers before they slept
     hosts: tuple[str, ...] = ()
     tls: bool = True
 

@@ -29,7 +29,6 @@ class StepRecord(Struct, frozen=True, kw_only=True):
     roles: Mapping[str, str] = {}  # role -> kind in the published tables
     group: str | None = None
     probed: Probed | None = None
-    solo: bool = False
     arm: str = ""
     block: int = 0
     remote: bool = False  # whether its server runs on a host that is not the lab's

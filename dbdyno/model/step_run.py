@@ -9,8 +9,6 @@ from typing import Literal
 
 from dbdyno.model.find import Probed
 from dbdyno.model.profile import Profile
-from dbdyno.model.rate_change import RateChange
-from dbdyno.model.server_status import IndexState
 
 SERVER_OWNERS = ("role:", "parallel:", "background:", "backend:", "exited")
 """How the names of owners begin whose costs are the server's."""
@@ -105,7 +103,6 @@ class Fairness:
     unit: str  # "rows" or "operations": what is counted
     counts: tuple[int, ...]  # by client, in the window
     rates: tuple[float, ...]  # by client, per second until its own end
-    tenths: tuple[tuple[float, ...], ...]  # by client: its rate in ten equal parts of the window
     jain: float | None  # (sum x)^2 / (n sum x^2) of the rates: 1 where all are equal
     finish_s: tuple[float, ...]  # by client, since the start; empty for a step bound by time
     min_s: float | None  # the published columns: first and last client to finish,
@@ -182,7 +179,6 @@ class StepFacts:
     sla_target: float | None = None  # rows per second, all clients
     extent: Extent | None = None  # None: its job is not there
     probed: Probed | None = None  # a window of a search; None: a step
-    solo: bool = False  # of older results: an arm alone in a step that both took at once
 
 
 Slow = Literal["", "filled", "ended"]
@@ -275,27 +271,6 @@ class RoleFigures:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WalRange:
-    """How much write-ahead log lay there during a window."""
-
-    files_min: int
-    files_max: int
-    bytes_max: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServerStatus:
-    """The answers of a window to one question for the server's own state."""
-
-    part: str  # "wal", "activity", "processlist", "innodb", "rocksdb"
-    looks: int
-    at_s: float  # of the last answer, since the window's start
-    wal: WalRange | None = None  # of part "wal"
-    text: str = ""  # the last of any others, its beginning
-    failed: str | None = None  # why there was no further answer
-
-
-@dataclass(frozen=True, kw_only=True)
 class ServerSide:
     """The server's own figures."""
 
@@ -305,8 +280,6 @@ class ServerSide:
     plans: Mapping[str, str] = field(default_factory=dict)  # by statement: its plan without costs
     spans: tuple[Span, ...] = ()  # checkpoints and autovacuum that touch the window
     waits: Waits | None = None  # None: nobody sampled them
-    status: tuple[ServerStatus, ...] = ()  # the server's own state, if somebody asked for it
-    indexes: Mapping[str, IndexState] = field(default_factory=dict)  # at the end of a run
     # Of a server elsewhere: parts of its state and counters that it did not tell, with the reason.
     unread: Mapping[str, str] = field(default_factory=dict)
 
@@ -378,7 +351,6 @@ class StepRun:
     server: ServerSide = ServerSide()
     owners: Mapping[str, OwnerCost] = field(default_factory=dict)
     series: Mapping[str, Series] = field(default_factory=dict)  # "insert.rate" …
-    rate_changes: tuple[RateChange, ...] = ()  # of the headline's rate, in a long timed step
     segments: tuple[Segment, ...] = ()  # of a step that ended well
     imprint: Imprint | None = None  # of such a step
     profile: Profile | None = None  # of an unjudged repetition of it; None: there is none

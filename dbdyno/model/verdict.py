@@ -9,10 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from dbdyno.model.looks import Judge
-from dbdyno.model.nodes import NodeNoise
-from dbdyno.model.noise_budget import NoiseBudget
-
 Word = Literal["faster", "slower", "same", "open", "failed"]
 """A verdict; no two can be true of one arm in one step.
 
@@ -62,7 +58,6 @@ class Aims:
     effect: float = 0.03  # a change as large as this is to be found …
     power: float = 0.80  # … in this share of comparisons
     level: float = 0.05  # of false alarms, in comparisons in which nothing differs
-    judge: Judge = "looks"  # what gives the word
     tolerate: float | None = None  # the loss beyond which each is to be excluded; None: not asked
 
     def asking(self, tolerate: float | None) -> Aims:
@@ -273,6 +268,4 @@ class Calibration:
     false_high: float
     p_uniform: float | None  # of a Kolmogorov-Smirnov test that p values are uniform
     noise: tuple[Noise, ...]
-    budget: tuple[NoiseBudget, ...] = ()  # of steps whose scatter can be split
     fills: tuple[FillNoise, ...] = ()  # of steps that begin from several fills
-    nodes: tuple[NodeNoise, ...] = ()  # each node beside the others, where two or more measured

@@ -183,9 +183,6 @@ def _check_fills(plan: Plan, source: str) -> None:
     if plan.schedule.fills > 1 and all(use.save is None for use in plan.workloads):
         sentence = 'no workload keeps a state; add `save`, such as save = "post-fill", or remove it'
         raise refusal(source, "schedule.fills", sentence)
-    if plan.schedule.fills > 1 and plan.aims.judge == "any time":
-        sentence = 'an e-process would be read again with the same fills; use "looks", or remove it'
-        raise refusal(source, "verdict.judge", sentence)
 
 
 def _check_tolerance(plan: Plan, source: str) -> None:
@@ -398,7 +395,7 @@ def design_of(form: AttributeForm | None, arms: Sequence[str], source: str) -> D
         ),
         values={name: tuple(values) for name, values in form.values.items()},
     )
-    if factorial.inseparable(found.fitted):
+    if factorial.inseparable(found.values):
         sentence = "its arms cannot tell the factors apart: some always change together; add arms"
         raise _refusal(source, "values", sentence)
     return found

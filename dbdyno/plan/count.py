@@ -153,7 +153,7 @@ def filling(plan: Plan, fills: int = 1) -> Plan:
         observe=Observe(),
         hooks=(),
         threads=1,
-        lengths=None,
+        chosen_s=None,
         attribution=None,
         count=None,
     )

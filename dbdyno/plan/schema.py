@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field
+from pydantic import Field
 
 from dbdyno.model import CountWish, HookMoment, Observe, ProfileWish, Schedule, Transport, Void
 from dbdyno.model.attribution import DesignKind
 from dbdyno.model.document import Form
 from dbdyno.model.error import PlanError
-from dbdyno.model.looks import Judge
 from dbdyno.model.placement import SessionPlacement
 from dbdyno.model.plan import REPEATS_MAX, Interleave, Statistics
 from dbdyno.model.verdict import Aims
@@ -25,8 +23,6 @@ Scalar = str | bool | int | float
 VERSION = re.compile(r"[0-9]+(\.[0-9]+){0,2}")
 TURN_S_MIN, TURN_S_MAX = 0.2, 60
 """A turn's seconds: below, switching takes as long as it lasts; above, steps do as well."""
-NOT_DUET = 'interleave = "turn" and placement = "together"'
-"""The successor of the duet, which ran both arms at once."""
 THREADS_MAX = 1_024
 """As dyno-loadgen has it, which starts none without a connection."""
 
@@ -189,34 +185,17 @@ class PlacementTrialForm(Form):
     free: PlacedCostForm
 
 
-def _today_s_interleave(way: object) -> object:
-    """How arms follow each other, "turn" by its older name too. Raises ValueError for a duet."""
-    if way == "duet":
-        raise ValueError(f'"duet" is gone; write {NOT_DUET}')
-    return "turn" if way == "slice" else way
-
-
 class ScheduleForm(Form):
     """The schedule as it is written."""
 
-    gone: ClassVar[Mapping[str, str]] = {"duet": NOT_DUET}
-    blocks: Annotated[
-        Annotated[int, Field(ge=1, le=looks.BLOCKS_MAX)] | Literal["until decided"],
-        # The older name of "until decided".
-        BeforeValidator(lambda blocks: "until decided" if blocks == "auto" else blocks),
-    ] = 1
+    blocks: Annotated[int, Field(ge=1, le=looks.BLOCKS_MAX)] | Literal["until decided"] = 1
     minutes_max: float | None = Field(default=None, ge=0.5, le=30 * 24 * 60)
-    aa_arm: bool = Field(default=False, validation_alias=AliasChoices("aa_arm", "ghost"))
+    aa_arm: bool = False
     fills: int = Field(default=Schedule.fills, ge=1, le=64)
-    interleave: Annotated[Interleave, BeforeValidator(_today_s_interleave)] = "run"
+    interleave: Interleave = "run"
     placement: SessionPlacement = "free"
     placement_trial: PlacementTrialForm | None = None
-    turn_s: float | None = Field(
-        default=None,
-        ge=TURN_S_MIN,
-        le=TURN_S_MAX,
-        validation_alias=AliasChoices("turn_s", "slice_s"),
-    )
+    turn_s: float | None = Field(default=None, ge=TURN_S_MIN, le=TURN_S_MAX)
     writes_in_turn: bool = False
     checkpoint: Literal["before-step"] | None = None
     void: VoidForm = Field(default_factory=VoidForm)
@@ -314,7 +293,6 @@ class VerdictForm(Form):
     margin: Change = Aims.margin
     effect: Change = Aims.effect
     power: float = Field(default=Aims.power, ge=0.5, le=0.99)
-    judge: Judge = Aims.judge
     tolerate: Change | None = Aims.tolerate
 
 
@@ -352,7 +330,7 @@ class AttributeForm(Form):
     arm: str
     design: DesignKind
     factors: list[FactorForm]
-    values: dict[str, list[int]] = Field(validation_alias=AliasChoices("values", "levels"))
+    values: dict[str, list[int]]
 
 
 class PlanForm(Form):

@@ -113,7 +113,6 @@ def aims(form: VerdictForm) -> Aims:
         margin=form.margin,
         effect=form.effect,
         power=form.power,
-        judge=form.judge,
         tolerate=form.tolerate,
     )
 

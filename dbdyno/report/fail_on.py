@@ -34,36 +34,21 @@ ANSWERS: Mapping[AnswerWord, str] = {
 SHADES = ("slower, within the margin", "faster, within the margin")
 WORDS: tuple[str, ...] = (*get_args(Word), *SHADES, *WORK, *dict.fromkeys(ANSWERS.values()))
 """The verdicts there are."""
-NEW_WORDS: Mapping[str, Word] = {
-    "mixed": "slower",
-    "cannot tell": "open",
-    "one block": "open",
-    "limited": "open",
-    "not compared": "open",
-    "target missed": "failed",
-}
-"""Verdicts that earlier versions had, and what became of them."""
 TIMED = (*CHANGED, "same")
 """Verdicts on time that blocks decide."""
 BETWEEN = re.compile(r",(?!\s*within the margin)")
 """Separates the words of a list, but not those of `slower, within the margin`."""
 
 
-def parse(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The verdicts of a list such as `slower,failed`, and hints at the names that old ones have.
-
-    Raises DynoError where one is none.
-    """
-    said = [_word(part) for part in BETWEEN.split(text)]
-    old = [word for word in said if word in NEW_WORDS]
-    hints = (f"--fail-on: `{word}` is now called `{NEW_WORDS[word]}`" for word in old)
-    return tuple(NEW_WORDS.get(word, word) for word in said), tuple(hints)
+def parse(text: str) -> tuple[str, ...]:
+    """The verdicts of a list such as `slower,failed`. Raises DynoError where one is none."""
+    return tuple(_word(part) for part in BETWEEN.split(text))
 
 
 def _word(text: str) -> str:
     said = ", ".join(" ".join(part.split()) for part in text.split(","))
     said = said.replace("-", " ")
-    if said in WORDS or said in NEW_WORDS:
+    if said in WORDS:
         return said
     near = difflib.get_close_matches(said, WORDS, n=1)
     known = ", ".join(f"`{word}`" for word in WORDS)

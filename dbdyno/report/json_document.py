@@ -167,8 +167,6 @@ def _effect(one: Effect) -> Json:
         **_ratio(one.change),
         "q": one.q,
         "found": one.significant,
-        "aliases": one.aliases,
-        "partly": one.partly,
     }
 
 

@@ -29,8 +29,6 @@ def sentence(comparison: Comparison) -> str:
     looked = comparison.looked
     if looked is None:
         return ""
-    if looked.looks.judge == "any time":
-        return "Judged after each block by an e-process, which may be read at any time."
     coming = _coming(comparison, looked)
     if not looked.taken:
         return f"Not looked at yet, so nothing is decided; {coming}." if coming else ""

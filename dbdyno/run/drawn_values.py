@@ -67,7 +67,7 @@ def drawn(plan: Plan, step: str, queries: Sequence[OwnQuery], places_of: PlacesO
         workloads=(replace(plan.workloads[0], restart=False),),
         schedule=Schedule(repeats_max=0, void=UNDISTURBED),
         observe=Observe(),
-        lengths=None,
+        chosen_s=None,
         count=None,
     )
     asking = Asking(

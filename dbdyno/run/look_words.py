@@ -24,8 +24,6 @@ def planned(plan: Plan) -> str:
         within = "" if limit is None else f", or {duration(60 * limit)} are over"
         *numbers, last = stats.UNTIL_DECIDED
         listed = f"{', '.join(map(str, numbers))} and {last} blocks"
-        if plan.aims.judge == "any time":
-            listed = f"every block from {numbers[0]} to {last}"
         return f"after {listed}, until every step is decided{within}"
     first, second, *_ = stats.scheduled(Looks(first=plan.schedule.blocks))
     if plan.schedule.blocks < stats.BLOCKS_MIN:

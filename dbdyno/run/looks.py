@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 
 from dbdyno.model import Block, Comparison, Plan, Step, StepComparison, WorkloadUse
-from dbdyno.model.looks import Look, Looked, Looks
+from dbdyno.model.looks import Looked, Looks
 from dbdyno.model.open_steps import open_steps
 from dbdyno.model.step import StepName
 from dbdyno.plan import schedule
@@ -56,8 +56,8 @@ def run(  # noqa: PLR0913 (each by its name)
         count.go(lab)
         if plan.counts_only:
             return Outcome(folder=lab.results.folder, failed=0, voids=0)
-        if plan.lengths is not None:
-            lab.watch.say(f"lengths: {step_lengths.described(plan.lengths)}")
+        if plan.chosen_s is not None:
+            lab.watch.say(f"lengths: {step_lengths.described(plan)}")
         if plan.schedule.until_decided:
             lab.watch.say(f"looks: {words.planned(plan)}")
         whole = Outcome(folder=lab.results.folder, failed=0, voids=0)
@@ -124,15 +124,7 @@ def reached(lab: Lab) -> Looked:
     assert looks is not None, "written before the first block"
     if limits_looks(looks) and is_over(lab, looks.minutes_max):
         looks = results.end_looks(complete)
-    if looks.judge == "any time" and lab.plan.schedule.until_decided:
-        return after_every_block(looks, complete)
     return stats.looked(looks, complete)
-
-
-def after_every_block(looks: Looks, complete: int) -> Looked:
-    """The same where what blocks say may be read at any time."""
-    coming = Look(blocks=max(stats.UNTIL_DECIDED[0], complete + 1), share=1.0)
-    return Looked(looks=looks, taken=stats.at_any_time(complete), coming=coming)
 
 
 def is_at_look(looked: Looked, complete: int) -> bool:
@@ -180,12 +172,7 @@ def fits(lab: Lab) -> bool:
 
 def limits_looks(looks: Looks) -> bool:
     """Whether there is to be a last look when the time is over, which was not taken yet."""
-    return (
-        looks.first is None
-        and looks.judge == "looks"
-        and looks.minutes_max is not None
-        and looks.last is None
-    )
+    return looks.first is None and looks.minutes_max is not None and looks.last is None
 
 
 def is_over(lab: Lab, limit: float | None) -> bool:

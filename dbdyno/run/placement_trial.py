@@ -65,7 +65,7 @@ def measured(plan: Plan) -> PlacementTrial | None:
         schedule=Schedule(placement="together", repeats_max=0, void=UNDISTURBED),
         observe=Observe(),
         hooks=(),
-        lengths=None,
+        chosen_s=None,
         attribution=None,
         count=None,
     )

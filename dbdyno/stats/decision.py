@@ -149,9 +149,7 @@ class _Judging:
         """The look on which a metric's word rests, with the estimate there."""
         seen = rests.metrics[name]
         ratio, low, high = seen.sample.ratio, None, None
-        if seen.spread is not None and rests.any_time:
-            low, high = significance.e_interval(seen.sample.logs, seen.spread, self.aims.level)
-        elif seen.spread is not None:
+        if seen.spread is not None:
             estimate = stage_wise.ended(
                 seen.sample.logs, seen.spread, self._stages(seen, rests.look)
             )

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dbdyno.model.plan import fill_of
-from dbdyno.stats import interval, noise_budget
+from dbdyno.stats import interval, variance_components
 from dbdyno.stats.interval import Interval, Spread
-from dbdyno.stats.noise_budget import Place, Variance
+from dbdyno.stats.variance_components import Place, Variance
 
 OUTER_MIN = 4
 """With fewer fills a test that counts them finds next to nothing."""
@@ -82,7 +82,7 @@ def scatter(logs: Mapping[int, float], fills: int) -> Scatter | None:
     values: dict[Place, float] = {
         (fill_of(block, fills), block): log for block, log in logs.items()
     }
-    within, between = noise_budget.components(values) if values else (None, None)
+    within, between = variance_components.components(values) if values else (None, None)
     means = _means(logs, fills)
     sd = interval.mean_and_sd(tuple(means.values()))[1] if means else None
     if within is None or between is None or sd is None:

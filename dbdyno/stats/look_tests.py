@@ -33,7 +33,6 @@ class MetricTests:
     tested: Tested | None
     p: float | None  # what it brings into its unit; None of a single block
     log_e: float = 0.0  # of a change
-    log_e_same: float = 0.0  # of one that is within the margin
     scatter: Spread | None = None  # from unit to unit: `spread` without what fills add
 
     @property
@@ -49,15 +48,11 @@ class AtLook:
 
     look: Look
     metrics: Mapping[str, MetricTests]
-    any_time: bool
 
     @property
     def repeated(self) -> float:
         """The unit's p as it counts in all looks."""
         metrics = self.metrics.values()
-        if self.any_time:
-            known = [0.0 if metric.withheld else metric.log_e for metric in metrics]
-            return math.exp(-max(0.0, mean_e(known)))
         ps = [1.0 if metric.withheld else metric.p for metric in metrics if metric.p is not None]
         return min(1.0, significance.combined_p(ps) / self.look.share) if ps else 1.0
 
@@ -66,8 +61,6 @@ class AtLook:
         tests = self.metrics.get(metric)
         if tests is None or tests.p is None or tests.withheld:
             return 1.0
-        if self.any_time:
-            return math.exp(-max(0.0, tests.log_e))
         return min(1.0, tests.p / self.look.share)
 
     def is_within(self, metric: str, aims: Aims) -> bool:
@@ -75,8 +68,6 @@ class AtLook:
         tests = self.metrics.get(metric)
         if tests is None or tests.tested is None or tests.sample.stood or tests.withheld:
             return False
-        if self.any_time:
-            return tests.log_e_same >= -math.log(2 * aims.level)
         return tests.tested.within <= aims.level / significance.SAME_SHARE
 
     def lies_beyond(self, metric: str, aims: Aims) -> bool:
@@ -105,8 +96,7 @@ def at_looks(family: Sequence[Unit], aims: Aims) -> list[list[AtLook]]:
         samples = [dict(unit.looks).get(look, ()) for unit in family]
         for place, metrics in enumerate(tested(samples, family, aims)):
             if any(metric.p is not None for metric in metrics.values()):
-                seen = AtLook(look=look, metrics=metrics, any_time=aims.judge == "any time")
-                at_looks[place].append(seen)
+                at_looks[place].append(AtLook(look=look, metrics=metrics))
     return at_looks
 
 
@@ -160,7 +150,6 @@ def _metric(sample: Sample, spread: Spread | None, aims: Aims) -> MetricTests:
         tested=tested,
         p=p_of(sample, tested),
         log_e=_log_e_still(sample) if sample.stood else significance.log_e(sample.logs, spread),
-        log_e_same=0.0 if sample.stood else _log_e_same(sample.logs, spread, aims.margin),
         scatter=scatter,
     )
 
@@ -172,14 +161,6 @@ def _log_e_still(sample: Sample) -> float:
     if both or (more > less) != sample.more:
         return 0.0
     return significance.log_e_of_signs(less, more)
-
-
-def _log_e_same(logs: Sequence[float], spread: Spread, margin: float) -> float:
-    """ln of the e-value that the change lies within the margin; 0 where the mean does not."""
-    edge = math.log1p(margin)
-    if abs(interval.mean_and_sd(logs)[0]) >= edge:
-        return 0.0
-    return min(significance.log_e(logs, spread, about) for about in (-edge, edge))
 
 
 def p_of(sample: Sample, test: Tested | None) -> float | None:

@@ -47,14 +47,6 @@ def _halving(first: int) -> Iterator[Look]:
         blocks, share = 2 * blocks, share / 2
 
 
-def at_any_time(blocks: int) -> tuple[Look, ...]:
-    """The looks at so many blocks where they may be read at any time: after each from the third on.
-
-    An e-process spends nothing of the level at a look, so that each has all of it.
-    """
-    return tuple(Look(blocks=count, share=1.0) for count in range(UNTIL_DECIDED[0], blocks + 1))
-
-
 def looked(looks: Looks, blocks: int) -> Looked:
     """How far they have come where blocks 1 to `blocks` are complete."""
     everything = scheduled(looks)

@@ -10,9 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dbdyno.stats import noise_budget
+from dbdyno.stats import variance_components
 from dbdyno.stats.interval import Interval, around, mean_and_sd, t_quantile
-from dbdyno.stats.noise_budget import Variance
+from dbdyno.stats.variance_components import Variance
 
 NODES_MIN = 2
 """With one node nothing is said beyond it."""
@@ -37,13 +37,13 @@ def across(logs: Logs, confidence: float = 0.95) -> Nodes:
     Whether they differ: the F test of a one-way analysis of variance, which is Cochran's Q with the
     variance of blocks estimated over all nodes (Cochran, Biometrics 10, 1954). How far: the
     variance between nodes by moments, as DerSimonian & Laird (Controlled Clinical Trials 7, 1986)
-    have it, with Williams' interval (`noise_budget.components`).
+    have it, with Williams' interval (`variance_components.components`).
     """
     if len(logs) < NODES_MIN or min(map(len, logs.values())) == 0:
         raise ValueError(
             f"{len(logs)} nodes of which each has blocks are needed, {NODES_MIN} least"
         )
-    within, between = noise_budget.components(
+    within, between = variance_components.components(
         {
             (at, block): log
             for at, ratios in enumerate(logs.values())

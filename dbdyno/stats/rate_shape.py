@@ -16,8 +16,6 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from dbdyno.stats.plateau import Place, place
-
 Shape = Literal["flat", "warmed up", "slowed", "unsteady"]
 """flat: one plateau. warmed up: it rose, and held the last plateau for half the window. slowed: it
 only fell. unsteady: it went up and down, or rose to the end (after Barrett et al., OOPSLA 2017).
@@ -40,17 +38,14 @@ SETTLED_SHARE = 0.5
 NORMAL_DIFFERENCE = 0.954
 """The median of |x - y| of two draws of a normal distribution, in its standard deviations."""
 
-NEAR_SECONDS = PLATEAU_MIN * MEAN_SECONDS
-"""On both sides of a change, in which its second is looked for: each plateau lasts so long."""
-
 Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """A change of plateau: after which second, and from which mean rate to which."""
+    """A change of plateau, to MEAN_SECONDS: after which second, and from which mean to which."""
 
-    place: Place  # in seconds of the window
+    after_s: int
     before: float  # of the whole plateau
     after: float
 
@@ -91,34 +86,13 @@ def plateaus(rates: Sequence[float]) -> list[tuple[int, float]]:
 
 
 def changes(rates: Sequence[float]) -> list[Change]:
-    """The changes between the plateaus of `plateaus`, in their order, each put to its second.
-
-    A mean that has a change in its middle may be a part of a plateau that there is not: places that
-    lie closer than a mean is long are one.
-    """
-    counts = [MEAN_SECONDS * count for count, _ in plateaus(rates)]
-    places: list[Place] = []
-    for cut in accumulate(counts[:-1]):
-        place = _near(rates, cut)
-        if places and abs(place.at - places[-1].at) < MEAN_SECONDS:
-            place = min(places.pop(), place, key=lambda place: place.last - place.first)
-        places.append(place)
-    if not places:
-        return []
-    places.sort(key=lambda place: place.at)
-    ends = [0, *(place.at for place in places), len(rates)]
-    means = [float(np.mean(rates[begin:end])) for begin, end in pairwise(ends)]
+    """The changes between the plateaus of `plateaus`, in their order."""
+    ends = accumulate(MEAN_SECONDS * count for count, _ in plateaus(rates))
+    means = [mean for _, mean in plateaus(rates)]
     return [
-        Change(place=place, before=before, after=after)
-        for place, (before, after) in zip(places, pairwise(means), strict=True)
+        Change(after_s=end, before=before, after=after)
+        for end, (before, after) in zip(ends, pairwise(means), strict=False)
     ]
-
-
-def _near(rates: Sequence[float], cut: int) -> Place:
-    """The second of a change that means of ten seconds put at `cut`."""
-    begin = max(cut - NEAR_SECONDS, 0)
-    near = place(rates[begin : cut + NEAR_SECONDS])
-    return Place(at=begin + near.at, first=begin + near.first, last=begin + near.last)
 
 
 def cuts(values: Numbers, *, penalty: float) -> list[int]:

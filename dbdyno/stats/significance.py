@@ -14,10 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dbdyno.stats.interval import (
-    LOG_CHANGE_MAX,
     ROUNDING_MAX,
     Spread,
-    around,
     mean_and_sd,
     own_spread,
 )
@@ -174,22 +172,6 @@ def lower_p(distance: float, spread: Spread, blocks: int) -> float:
     if not spread.sd:
         return 0.0 if distance < 0 else 1.0
     return float(stdtr(spread.freedom, distance / spread.sd * math.sqrt(blocks)))
-
-
-def e_interval(logs: Sequence[float], spread: Spread, level: float) -> tuple[float, float]:
-    """The ends of the interval of ratios that no e-value of 1 / level speaks against.
-
-    Holds at any time: read after every block it misses the ratio in `level` of comparisons.
-    """
-    mean, _ = mean_and_sd(logs)
-    near, far = 0.0, spread.sd
-    while spread.sd and log_e(logs, spread, mean - far) < -math.log(level) and far < LOG_CHANGE_MAX:
-        near, far = far, 2 * far
-    for _ in range(E_HALVINGS):
-        middle = (near + far) / 2
-        is_within = log_e(logs, spread, mean - middle) < -math.log(level)
-        near, far = (middle, far) if is_within else (near, middle)
-    return around(logs, far)
 
 
 def log_e_of_signs(less: int, more: int) -> float:

@@ -82,14 +82,13 @@ def _repeated(looks: Sequence[AtLook], metric: str, tolerate: float) -> tuple[fl
         tests = seen.metrics.get(metric)
         if tests is None:
             continue
-        share = 1.0 if seen.any_time else seen.look.share
-        first, second = _ps(tests, tolerate, any_time=seen.any_time)
-        within.append(first / share)
-        beyond.append(second / share)
+        first, second = _ps(tests, tolerate)
+        within.append(first / seen.look.share)
+        beyond.append(second / seen.look.share)
     return min(within), min(beyond)
 
 
-def _ps(tests: MetricTests, tolerate: float, *, any_time: bool) -> tuple[float, float]:
+def _ps(tests: MetricTests, tolerate: float) -> tuple[float, float]:
     """The two one-sided p values of one look.
 
     Of a ratio that the generator's limit bounds only that counts which the limit cannot have made.
@@ -100,12 +99,8 @@ def _ps(tests: MetricTests, tolerate: float, *, any_time: bool) -> tuple[float, 
     if spread is not None and not tests.withheld:
         lost = edge(sample, tolerate) - interval.mean_and_sd(sample.logs)[0]
         lost *= 1 if sample.better >= 0 else -1
-        if any_time:
-            p = math.exp(-max(0.0, significance.log_e(sample.logs, spread, edge(sample, tolerate))))
-            within, beyond = (1.0, p) if lost > 0 else (p, 1.0)
-        else:
-            within = significance.lower_p(lost, spread, len(sample.logs))
-            beyond = significance.lower_p(-lost, spread, len(sample.logs))
+        within = significance.lower_p(lost, spread, len(sample.logs))
+        beyond = significance.lower_p(-lost, spread, len(sample.logs))
     if sample.stood_still:
         within, beyond = 1.0, 1.0 if sample.more or tests.p is None else tests.p
     if sample.bound in ("at most", "unknown"):

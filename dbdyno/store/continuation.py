@@ -17,14 +17,11 @@ from dbdyno.model import Json
 # What may differ as it does not change the meaning of what was measured. `arms` and `blocks` have
 # rules of their own.
 # `attribute` says what is computed of arms that are measured in any case.
-# `lengths` say who chose what stands in `workloads` and `schedule`, which may not change.
+# `chosen_s` says who chose what stands in `workloads`, which may not change.
 KEYS_FREE = frozenset(
-    {"text", "dyno", "created_unix_ns", "label", "base", "verdict", "lengths", "attribute"}
+    {"text", "dyno", "created_unix_ns", "label", "base", "verdict", "chosen_s", "attribute"}
 )
 KEYS_GROWING = frozenset({"arms", "blocks"})
-# What gives the word is fixed before the first block, as the looks are: of two, a person would
-# choose by what they say. A plan.json without it is of before there was a choice.
-JUDGE_BEFORE = "looks"
 # Of the schedule: `blocks` stands in the plan itself, too; the others say how long to go on, which
 # blocks are judged together, and which of those to come are void: that looks at no arm's figures.
 PLACES_FREE = frozenset(
@@ -43,13 +40,9 @@ def refused(old: Json, new: Json, highest: int) -> str | None:
 
     `highest`: the number of the last block that was begun.
     """
-    old, new = _with_today_s_names(old), _with_today_s_names(new)
     goes_on = new.get("schedule", {}).get("until_decided", False)
     if not goes_on and new.get("blocks", 0) < min(highest, old.get("blocks", 0)):
         return f"`blocks` is {new.get('blocks')} now, but block {highest} was begun there"
-    judges = [(plan.get("verdict") or {}).get("judge", JUDGE_BEFORE) for plan in (old, new)]
-    if highest and judges[0] != judges[1]:
-        return f"`verdict.judge` is {json.dumps(judges[1])} now and was {json.dumps(judges[0])}"
     has_aa_arm = any(arm.get("same_as") for arm in old.get("arms", []))
     if has_aa_arm and new.get("base") != old.get("base"):
         return (
@@ -69,14 +62,6 @@ def refused(old: Json, new: Json, highest: int) -> str | None:
         if difference is not None:
             return difference
     return None
-
-
-def _with_today_s_names(plan: Json) -> Json:
-    """The plan, where an older version called "until decided" `auto`."""
-    schedule = dict(plan.get("schedule") or {})
-    if "auto" in schedule:
-        schedule["until_decided"] = schedule.pop("auto")
-    return {**plan, "schedule": schedule}
 
 
 def _difference(old: Any, new: Any, key: str) -> str | None:

@@ -21,7 +21,6 @@ from dbdyno.model.job import Job
 from dbdyno.model.plan_tree import PlanTrees
 from dbdyno.model.profile import NotSampled, Sampled, Stack
 from dbdyno.model.server_facts import ServerFacts
-from dbdyno.model.server_status import IndexStatistics, StatusLook
 from dbdyno.model.snapshot import Snapshot
 from dbdyno.model.standby_lag import StandbyLag
 from dbdyno.model.step_files import StepDone, StepFailure, StepRecord
@@ -122,14 +121,6 @@ class StepFolder:
     def lag(self) -> Iterator[StandbyLag]:
         """lag.jsonl, line by line: how far standbys were behind; none without standbys."""
         return read_structs(self.path / "lag.jsonl", StandbyLag)
-
-    def status(self) -> Iterator[StatusLook]:
-        """status.jsonl, line by line: what the server said of itself; none where nobody asked."""
-        return read_structs(self.path / "status.jsonl", StatusLook)
-
-    def indexes(self) -> IndexStatistics | None:
-        """indexes.json: the indexes at the end of a run; None where nobody asked."""
-        return read_struct_if_there(self.path / "indexes.json", IndexStatistics)
 
     def before(self) -> Snapshot | None:
         """before.json: the database's counters and state before the step."""

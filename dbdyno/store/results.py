@@ -245,7 +245,6 @@ class Results:
         looks = Looks(
             first=None if until_decided else complete or schedule.blocks,
             minutes_max=schedule.minutes_max if until_decided else None,
-            judge=plan.aims.judge,
         )
         self.keep_looks(looks)
         return looks

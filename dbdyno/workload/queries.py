@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dbdyno.model.error import WorkloadError
 from dbdyno.model.literal import literal, of_setting
-from dbdyno.model.own_query import Application, OwnQuery, Source
+from dbdyno.model.own_query import Application, LeftOut, OwnQuery, Source
 from dbdyno.workload import maker_schema, own_text, schema
 
 TOP = 50
@@ -77,6 +77,9 @@ def application(file: schema.WorkloadFile, place: Place) -> Application:
             time_s=of_source.time_s,
             calls=of_source.calls,
             settings=of_source.settings,
+            first=of_source.first,
+            last=of_source.last,
+            left_out=tuple(LeftOut(**each.model_dump()) for each in of_source.left_out),
         ),
         queries=tuple(query for query in queries if query.name not in lacking),
         without_values=tuple(lacking),
@@ -118,6 +121,7 @@ def _query(name: str, form: schema.OwnQuery, place: Place) -> OwnQuery:
         settings=form.settings,
         role=form.role,
         drawn=form.drawn or "",
+        cut=form.cut,
     )
 
 

@@ -394,6 +394,7 @@ class OwnQuery(Form):
     role: str | None = None
     clock: dict[str, str] = Field(default_factory=dict)
     drawn: str | None = None
+    cut: bool = False
 
 
 class Mix(Form):
@@ -402,6 +403,14 @@ class Mix(Form):
     per_s: int | float = Field(gt=0)
     sessions: int = Field(ge=1)
     choose: dict[str, Number] = Field(min_length=1)
+
+
+class LeftOut(Form):
+    """Calls of the source that no query stands for."""
+
+    reason: str
+    calls: int = 0
+    time_s: float = 0.0
 
 
 class Source(Form):
@@ -415,6 +424,9 @@ class Source(Form):
     time_s: int | float | None = None
     calls: int | float | None = None
     settings: dict[str, str] = Field(default_factory=dict)
+    first: str | None = None
+    last: str | None = None
+    left_out: list[LeftOut] = Field(default_factory=list)
 
 
 Parameters = dict[str, Number | list[Number]]

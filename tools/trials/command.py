@@ -10,13 +10,12 @@ from pathlib import Path
 
 from bench.compare import progress
 from dbdyno.model.error import DynoError
-from trials import beside, covariate, delays, kept, markdown, minutes, placement, queues, same
+from trials import beside, delays, kept, markdown, minutes, placement, queues, same
 from trials.trial import FOLDER, Kept, Side, Trial, planned
 
 TRIALS = {
     trial.name: trial
     for trial in (
-        covariate.TRIAL,
         delays.TRIAL,
         minutes.TRIAL,
         placement.TRIAL,

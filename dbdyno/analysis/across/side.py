@@ -79,7 +79,6 @@ def _done_by(plan: PlanRecord) -> dict[str, str]:
         **ALWAYS_BEFORE,
         **{key: words(value) for key, value in turns_of(plan.schedule).items()},
         "generator.threads": words(threads) if threads is not None else "by itself",
-        "generator.spin": words(plan.generator.spin),
         "observe.waits_s": words(waits_s) if waits_s is not None else "off",
     }
 

@@ -149,7 +149,7 @@ def _traces(
             step, job = first.step(), first.job_as_written() if first.job() else None
         except ResultError:
             continue  # its report names what is damaged
-        if step.headline is None or step.probed is not None or step.solo:
+        if step.headline is None or step.probed is not None:
             continue
         if use is None or arm is None or job is None:
             continue

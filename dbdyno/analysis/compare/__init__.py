@@ -7,7 +7,6 @@ its target is a result: it stays, with its words, and never falls out in favour 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from dbdyno.analysis.compare import (
     application_work,
     arm_order,
     arms_and_blocks,
-    at_once,
     attribution,
     choices,
     conclusions,
@@ -70,7 +68,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
     arms, aims = arms_and_blocks.arms(plan, base), plan.verdict.asking(tolerate)
     blocks = arms_and_blocks.blocks(results)
     derived, copies = _derived(results, blocks, lost), golden_copies.read(blocks, lost)
-    steps = find.with_searches([run for run in derived if not run.facts.solo])
+    steps = find.with_searches(derived)
     orders, where = arms_and_blocks.orders(blocks, plan), nodes.of_blocks(blocks)
     runs = pairing.placed(_complete(blocks, steps, copies, plan), orders)
     servers = _servers(blocks or work.repeats(results), arms.planned, derived, lost)
@@ -79,10 +77,10 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
     last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
     counted = fills.of_result(results, arms.base, runs, copies, load)
     rows = step_cells.rows(plan, arms, runs, counted.units)
-    rows = arm_order.with_orders(at_once.withheld(rows, derived, plan), blocks, arms, plan)
+    rows = arm_order.with_orders(rows, blocks, arms, plan)
     sights, commits = _sights(results, blocks, arms.shown, lost), lost.usable(results.commits) or ()
     rules = conclusions.Rules(
-        aims=replace(aims, judge=sights[arms.base].looked.looks.judge),
+        aims=aims,
         sights=sights,
         minutes=cost_to_decide.minutes_per_block(blocks, copies, lost),
         blocks_each=plan.schedule.comparison,

@@ -89,7 +89,7 @@ def _missing(
     planned = plan.blocks
     if plan.counts_only:
         return None
-    if not plan.schedule.until_decided and not plan.schedule.auto:
+    if not plan.schedule.until_decided:
         return None if done >= planned else f"{done} of {planned} blocks done"
     # Where the time was over there is no look to come; one beyond the plan's blocks is none of it.
     coming = None if looked is None else looked.coming

@@ -30,11 +30,8 @@ def with_attributions(
     """The steps, each measured one with what each factor does to its primary metrics."""
     if design is None:
         return tuple(steps)
-    effects = factorial.effects(design.fitted)
-    if design.kind == "one at a time":
-        # An effect of a factor is told with those before it changed, which needs no list of pairs.
-        effects = tuple(replace(effect, aliases=(), partly=0.0) for effect in effects)
-    interactions = factorial.interactions(design.fitted)
+    effects = factorial.effects(design.values)
+    interactions = factorial.interactions(design.values)
     return tuple(
         replace(step, attributions=tuple(_attributions(step, design, effects, interactions)))
         for step in steps
@@ -88,8 +85,6 @@ def attribution(
             change=_ratio(value),
             q=q,
             significant=q is not None and q <= FALSE_SHARE_MAX,
-            aliases=tuple((names[first], names[second]) for first, second in contrast.aliases),
-            partly=contrast.partly,
         )
         for contrast, value, q in zip(contrasts, values, _qs(values), strict=True)
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from dbdyno.analysis.compare import fills, looks, noise_budget
+from dbdyno.analysis.compare import fills, looks
 from dbdyno.analysis.compare.arm_vs_base import Contest
 from dbdyno.analysis.compare.verdicts import Judged, judge
 from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, Noise, Word
@@ -28,12 +28,11 @@ def calibration(
     aims: Aims,
     *,
     blocks_each: int | None,
-    minutes: float | None = None,
 ) -> Calibration | None:
     """The base's A/A arm `arm` by the whole procedure, in comparisons of so many blocks each.
 
-    `blocks_each` None: all blocks are one comparison; `minutes`: what a block takes. Blocks that
-    make no whole comparison are left out. None where there is no comparison of at least two blocks.
+    `blocks_each` None: all blocks are one comparison. Blocks that make no whole comparison are left
+    out. None where there is no comparison of at least two blocks.
     """
     groups = comparisons(contests, blocks_each)
     if not groups:
@@ -68,7 +67,6 @@ def calibration(
         false_high=false_high,
         p_uniform=uniform_p([p for result in judged for p in _plain_ps(result)]),
         noise=tuple(_noises(contests, groups, aims)),
-        budget=noise_budget.budgets(contests, groups, minutes),
         fills=tuple(fills.noises(contests)),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dbdyno.analysis.compare import few_operations, node_noise, nodes, witness
+from dbdyno.analysis.compare import few_operations, nodes, witness
 from dbdyno.analysis.compare.arm_vs_base import Contest, Where, contest
 from dbdyno.analysis.compare.arms_and_blocks import Arms
 from dbdyno.analysis.compare.calibration import calibration
@@ -72,18 +72,8 @@ def conclude(rows: Sequence[Row], arms: Arms, rules: Rules) -> Concluded:
         overall=tuple(whole for conclusion in said.values() for whole in conclusion.judged.overall),
         calibration=None
         if arms.aa_arm is None
-        else _calibration(arms.aa_arm, contests[arms.aa_arm], rules),
+        else calibration(arms.aa_arm, contests[arms.aa_arm], aims, blocks_each=rules.blocks_each),
     )
-
-
-def _calibration(aa_arm: str, contests: Sequence[Contest], rules: Rules) -> Calibration | None:
-    """The base beside its A/A arm, and what that says of the nodes."""
-    noises = calibration(
-        aa_arm, contests, rules.aims, blocks_each=rules.blocks_each, minutes=rules.minutes
-    )
-    if noises is None:
-        return None
-    return replace(noises, nodes=node_noise.noises(contests, rules.nodes, rules.aims))
 
 
 def _contests(rows: Sequence[Row], arm: str) -> list[Contest]:

@@ -25,7 +25,7 @@ from dbdyno.model.plan_record import ArmRecord, PlanRecord, WorkloadRecord
 from dbdyno.model.verdict import FillNoise
 from dbdyno.stats import fills as arithmetic
 from dbdyno.stats.fills import OUTER_MIN, FillVariance, Units
-from dbdyno.stats.noise_budget import Variance
+from dbdyno.stats.variance_components import Variance
 from dbdyno.store import Results
 
 

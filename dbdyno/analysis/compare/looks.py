@@ -20,10 +20,8 @@ class Sights:
 
     @property
     def taken(self) -> tuple[Look, ...]:
-        """The basis of judgement: the looks, or each block for `judge = "any time"`."""
-        if self.looked.looks.judge == "looks":
-            return self.looked.taken
-        return looks.at_any_time(len(self.numbers))
+        """The looks that have been taken."""
+        return self.looked.taken
 
     @property
     def coming(self) -> tuple[Look, ...]:

@@ -23,14 +23,12 @@ from dbdyno.analysis.step.imprint import imprint
 from dbdyno.analysis.step.network import network
 from dbdyno.analysis.step.outcomes import outcomes
 from dbdyno.analysis.step.query_plans import plans
-from dbdyno.analysis.step.rate_changes import rate_changes
 from dbdyno.analysis.step.raw_files import NS_PER_S
 from dbdyno.analysis.step.role_seconds import shape_of, stalls, targets
 from dbdyno.analysis.step.segments import segments
 from dbdyno.analysis.step.series import series
 from dbdyno.analysis.step.slow_calls import ending
 from dbdyno.analysis.step.state import state, unread
-from dbdyno.analysis.step.status import status
 from dbdyno.analysis.step.waits import waits
 from dbdyno.model import (
     Responses,
@@ -80,8 +78,6 @@ def _joined(folder: StepFolder, basis: Evidence) -> StepRun:
             plans=plans(basis.before),
             spans=spans(basis),
             waits=waits(basis),
-            status=status(basis),
-            indexes={} if basis.indexes is None else basis.indexes.indexes,
             unread=unread(basis.after or basis.before) if basis.remote else {},
         ),
         series=series(basis),
@@ -137,7 +133,6 @@ def _measured(run: StepRun, basis: Evidence) -> StepRun:
         roles=roles,
         network=network(basis),
         owners={**basis.owners, **idle_work.named(basis)},
-        rate_changes=rate_changes(basis, run.server.spans),
         segments=segments(basis),
         imprint=imprint(basis.load),
         warnings=(*basis.unusable, *step_warnings.warnings(basis, values, roles, window)),

@@ -74,7 +74,6 @@ def facts(step: StepRecord, extent: Extent | None = None) -> StepFacts:
         sla_target=None if step.sla is None else step.sla.rows_per_s,
         extent=extent,
         probed=step.probed,
-        solo=step.solo,
     )
 
 

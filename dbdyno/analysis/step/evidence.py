@@ -16,7 +16,6 @@ from dbdyno.model.headlines import kind_of
 from dbdyno.model.host_reading import OwnerCounters, growth
 from dbdyno.model.job import Job
 from dbdyno.model.processor import BUSY
-from dbdyno.model.server_status import IndexStatistics, StatusLook
 from dbdyno.model.snapshot import Snapshot
 from dbdyno.model.standby_lag import StandbyLag
 from dbdyno.model.step_files import LogEvent, StepDone, StepFailure, StepRecord, Turns
@@ -62,8 +61,6 @@ class Evidence:
     lags: Mapping[str, Histogram] = field(default_factory=dict)
     waits: WaitSamples | None = None  # waits.jsonl of a step that ended well
     lag: tuple[StandbyLag, ...] = ()  # lag.jsonl
-    status: tuple[StatusLook, ...] = ()  # status.jsonl
-    indexes: IndexStatistics | None = None  # indexes.json
     unusable: tuple[str, ...] = ()  # warnings: files without which a part is not known
 
     @property
@@ -361,8 +358,6 @@ def read(folder: StepFolder) -> Evidence:
         lags=times.lags,
         waits=waits,
         lag=lost.usable(lambda: tuple(folder.lag())) or (),
-        status=lost.usable(lambda: tuple(folder.status())) or (),
-        indexes=lost.usable(folder.indexes),
         unusable=tuple(
             [f"left out: {line}; figures that need it are missing" for line in lost.lines]
             + [f"of a newer version: {line}" for line in load.unknown]

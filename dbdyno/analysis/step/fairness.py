@@ -11,15 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dbdyno.analysis.step import client_rates
 from dbdyno.analysis.step.evidence import Evidence
 from dbdyno.analysis.step.raw_files import NS_PER_S, Load, Tick
 from dbdyno.model import Fairness
-
-TENTHS = 10
-"""Equal parts of a window, as in the published tables of rates by client."""
 
 
 def fairness(evidence: Evidence) -> tuple[Fairness, ...]:
@@ -36,7 +32,6 @@ def fairness(evidence: Evidence) -> tuple[Fairness, ...]:
 def _of_role(ticks: Sequence[Tick], work: str, load: Load, window_s: float) -> Fairness:
     amounts = client_rates.amounts(ticks, work)
     counts = amounts.sum(axis=0)
-    timed = [tick for tick in ticks if tick.seconds]  # what was in flight at the end has no second
     finish_s = finishes_s(load, len(counts))
     rates = tuple((counts / np.array(finish_s or window_s)).tolist())
     first_s, last_s = (min(finish_s), max(finish_s)) if finish_s else (None, None)
@@ -47,7 +42,6 @@ def _of_role(ticks: Sequence[Tick], work: str, load: Load, window_s: float) -> F
         unit=client_rates.unit(work),
         counts=tuple(int(count) for count in counts),
         rates=rates,
-        tenths=tenths([tick.end_s for tick in timed], amounts[: len(timed)], window_s),
         jain=jain(rates),
         finish_s=finish_s,
         min_s=first_s,
@@ -77,20 +71,3 @@ def jain(rates: Sequence[float]) -> float | None:
         return None
     shares = [rate / largest for rate in rates]  # squares of tiny rates would vanish
     return sum(shares) ** 2 / (len(shares) * sum(share * share for share in shares))
-
-
-def tenths(
-    ends_s: Sequence[float], amounts: NDArray[np.float64], window_s: float
-) -> tuple[tuple[float, ...], ...]:
-    """Each client's rate in ten equal parts of the window.
-
-    A second that lies in two parts is shared out to them by its length in each, so that nothing is
-    lost: the mean of a client's ten rates is its amount by the window.
-    """
-    bounds = np.linspace(0.0, ends_s[-1], TENTHS + 1)
-    times = np.concatenate(([0.0], ends_s))
-    parts = [
-        np.diff(np.interp(bounds, times, np.concatenate(([0.0], np.cumsum(own)))))
-        for own in amounts.T
-    ]
-    return tuple(tuple((part * TENTHS / window_s).tolist()) for part in parts)

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dbdyno.analysis.step import evidence as basis
 from dbdyno.analysis.step import failures, idle_work
 from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.analysis.step.role_seconds import headline_rates
 from dbdyno.analysis.wording import listed
 from dbdyno.model import Fairness, RoleFigures, StatementUse, Target, Window
 from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.model.job import first_words
 from dbdyno.model.job.role import Rate
+from dbdyno.stats import rate_shape
 
 GENERATOR_SHARE_MAX = 10.0
 """CPU of the load generator as percent of the server's in a step that only writes."""
@@ -54,10 +56,24 @@ def warnings(
         *idle_work.warnings(evidence),
         *_unknown(evidence, metrics),
         *_errors(evidence, metrics),
+        *_level(evidence),
         *_ends(evidence, window.end_spread),
         *_uneven(evidence, roles.fairness, window.end_spread),
         *_checks(evidence),
         *(() if evidence.done is None else evidence.done.warnings),
+    )
+
+
+def _level(evidence: Evidence) -> Iterable[str]:
+    """The largest change of a rate's plateau in a long timed step: its mean is of neither."""
+    changes = rate_shape.changes([rate for _, rate in headline_rates(evidence)])
+    if not changes:
+        return
+    largest = max(changes, key=lambda change: abs(change.after - change.before))
+    more = f"; {len(changes) - 1} more such changes" if len(changes) > 1 else ""
+    yield (
+        f"rate changed its level: from {largest.before:,.0f} to {largest.after:,.0f} per second "
+        f"after {largest.after_s} s{more}"
     )
 
 

@@ -16,8 +16,6 @@ from dbdyno.stats import factorial
 
 FULL_MAX = 3
 """Up to so many factors all combinations are arms."""
-ONE_AT_A_TIME_MAX = 6
-"""Up to so many each arm changes one more; a screening has fewer arms for each beyond."""
 NAME_MAX = 40
 SETTINGS = "settings"
 TABLES = (SETTINGS, "environment", "initdb", "fake")
@@ -59,11 +57,9 @@ def designed(
 
 
 def _kind(factors: int, wanted: DesignKind | None) -> DesignKind:
-    if factors <= FULL_MAX and wanted != "one at a time":
-        return "factorial"  # a screening of so few has all combinations, too
     if wanted is not None:
         return wanted
-    return "one at a time" if factors <= ONE_AT_A_TIME_MAX else "screening"
+    return "factorial" if factors <= FULL_MAX else "one at a time"
 
 
 def _refuse(kind: DesignKind, factors: Sequence[Exchange], sides: Sides) -> None:
@@ -74,11 +70,9 @@ def _refuse(kind: DesignKind, factors: Sequence[Exchange], sides: Sides) -> None
             f"{where}: differ in `{only.name}` alone, so all of the change is its; compare them by "
             "`dyno run`"
         )
-    most = {"factorial": FULL_MAX, "screening": factorial.SCREENED_MAX}
-    limit = most.get(kind, factorial.SCREENED_MAX if kind == "folded" else len(factors))
-    if len(factors) > limit:
+    if kind == "factorial" and len(factors) > FULL_MAX:
         raise PlanError(
-            f"{where}: differ in {len(factors)} factors, and this design takes {limit} at most; "
+            f"{where}: differ in {len(factors)} factors, and this design takes {FULL_MAX} at most; "
             "join some by --together NAME,NAME"
         )
 
@@ -94,14 +88,9 @@ def _with_bound(exchanges: Sequence[Exchange]) -> list[Exchange]:
 
 
 def _rows(kind: DesignKind, factors: int) -> list[tuple[int, ...]]:
-    """The rows of the design, and that of the arm itself."""
-    make = {
-        "one at a time": factorial.one_at_a_time,
-        "factorial": factorial.full,
-        "screening": factorial.screening,
-        "folded": factorial.folded,
-    }
-    return list(dict.fromkeys([*make[kind](factors), (1,) * factors]))
+    """The rows of the design, which has that of the arm itself."""
+    make = factorial.full if kind == "factorial" else factorial.one_at_a_time
+    return make(factors)
 
 
 # --- An arm ----------------------------------------------------------------------------------

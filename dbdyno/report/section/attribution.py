@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.model import Comparison, Ratio, StepComparison
 from dbdyno.model.attribution import Attribution, Design, DesignKind, Effect
@@ -22,20 +22,12 @@ from dbdyno.report.parts import (
 
 NAMED_MAX = 4
 """So many factors without an effect that is told are named in a sentence, the others counted."""
-ALIASES_MAX = 3
-ALIASED: Collection[DesignKind] = ("screening", "folded")
-"""Designs that need a list of what is in which effect; of others the table's note says all."""
 TOLD = "*"
 BY_DESIGN: Mapping[DesignKind, str] = {
     "one at a time": "Each effect is that of changing the factor after those above it; "
     "interactions are in it.",
     "factorial": "Effects are means over both values of every other factor. An interaction is what "
     "one factor adds to the effect of another.",
-    "screening": "Effects are means over balanced arms. Half of each interaction that is listed "
-    "below is in the effect, too; a folded-over design parts them (`--fold`).",
-    "folded": "Effects are means over balanced arms, and no interaction of two is in them. An "
-    "interaction is what one factor adds to the effect of another; of those listed together only "
-    "the sum is known.",
 }
 """How effects are to be read."""
 
@@ -161,14 +153,6 @@ def _cell(ratio: Ratio | None, *, found: bool = False) -> TableCell:
     )
 
 
-def _aliases(one: Effect) -> str:
-    """The interactions that the same arms tell with it."""
-    names = [f" {number.TIMES} ".join(pair) for pair in one.aliases]
-    if names:
-        return number.few(names, ALIASES_MAX)
-    return f"up to {100 * one.partly:.0f} % of any interaction" if one.partly else ""
-
-
 def factors(design: Design) -> Text:
     """The values of each factor, which beside the figures would not fit a terminal."""
     return Text(
@@ -179,20 +163,6 @@ def factors(design: Design) -> Text:
             Finding(text=f"{factor.name}: {factor.base} → {factor.arm}")
             for factor in design.factors
         ),
-    )
-
-
-def aliased(of: Attribution) -> Text:
-    """What the same arms tell with an effect, a line each."""
-    effects = (*of.effects, *of.interactions)
-    known = {_name(effect): also for effect in effects if (also := _aliases(effect))}
-    if len(known) > 1 and len(alike := {*known.values()}) == 1:
-        known = {"each": alike.pop()}
-    return Text(
-        name="aliases",
-        title="Also in these effects",
-        depth="brief",
-        items=tuple(Finding(text=f"{name}: {also}") for name, also in known.items()),
     )
 
 
@@ -221,7 +191,7 @@ def values(design: Design) -> Table:
 
 
 def parts(comparison: Comparison) -> Iterable[AnyPart]:
-    """Sentences, figures, what else is in them, the factors, the design; nothing without one."""
+    """Sentences, figures, the factors, the design; nothing without one."""
     design = comparison.design
     steps = [step for step in comparison.steps if step.attributions]
     if design is None or not steps:
@@ -233,8 +203,6 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
         items=tuple(Finding(text=sentence(step, surest(step.attributions))) for step in steps),
     )
     yield table(steps, design)
-    if (also := aliased(steps[0].attributions[0])).items and design.kind in ALIASED:
-        yield also
     yield factors(design)
     yield values(design)
 

@@ -10,7 +10,7 @@ from dbdyno.model.metric.primary import called
 from dbdyno.model.verdict import Aims, Calibration, Noise
 from dbdyno.report import colors, number
 from dbdyno.report.parts import Column, Finding, Group, Row, Section, Subject, Table, TableCell
-from dbdyno.report.section import fill_noise, node_noise, verdicts
+from dbdyno.report.section import fill_noise, verdicts
 
 NAMES_MAX = 4
 """So many steps are named in a sentence; the tables have them all."""
@@ -39,8 +39,8 @@ def findings(comparison: Comparison) -> Iterable[Finding]:
         Finding(text=_seen(metric, [noise for noise in one.noise if noise.metric in names], aims))
         for metric, names in _by_metric(one.noise).items()
     ]
-    beside = (fill_noise.sentence(one.fills), node_noise.sentence(one.nodes))
-    items += [Finding(text=text) for text in beside if text]
+    if text := fill_noise.sentence(one.fills):
+        items.append(Finding(text=text))
     yield Finding(text=_rates(comparison.base, one, aims), items=tuple(items))
 
 

@@ -5,7 +5,7 @@ Columns and formulas of the finish times are the published ones: min_time, max_t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from statistics import median
 
@@ -14,11 +14,6 @@ from dbdyno.model.headlines import kind_of
 from dbdyno.report import cells, number
 from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
 
-CLIENTS_SHOWN_MAX = 12
-"""Of so many clients each has a column of its own; of more the slowest, median and fastest."""
-CLIENTS_SHOWN_MIN = 3
-"""The rates of two clients are the slowest and the fastest, and have their columns already."""
-TENTHS = 10
 EVEN_SHARE_MIN = 0.95
 """Where the slowest client has this much of the fastest one's rate all count as served alike."""
 SAME_SHARE_MAX = 0.05
@@ -43,8 +38,6 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     roles = told(step)
     if roles:
         yield _whole(step, roles, prefix)
-        yield from _by_client(step, roles, prefix)
-        yield from _by_tenth(step, roles, prefix)
     if any(stalls.stalled for run in _runs(step) for stalls in run.roles.stalls):
         yield _stalls(step, prefix)
 
@@ -110,17 +103,8 @@ def _left_out(step: StepComparison, shown: dict[str, str]) -> str:
     return f"Not shown, because their clients ran alike or like those above: {', '.join(names)}. "
 
 
-def _of_role(result: Cell, role: str) -> list[Fairness]:
-    return [fair for run in result.runs for fair in run.roles.fairness if fair.role == role]
-
-
 def _note(step: StepComparison) -> str:
     return cells.blocks_note(max((len(result.runs) for result in step.cells), default=0))
-
-
-def _groups(roles: Mapping[str, str]) -> dict[str, str]:
-    """The name of each role's group in tables of rates."""
-    return {role: f"{role}, {unit}/s" for role, unit in roles.items()}
 
 
 # --- Each role as a whole --------------------------------------------------------------------
@@ -129,9 +113,8 @@ def _groups(roles: Mapping[str, str]) -> dict[str, str]:
 def _whole(step: StepComparison, roles: dict[str, str], prefix: str) -> Table:
     """The published columns, Jain's index, and the slowest, median and fastest client."""
     finish = _FINISH if _bound_by_work(step) else ()
-    rows = cells.rows(
-        step, _groups(roles), lambda result, role: _whole_cells(_of_role(result, role), finish)
-    )
+    groups = {role: f"{role}, {unit}/s" for role, unit in roles.items()}
+    rows = cells.rows(step, groups, lambda result, role: _whole_cells(result, role, finish))
     columns = (
         Column(text="arm", left=True),
         *(Column(text=f"{name}, s", group="finish") for name, _ in finish),
@@ -160,9 +143,8 @@ def _bound_by_work(step: StepComparison) -> bool:
     return not paced and any(fair.finish_s for run in _runs(step) for fair in run.roles.fairness)
 
 
-def _whole_cells(
-    found: Sequence[Fairness], finish: Sequence[tuple[str, Of]]
-) -> Iterable[TableCell]:
+def _whole_cells(result: Cell, role: str, finish: Sequence[tuple[str, Of]]) -> Iterable[TableCell]:
+    found = [fair for run in result.runs for fair in run.roles.fairness if fair.role == role]
     yield from (cells.over_blocks(map(of, found), seconds) for _, of in finish)
     if finish:
         yield cells.over_blocks((fair.pct for fair in found), percent)
@@ -184,91 +166,6 @@ def percent(value: float | None) -> str:
 def index(value: float | None) -> str:
     """Jain's index with three digits."""
     return number.number(value, 3)
-
-
-# --- Client by client ------------------------------------------------------------------------
-
-
-def _by_client(step: StepComparison, roles: dict[str, str], prefix: str) -> Iterable[Table]:
-    """The rate of each client, from the slowest to the fastest of each block.
-
-    By place and not by number: where each block has another slow client, the means of numbered
-    clients would look fair.
-    """
-    clients = max(len(fair.rates) for run in _runs(step) for fair in run.roles.fairness)
-    if not CLIENTS_SHOWN_MIN <= clients <= CLIENTS_SHOWN_MAX:
-        return
-    rows = cells.rows(
-        step, _groups(roles), lambda result, role: _ranked(_of_role(result, role), clients)
-    )
-    names = ["slowest", *(f"{place}." for place in range(2, clients)), "fastest"]
-    single = max(len(result.runs) for result in step.cells) == 1
-    how = "" if single else "sorted in each block, then the mean of the blocks, "
-    yield Table(
-        name=f"{prefix}-each-client",
-        title="Rate of each client",
-        narrow="nothing",
-        columns=(Column(text="arm", left=True), *(Column(text=name) for name in names)),
-        rows=rows,
-        note=f"Clients from slow to fast, {how}"
-        f"{'with their numbers' if single else 'as another client may be slow in each'}.",
-    )
-
-
-def _ranked(found: Sequence[Fairness], clients: int) -> Iterable[TableCell]:
-    """A cell for each place; with one block it names the client."""
-    orders = [sorted(range(len(fair.rates)), key=fair.rates.__getitem__) for fair in found]
-    for place in range(clients):
-        rates = [
-            fair.rates[order[place]]
-            for fair, order in zip(found, orders, strict=True)
-            if place < len(order)
-        ]
-        if not rates:
-            yield TableCell(text="")
-            continue
-        who = f"client {orders[0][place]}" if len(found) == 1 else ""
-        yield TableCell(text=number.number(cells.mean(rates)), detail=who)
-
-
-def _by_tenth(step: StepComparison, roles: dict[str, str], prefix: str) -> Iterable[Table]:
-    """The slowest, the mean and the fastest client in each tenth of the window."""
-    rows = tuple(
-        Row(
-            cells=(
-                TableCell(text=result.arm),
-                TableCell(text=which),
-                *(TableCell(text=_tenth(found, tenth, of)) for tenth in range(TENTHS)),
-            ),
-            group=f"{name} of a client",
-            arm=result.arm,
-        )
-        for role, name in _groups(roles).items()
-        for result in step.cells
-        if (found := [fair for fair in _of_role(result, role) if fair.tenths])
-        for which, of in (("slowest", min), ("mean", cells.mean), ("fastest", max))
-    )
-    if not rows:
-        return
-    yield Table(
-        name=f"{prefix}-tenths",
-        title="Rate of the clients in tenths of the window",
-        narrow="nothing",
-        columns=(
-            Column(text="arm", left=True),
-            Column(text="client", left=True),
-            *(Column(text=str(tenth + 1), group="tenth") for tenth in range(TENTHS)),
-        ),
-        rows=rows,
-        note="Slowest and fastest are chosen anew in each tenth."
-        + (f" {cells.MEANS}." if _note(step) else ""),
-    )
-
-
-def _tenth(found: Sequence[Fairness], tenth: int, of: Callable[[Sequence[float]], float]) -> str:
-    """A rate in one tenth, the mean of the blocks."""
-    values = [of([rates[tenth] for rates in fair.tenths]) for fair in found]
-    return number.number(cells.mean(values))
 
 
 # --- Stalls ----------------------------------------------------------------------------------

@@ -9,11 +9,8 @@ from dbdyno.model.metric.primary import called, is_cpu
 from dbdyno.model.verdict import CHANGED, Judgement, Overall, is_wide, shaded
 from dbdyno.report import cells, colors, dependence, known, looks, nodes, number
 from dbdyno.report.parts import Finding, Section, Subject, Text
-from dbdyno.report.section import calibration, groups, rate_changes, verdicts
+from dbdyno.report.section import calibration, groups, verdicts
 from dbdyno.report.section.summary import target
-
-NAMES_MAX = 6
-"""So many changes of level are named; the steps' sections have them all."""
 
 
 def findings(comparison: Comparison) -> list[Finding]:
@@ -31,7 +28,7 @@ def findings(comparison: Comparison) -> list[Finding]:
     found += calibrated
     found += _missed_targets(comparison)
     found += _unfound(comparison)
-    found += [*_failures(comparison), *_levels(comparison)]
+    found += _failures(comparison)
     return found
 
 
@@ -166,14 +163,6 @@ def _failures(comparison: Comparison) -> list[Finding]:
         if any(run.ending.status == "failed" for run in result.runs)
     ]
     return _listed("Steps that failed:", items)
-
-
-def _levels(comparison: Comparison) -> list[Finding]:
-    lines = [line for step in comparison.steps for line in rate_changes.largest(step)]
-    more = len(lines) - NAMES_MAX
-    rest = [f"and {more} more, in the report"] if more > 0 else []
-    text = "A rate changed its level within runs, so that its mean is of neither:"
-    return _listed(text, [*lines[:NAMES_MAX], *rest])
 
 
 def _listed(text: str, items: Sequence[str]) -> list[Finding]:

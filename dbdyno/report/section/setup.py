@@ -163,8 +163,6 @@ def _load(plan: PlanRecord) -> Iterable[str]:
         yield "Each client and the session that served it ran on one processor."
     if plan.schedule.placement == "apart":
         yield "Servers and the load generator ran on processors of their own."
-    if plan.generator.spin:
-        yield "A generator thread with one connection looked for each answer before it slept."
 
 
 def _blocks(comparison: Comparison) -> Iterable[str]:
@@ -199,7 +197,6 @@ def _interleaved(plan: PlanRecord) -> Iterable[str]:
     how = {
         "step": "one directly after the other, in an order drawn from the seed",
         "slice": f"in turns of {turn_s:g} s, in orders drawn from the seed",
-        "duet": "both at once, on cores of their own that they swap at half time",
     }.get(plan.schedule.interleave)
     if how is None:
         return

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dbdyno.model import Bound, Cell, Comparison, StepComparison, metric
-from dbdyno.model.looks import Judge
 from dbdyno.model.metric.primary import called, cpu_of, is_cpu
 from dbdyno.model.verdict import (
     CHANGED,
@@ -285,19 +284,13 @@ _MARKS = {
 _COLORS = "Red ▼: slower; green ▲: faster; gray: no change that matters; no colour: not decided."
 
 
-_AT_LOOKS: dict[Judge, str] = {
-    "looks": "median-unbiased, by the order of the looks",
-    "any time": "of its block, by e-values",
-}
-
-
 def _note(comparison: Comparison, judgements: Sequence[Judgement], sure: bool) -> str:
     """Explains the columns."""
     aims = comparison.aims
     if comparison.blocks <= 1:
         return "One block decides nothing. CPU: the server's per operation."
     rest = any(judgement.rests_on is not None for judgement in judgements)
-    at_looks = f" (a decided word: {_AT_LOOKS[aims.judge]})" if rest else ""
+    at_looks = " (a decided word: median-unbiased, by the order of the looks)" if rest else ""
     despite = "; an interval may therefore exclude 0 beside “open”"
     return cells.sentences(
         f"Means over {comparison.blocks} blocks with 95 % t intervals{at_looks}. CPU: "

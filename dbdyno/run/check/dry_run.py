@@ -258,8 +258,8 @@ def of_comparing(plan: Plan) -> Iterator[str]:
         each = plan.schedule.comparison
         yield f"comparisons: {plan.schedule.blocks // each} of {each} blocks"
     elif sum(arm.shown for arm in plan.arms) > 1:
-        if plan.lengths is not None:
-            yield f"lengths: {step_lengths.described(plan.lengths)}"
+        if plan.chosen_s is not None:
+            yield f"lengths: {step_lengths.described(plan)}"
         yield f"looks: {look_words.planned(plan)}"
 
 

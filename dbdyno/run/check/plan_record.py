@@ -83,15 +83,15 @@ def observe_json(observe: Observe) -> Json:
 
 
 def between(plan: Plan) -> Json:
-    """Placement, hooks, a design, lengths that dyno chose; nothing if the plan has none of them.
+    """Placement, hooks, a design, the length that dyno chose; nothing if the plan has none of them.
 
     So older folders, which lack these keys, go on.
     """
     written: Json = {}
     if plan.placement != Placement():
         written["placement"] = asdict(plan.placement)
-    if plan.lengths is not None:
-        written["lengths"] = asdict(plan.lengths)
+    if plan.chosen_s is not None:
+        written["chosen_s"] = plan.chosen_s
     if plan.require:
         written["require"] = dict(plan.require)
     if plan.attribution is not None:
@@ -232,11 +232,15 @@ def application_json(application: Application | None) -> Json:
                 rows=query.rows,
                 writes=query.writes,
                 drawn=query.drawn,
+                cut=query.cut,
             )
             for query in application.queries
         ),
         seconds=source.seconds,
         time_s=source.time_s,
         calls=source.calls,
+        first=source.first,
+        last=source.last,
+        left_out=source.left_out,
     )
     return {"application": msgspec.to_builtins(record)}

@@ -1,14 +1,10 @@
-"""Variance components of nested measurements, and what they say of measuring otherwise.
-
-A comparison has blocks (a server start each), a block turns, a turn seconds: Kalibera & Jones,
-*Rigorous benchmarking in reasonable time*, ISMM 2013. Pure arithmetic on log ratios.
-"""
+"""Variance components of nested measurements. Pure arithmetic on log ratios."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 Place = tuple[int, ...]
 """Where a value lies: the number of its outermost group first, its own last."""
@@ -131,80 +127,3 @@ def _variance(squares: Sequence[_Square], stratum: int, below: Mapping[int, floa
         high=max((square.value - least) * square.freedom / own / lower, 0.0),
         freedom=square.freedom,
     )
-
-
-# --- What they say of measuring otherwise -----------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class Noise:
-    """Variances of log ratios; 0 where none was seen."""
-
-    hour: float  # of a comparison
-    start: float  # of a block
-    turn: float  # of a turn, whatever its length
-    second: float  # of a second; what lies within a turn falls with its length
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cost:
-    """What measuring a step takes, in seconds of all arms together."""
-
-    block_s: float  # of a block beside its turns: servers, warm-up, state
-    turn_s: float  # of a turn beside what counts: what settles after each resumption
-    arms: int = 2
-
-
-@dataclass(frozen=True, kw_only=True)
-class Design:
-    """How a comparison measures a step. Numbers need not be whole: they compare designs."""
-
-    blocks: float
-    turns: float  # of an arm in a block
-    turn_s: float  # what counts of a turn
-
-    @property
-    def seconds(self) -> float:
-        """What counts of the step in a block, for each arm."""
-        return self.turns * self.turn_s
-
-
-def error(design: Design, noise: Noise) -> float:
-    """The standard error of a comparison's mean log ratio."""
-    turn = noise.turn + noise.second / design.turn_s
-    return math.sqrt(noise.hour + (noise.start + turn / design.turns) / design.blocks)
-
-
-def lasts_s(design: Design, cost: Cost) -> float:
-    """How long a comparison takes for the step."""
-    return design.blocks * (cost.block_s + design.turns * _turn_lasts_s(design, cost))
-
-
-def _turn_lasts_s(design: Design, cost: Cost) -> float:
-    """One turn of every arm."""
-    return cost.arms * (design.turn_s + cost.turn_s)
-
-
-def with_turns(design: Design, turns: float, cost: Cost) -> Design:
-    """As long a comparison with so many turns in a block, in as many blocks as time allows."""
-    other = replace(design, turns=turns)
-    return replace(other, blocks=design.blocks * lasts_s(design, cost) / lasts_s(other, cost))
-
-
-def with_turn_s(design: Design, turn_s: float, cost: Cost) -> Design:
-    """As long a comparison with turns of another length: in as many turns as there is time for."""
-    other = replace(design, turn_s=turn_s)
-    turns = design.turns * _turn_lasts_s(design, cost) / _turn_lasts_s(other, cost)
-    return replace(other, turns=turns)
-
-
-def best_turns(design: Design, noise: Noise, cost: Cost) -> float | None:
-    """Turns of a block with which an error takes least time; None where starts add no noise.
-
-    k = √(c_block / c_turn · s²_turn / s²_start) (Kalibera & Jones 2013, from Cochran, *Sampling
-    techniques*, 1977, 10.6). Without noise of server starts blocks are never worth their time.
-    """
-    if noise.start <= 0:
-        return None
-    turn = noise.turn + noise.second / design.turn_s
-    return math.sqrt(cost.block_s / _turn_lasts_s(design, cost) * turn / noise.start)

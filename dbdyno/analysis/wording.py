@@ -17,9 +17,12 @@ _TIMES = ((1e6, "s"), (1e3, "ms"))
 
 
 def speed(ratio: float, low: float | None, high: float | None) -> str:
-    """A ratio of throughputs: `9.1 % slower [7.8, 10.4]`, `2.41 times as fast [2.12, 2.74]`."""
+    """A ratio of throughputs: `9.1 % slower [7.8, 10.4]`, `3.4 times as long`."""
     if ratio >= TIMES_MIN:
         return f"{three(ratio)} times as fast{_interval(low, high)}"
+    if ratio <= 1 / TIMES_MIN:
+        ends_of = (high and 1 / high, low and 1 / low)
+        return f"{three(1 / ratio)} times as long{_interval(*ends_of)}"
     return f"{_percent(ratio)} {'slower' if ratio < 1 else 'faster'}{_ends(ratio, low, high)}"
 
 

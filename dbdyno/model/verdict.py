@@ -217,6 +217,7 @@ class Explanation:
     causes: tuple[Cause, ...]
     unchanged: tuple[str, ...]  # metrics of which was seen that they did not change
     explained: bool  # False: nothing measured explains it
+    why: str = ""  # the sentence without the change itself
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,9 @@ from dbdyno.report.section import (
     noise_budget,
     notices,
     over_time,
+    own_query,
     placement,
+    queries,
     query_plans,
     rate_changes,
     repeat,
@@ -122,11 +124,20 @@ def _workload(subject: Subject, title: str) -> Group:
         depth="brief",
         entry="",
     )
-    steps = (_step(subject, step) for step in subject.steps if _worth_showing(step))
+    shown = [step for step in subject.steps if _worth_showing(step)]
+    names = own_query.names(subject.comparison, title)
+    queries = [_step(subject, step) for step in shown if step.step in names]
+    together = Group(
+        name=f"{subject.anchor}-queries", title="", parts=tuple(queries), entry="Each query"
+    )
     return Group(
         name=subject.anchor,
         title=title,
-        parts=(overview, *steps),
+        parts=(
+            overview,
+            *(_step(subject, step) for step in shown if step.step not in names),
+            *((together,) if queries else ()),
+        ),
         depth="brief",
         of="workload",
     )
@@ -154,12 +165,12 @@ def _step(workload: Subject, step: StepComparison) -> Group:
 
 PAGE: tuple[Section, ...] = (
     attribution.SECTION,
-    application.SAYINGS,
+    application.SECTION,
     answer.SECTION,
-    answers.SECTION,
-    application.TABLES,
-    query_plans.SECTION,
     warnings.SECTION,
+    queries.SECTION,
+    answers.SECTION,
+    query_plans.SECTION,
     headline.SECTION,
     unseen.SECTION,
     setup.SECTION,

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from dbdyno.model import Cell, Comparison, StepComparison
 from dbdyno.model.compiler import flags_of, for_size
-from dbdyno.model.metric.primary import called
 from dbdyno.model.open_steps import is_open, open_steps
 from dbdyno.model.work import WorkComparison
 from dbdyno.report import known, number, tolerate
@@ -37,9 +36,12 @@ def lines(comparison: Comparison, report: Path) -> list[str]:
 
 
 def of_applications(comparison: Comparison) -> Iterator[str]:
-    """The sentence of an application on each arm, in lines; none where there is none."""
+    """What is said of an application on each arm, in lines; none where there is none."""
     for result in comparison.applications:
-        yield from textwrap.wrap(application.sentence(comparison, result), COLUMNS)
+        answer = application.Answer(comparison, result)
+        sums = (f"{each.label}: {each.text}" for each in answer.sums())
+        for text in (answer.sentence, *sums):
+            yield from textwrap.wrap(text, COLUMNS)
 
 
 def told(comparison: Comparison) -> tuple[str, str, str]:
@@ -120,8 +122,7 @@ def figures(comparison: Comparison, step: StepComparison, cell: Cell) -> str:
     name = step_name(comparison, step).replace(" ", "/")
     if one is None:
         return f"{name} {cell.verdict.outcome}".rstrip()
-    what = "" if called(one.metric) == "throughput" else f"{called(one.metric)} "
-    return f"{name} {what}{verdicts.change(one, cell.ratio_bound)}"
+    return f"{name} {verdicts.figures(one, cell.ratio_bound)}"
 
 
 def joined(before: str, parts: Sequence[str], none: str = "none", after: str = "") -> str:
@@ -139,6 +140,8 @@ def joined(before: str, parts: Sequence[str], none: str = "none", after: str = "
 
 def ending(comparison: Comparison) -> str:
     """The reason for the end of the race."""
+    if not any(cells_of(comparison, arm) for arm in comparison.arms[1:]):
+        return "no time was compared"
     if open_steps(comparison.steps):
         return "time is up"
     return "answered" if comparison.tolerances else "all decided"

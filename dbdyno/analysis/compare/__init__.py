@@ -14,7 +14,6 @@ from pathlib import Path
 from dbdyno.analysis import tampering
 from dbdyno.analysis.compare import (
     application,
-    application_work,
     arm_order,
     arms_and_blocks,
     at_once,
@@ -33,6 +32,7 @@ from dbdyno.analysis.compare import (
     pairing,
     provider,
     query_changes,
+    restores,
     step_cells,
     suspects,
     sweeps,
@@ -81,13 +81,19 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
     rows = step_cells.rows(plan, arms, runs, counted.units)
     rows = arm_order.with_orders(at_once.withheld(rows, derived, plan), blocks, arms, plan)
     sights, commits = _sights(results, blocks, arms.shown, lost), lost.usable(results.commits) or ()
+    queries = query_changes.load(blocks, arms, lost)
+    counts = lost.usable(partial(work.load, results, base))
+    dumps = restores.load([*blocks, *work.repeats(results)], lost)
     rules = conclusions.Rules(
         aims=replace(aims, judge=sights[arms.base].looked.looks.judge),
         sights=sights,
         minutes=cost_to_decide.minutes_per_block(blocks, copies, lost),
         blocks_each=plan.schedule.comparison,
         nodes=where,
+        plans=queries.plans,
     )
+    asked = application.Asked(queries=queries, counts=counts, restores=dumps)
+    applications = application.results(rows, plan, arms.shown, asked)
     ran = application.without_common_failures(rows, plan)
     ended = conclusions.conclude(functions.with_profiles(ran, plan), arms, rules)
     return Comparison(
@@ -105,14 +111,14 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         nodes=where,
         servers=last,
         plan=plan,
-        work=(counts := lost.usable(partial(work.load, results, base))),
+        work=counts,
         steps=_with_reasons(ended.steps, plan, counts, commits),
         design=plan.design,
         across=across(ended.steps),
         sweeps=sweeps.sweeps(rows),
         overall=ended.overall,
-        applications=application_work.with_work(application.results(rows, plan), plan, counts),
-        queries=query_changes.load(blocks, arms, lost),
+        applications=applications,
+        queries=query_changes.with_effects(queries, ended.steps, counts),
         calibration=ended.calibration,
         looked=(looked := looks.fewest([sights[arm].looked for arm in arms.shown[1:]])),
         aims=aims,
@@ -124,6 +130,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
             *validity.warnings(arms.shown, runs, servers, _boot_ids(blocks)),
             *validity.whole_servers(ended.steps, aims.margin),
             *counted.notes,
+            *restores.warnings(dumps, [each.workload for each in applications]),
             *about_hosts,
         ),
         one_fill=counted.alone,

@@ -5,10 +5,10 @@ Most changes of plans mean nothing, so what has no effect is folded away.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dbdyno.model import Cell, Comparison
-from dbdyno.model.query_change import PlanChange, PlanWord
+from dbdyno.model.query_change import Effect, PlanChange
 from dbdyno.report import colors, number
 from dbdyno.report.parts import (
     AnyPart,
@@ -21,20 +21,18 @@ from dbdyno.report.parts import (
     TableCell,
     Text,
 )
-from dbdyno.report.section import verdicts
+from dbdyno.report.section import own_query, verdicts
 
-CHANGED: frozenset[PlanWord] = frozenset({"changed", "generic changed"})
-EFFECTS = frozenset({"slower", "faster", "failed"})
-"""Verdicts with which a change of plan is a finding."""
+KINDS: Mapping[str, frozenset[Effect]] = {
+    "with an effect": frozenset({"failed", "slower", "faster", "more work", "less work"}),
+    "whose queries are open": frozenset({"open"}),
+    "whose queries were not timed": frozenset({"not timed"}),
+}
+"""Other plans by what became of their queries, in the order in which they stand."""
+NO_EFFECT = "without an effect"
 TREES_MAX = 20
 """So many pairs of trees are shown whole."""
 NOTE = "Where the plans part, from the tables upwards; costs are the planner's own, of the whole."
-WORDS: dict[PlanWord, str] = {
-    "generic changed": "the generic plan changed",
-    "unstable": "unstable: changes with another sample of the rows",
-    "other estimate": "the same plan by other estimates",
-    "not known": "no plan",
-}
 
 
 def parts(comparison: Comparison) -> Iterable[AnyPart]:
@@ -61,19 +59,25 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
 
 
 def _of_arm(comparison: Comparison, changes: Sequence[PlanChange], place: int) -> Iterator[AnyPart]:
-    effective = with_effect(comparison, changes)
-    others = [change for change in changes if change.word != "same" and change not in effective]
-    if effective:
-        yield _table(comparison, effective, f"query-plans-{place}-effect", "with an effect")
-    if others:
-        table = _table(comparison, others, f"query-plans-{place}-rest", "without an effect")
+    differing = [change for change in changes if change.differs]
+    effective = of_kind(comparison, differing, "with an effect")
+    shown = []
+    for number_of, kind in enumerate(KINDS):
+        alike = of_kind(comparison, differing, kind)
+        shown += alike
+        if alike:
+            yield _table(comparison, alike, f"query-plans-{place}-{number_of}", kind)
+    rest = [change for change in changes if change.word != "same" and change not in shown]
+    if rest:
+        table = _table(comparison, rest, f"query-plans-{place}-rest", NO_EFFECT)
+        words = f"{number.queries(len(rest))} without another plan, or without an effect"
         yield Group(
             name=f"query-plans-{place}-fold",
             title="",
             parts=(table,),
             depth="detail",
             entry="",
-            click=(words := f"{number.queries(len(others))} without an effect"),
+            click=words,
             fold=words,
         )
     trees = [tree for change in effective[:TREES_MAX] for tree in _trees(comparison, change)]
@@ -89,17 +93,17 @@ def _of_arm(comparison: Comparison, changes: Sequence[PlanChange], place: int) -
         )
 
 
-def with_effect(comparison: Comparison, changes: Sequence[PlanChange]) -> list[PlanChange]:
-    """The changed plans of queries whose time or work changed, the largest change first."""
-    pairs = [
-        (0.0 if cell.ratio is None else cell.ratio.value, change)
-        for change in changes
-        if change.word in CHANGED
-        and (cell := cell_of(comparison, change)) is not None
-        and cell.verdict is not None
-        and cell.verdict.word in EFFECTS
-    ]
-    return [change for _, change in sorted(pairs, key=lambda pair: pair[0])]
+def of_kind(comparison: Comparison, changes: Iterable[PlanChange], kind: str) -> list[PlanChange]:
+    """The plans of a kind, those first whose queries lost most."""
+    alike = [change for change in changes if change.effect in KINDS[kind]]
+    speeds = {change.place: _speed(comparison, change) or 1.0 for change in alike}
+    return sorted(alike, key=lambda change: speeds[change.place])
+
+
+def _speed(comparison: Comparison, change: PlanChange) -> float | None:
+    """The query's rate by the base's."""
+    cell = cell_of(comparison, change)
+    return None if cell is None or cell.ratio is None else cell.ratio.value
 
 
 def cell_of(comparison: Comparison, change: PlanChange) -> Cell | None:
@@ -115,15 +119,16 @@ def cell_of(comparison: Comparison, change: PlanChange) -> Cell | None:
 
 
 def summary(comparison: Comparison, changes: Sequence[PlanChange]) -> str:
-    """`of 40 queries 3 have another plan, 1 of them with an effect`."""
-    changed = sum(change.word in CHANGED for change in changes)
+    """`of 40 queries 3 have another plan: 1 with an effect, 2 whose queries are open`."""
+    changed = [change for change in changes if change.differs]
     if not changed:
         return f"None of {number.queries(len(changes))} has another plan."
-    effects = len(with_effect(comparison, changes))
-    have = "has" if changed == 1 else "have"
+    counts = [(len(of_kind(comparison, changed, kind)), kind) for kind in KINDS]
+    counts.append((len(changed) - sum(count for count, _ in counts), NO_EFFECT))
+    have = "has" if len(changed) == 1 else "have"
     return (
-        f"Of {number.queries(len(changes))} {changed} {have} another plan, {effects or 'none'} of "
-        "them with an effect on time or work."
+        f"Of {number.queries(len(changes))} {len(changed)} {have} another plan: "
+        f"{', '.join(f'{count} {kind}' for count, kind in counts if count)}."
     )
 
 
@@ -150,29 +155,24 @@ def _row(comparison: Comparison, change: PlanChange) -> Row:
     cell = cell_of(comparison, change)
     verdict = None if cell is None else cell.verdict
     sure = colors.trusted(comparison.calibration, comparison.aims)
-    speed = "" if cell is None or cell.ratio is None else number.change(cell.ratio.value)
-    costs = (change.base_cost, change.cost)
+    speed = _speed(comparison, change)
+    query = own_query.finding(comparison, change.place, "")
     return Row(
         cells=(
-            TableCell(text=change.place.query),
+            TableCell(text=query.label, detail=query.text),
             TableCell(
-                text=verdicts.NOT_JUDGED if verdict is None else verdicts.said(verdict, sure),
+                text=change.effect if verdict is None else verdicts.said(verdict, sure),
                 tone="" if verdict is None else colors.tone(verdict, sure),
             ),
-            TableCell(text=speed),
-            TableCell(text=where(change)),
-            *(TableCell(text="" if cost is None else f"{cost:,.0f}") for cost in costs),
+            TableCell(text="" if speed is None else number.changes(speed, None, None, "rate")),
+            TableCell(text=change.words),
+            *(
+                TableCell(text="" if cost is None else f"{cost:,.0f}")
+                for cost in (change.base_cost, change.cost)
+            ),
         ),
         arm=change.place.arm,
     )
-
-
-def where(change: PlanChange) -> str:
-    """Where the plans part, with how often, or why nothing is said."""
-    said = [WORDS.get(change.word, ""), change.where]
-    some = change.word == "changed" and change.tuples < change.of
-    often = f" (for {change.tuples} of {change.of} values)" if some else ""
-    return f"{': '.join(filter(None, said))}{often}"
 
 
 def _trees(comparison: Comparison, change: PlanChange) -> Iterator[Text]:

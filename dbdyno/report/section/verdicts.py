@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dbdyno.model import Bound, Cell, Comparison, StepComparison, metric
+from dbdyno.model.comparison import OPPOSITE
 from dbdyno.model.looks import Judge
 from dbdyno.model.metric.primary import called, cpu_of, is_cpu
 from dbdyno.model.verdict import (
@@ -97,10 +98,19 @@ def change(judgement: Judgement, of: Bound = "exact") -> str:
     """
     if not judgement.blocks:
         return "without a ratio"
-    words = number.changes(*judgement.told)
     if is_cpu(judgement.metric):
-        return words
+        return number.changes(*judgement.told)
+    timed = metric.less_is_better(judgement.metric)
+    words = number.changes(*judgement.told, "time" if timed else "rate")
+    if not timed and number.is_factor(ratio := judgement.told[0]) and ratio < 1:
+        of = OPPOSITE.get(of, of)  # the time of an operation stands for its rate
     return f"{cells.signed(words, of)}{f' ({cells.BOTH})' if of == 'unknown' else ''}"
+
+
+def figures(judgement: Judgement, of: Bound) -> str:
+    """A change with the name of its metric where that is not the throughput: CPU +3.1 %."""
+    what = "" if called(judgement.metric) == "throughput" else f"{called(judgement.metric)} "
+    return what + change(judgement, of)
 
 
 def still(judgement: Judgement, base: str) -> str:

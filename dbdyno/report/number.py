@@ -156,10 +156,10 @@ def difference(value: float, base: float, digits: int) -> str:
     return f"+{text}" if value > base else text
 
 
-def few(names: Sequence[str], most: int) -> str:
+def few(names: Sequence[str], most: int, between: str = ", ") -> str:
     """The first of the names, and how many more there are: a, b and 3 more."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{', '.join(names[:most])}{more}"
+    return f"{between.join(names[:most])}{more}"
 
 
 def few_signs(text: str, most: int) -> str:

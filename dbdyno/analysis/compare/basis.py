@@ -91,7 +91,7 @@ def _sum(application: ApplicationRecord, queries: Iterable[QueryRecord]) -> floa
 def _unanswered(answer: AnswerChange) -> str:
     """Why nothing is known of a query's answers; empty: they were compared."""
     if answer.word == "fails on both":
-        return answer.word
+        return "fail on both"
     return f"not compared: {answer.detail}" if answer.word == "not compared" else ""
 
 

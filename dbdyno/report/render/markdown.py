@@ -108,7 +108,7 @@ def _together(parts: Iterable[AnyPart], pictures: Pictures, heading: int) -> Ite
 def _part(part: AnyPart, pictures: Pictures, heading: int) -> Iterable[str]:
     if not isinstance(part, Group):
         # a table of words goes on with what stands above it
-        below = isinstance(part, Table) and part.look == "words"
+        below = isinstance(part, Table) and "words" in part.look.split()
         yield from _leaf(part, pictures, heading + below)
     elif part.of == "step":
         lines = _step(part, pictures)

@@ -236,7 +236,7 @@ def _shown(table: Table, console: Console) -> None:
         _item(console, table.note)
     elif table.short:
         _bare(table, console)
-    elif table.look == "words":
+    elif "words" in table.look.split():
         _words_table(table, console)
     elif table.narrow != "nothing":
         narrow = table.narrow == "figures"

@@ -39,14 +39,9 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
     Queries of an application have their own first screen, and their picture further below.
     """
     if safe := tolerate.line(comparison):
-        yield Text(
-            name="tolerance",
-            title="",
-            items=(Finding(text=f"{safe[0].upper()}{safe[1:]}"),),
-            depth="answer",
-            form="sayings",
-            look="answer",
-        )
+        yield _said("tolerance", f"{safe[0].upper()}{safe[1:]}")
+    if nothing_compared(comparison):
+        yield _said("answer-none", "Nothing was compared: no step of any arm is judged.", "Answer")
     for place, arm in enumerate(comparison.arms[1:] if comparison.blocks else ()):
         changes = effects(comparison, arm)
         if not changes.effects:
@@ -64,17 +59,14 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
             depth="report" if own else "answer",
         )
         if own:
-            yield picture
+            yield Group(
+                name=f"{picture.name}-all",
+                title=f"Each query's change on {arm}",
+                parts=(picture,),
+                entry="",
+            )
             continue
-        text = Text(
-            name=f"answer-{place}",
-            title="",
-            items=(Finding(text=saying),),
-            depth="answer",
-            form="sayings",
-            look="answer",
-            entry="" if place else "Answer",
-        )
+        text = _said(f"answer-{place}", saying, "" if place else "Answer")
         if place < SHOWN_MAX:
             yield text
             yield picture
@@ -87,6 +79,29 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
                 entry="",
                 click=saying,
             )
+
+
+def _said(name: str, words: str, entry: str = "") -> Text:
+    return Text(
+        name=name,
+        title="",
+        items=(Finding(text=words),),
+        depth="answer",
+        form="sayings",
+        look="answer",
+        entry=entry,
+    )
+
+
+def nothing_compared(comparison: Comparison) -> bool:
+    """Whether no time of complete blocks stands side by side, nor anything else."""
+    others = comparison.applications or comparison.work is not None
+    return bool(
+        comparison.blocks
+        and comparison.arms[1:]
+        and not others
+        and not any(effects(comparison, arm).effects for arm in comparison.arms[1:])
+    )
 
 
 def sentence(comparison: Comparison, arm: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from dbdyno.analysis import wording
 from dbdyno.model import Cell, Comparison, Ratio
 from dbdyno.model.answer_word import AnswerWord
 from dbdyno.model.comparison import ApplicationResult
@@ -21,13 +22,14 @@ from dbdyno.report import cells, colors, known, number, reasons
 from dbdyno.report.parts import AnyPart, Finding, Section, Text
 from dbdyno.report.section import basis, own_query, work
 
-FAILS: frozenset[AnswerWord] = frozenset({"fails", "times out"})
 DIFFER: Mapping[AnswerWord, str] = {
     "different": "",
     "other order": "in another order, ",
     "other type": "by another type, ",
 }
 """Words on answers that differ, whatever the query says of their order or type."""
+WHOLE_MIN = 0.9
+"""With a smaller share of the source's time answered and timed, no yes is said."""
 UNASKED = "answers were not compared"
 COUNTED = ("open", "faster", "same")
 """Verdicts that are counted on the first screen, as no query of theirs speaks against the arm."""
@@ -79,7 +81,7 @@ class Answer:
             rest = ", ".join(["none fails", slower or self._none_slower])
             return f"Look first: {number.queries(count)} {other}; {rest}."
         if self.slower:
-            worst = max(self.slower.values(), key=_size)
+            worst = max(self.slower.values(), key=_loss)
             some = _plural(len(self.slower), "a query is", "some queries are")
             return (
                 f"With a loss: on {arm} {some} {self._perhaps}slower, {_worst(worst)}; "
@@ -89,29 +91,46 @@ class Answer:
 
     @property
     def _nothing_against(self) -> str:
-        """Of an arm against which nothing speaks: yes, or how far that is known."""
+        """Of an arm of whose queries none is worse: yes, or how far that is known."""
         arm, time = self.result.arm, self.result.time
         if not self.cells:
-            basis_of = self.result.basis
-            asked = number.queries(0 if basis_of is None else basis_of.queries("answered"))
-            if not self._answered:
-                counts = self.result.queries
-                return f"Counted alone: the work of {number.queries(counts)} on {arm} stands below."
-            plans = "some are planned otherwise" if self.planned else "all are planned alike"
-            return (
-                f"As far as asked: of {asked} none fails or answers differently on {arm}; {plans}, "
-                "nothing was timed."
-            )
+            return self._untimed
         fails = "fails, answers differently or is slower" if self._answered else "is slower"
-        begin = "Nothing speaks against it so far" if self.open else "Yes"
         unasked = "" if self._answered else f"; {UNASKED}"
-        if time is None or time.high is None or self.result.time_bound != "exact":
+        begin = "Yes" if self._whole else "Nothing speaks against it so far"
+        if time is None or time.low is None or time.high is None or self._bounded:
             timed = number.queries(self.result.queries)
-            return f"{begin}: of {timed} that were timed, none {fails} on {arm}{unasked}."
-        loss = number.size_of_change(max(time.high, 1.0))
-        gain = f"take {number.size_of_change(time.value)} less time"
-        together = gain if time.high < 1 else f"take at most {loss} more time"
-        return f"{begin}: no query {fails} on {arm}; together they {together}{unasked}."
+            return f"{begin}: of {timed} timed, none {fails} on {arm}{unasked}."
+        together = f"take {wording.amount(time.value)} time"
+        if time.low > 1 + self.comparison.aims.margin:
+            return f"With a loss: all queries together {together} on {arm}; none {fails}{unasked}."
+        if time.high >= 1:
+            together = f"take at most {wording.amount(time.high)} time"
+        return f"{begin}: no query {fails} on {arm}; all together {together}{unasked}."
+
+    @property
+    def _untimed(self) -> str:
+        """Of an arm of which answers, plans or counts alone are known."""
+        arm, of = self.result.arm, number.queries(self.result.queries)
+        if not self._answered:
+            return f"Counted alone: the work of {of} on {arm} stands below."
+        asked = 0 if self.result.basis is None else self.result.basis.queries("answered")
+        plans = "some are planned otherwise, " if self.planned else ""
+        return (
+            f"As far as asked: of {number.queries(asked)} none fails or answers differently on "
+            f"{arm}; {plans}nothing was timed."
+        )
+
+    @property
+    def _whole(self) -> bool:
+        """Whether nothing is open, and nearly all of the source's calls were answered and timed."""
+        parts = () if self.result.basis is None else self.result.basis.parts
+        low = [part.kind for part in parts if part.share < WHOLE_MIN]
+        return not self.open and "timed" not in low and "answered" not in low
+
+    @property
+    def _bounded(self) -> bool:
+        return self.result.time_bound != "exact"
 
     @property
     def _perhaps(self) -> str:
@@ -151,9 +170,8 @@ class Answer:
         late = {each.place.query: _late(each) for each in self.answers if each.word == "times out"}
         fails = {each.place.query: each.detail for each in self.answers if each.word == "fails"}
         timed = {
-            name: next((run.ending.reason or "" for run in cell.runs if run.ending.reason), "")
+            name: failure(steps[name][1]) if name in steps else ""
             for name in self.result.failed
-            for _, cell in (steps[name],)
             if name not in late
         }
         return timed | late | fails
@@ -212,7 +230,7 @@ class Answer:
         arm = self.result.arm
         common, why = reasons.once([_why(cell) for cell in self.slower.values()])
         slower = {
-            name: "; ".join(filter(None, (_change(cell), cause)))
+            name: "; ".join(filter(None, (own_query.change(cell), cause)))
             for (name, cell), cause in zip(self.slower.items(), why, strict=True)
         }
         planned = {each.place.query: _costs(each) for each in self.planned}
@@ -245,7 +263,8 @@ class Answer:
 
     def sums(self) -> Iterator[Finding]:
         """20 open (35.1 % of the time; no loss beyond 4.2 %), 2 faster; together time −3.6 %."""
-        base_alone = [each for each in self.answers if each.word.endswith("on the base")]
+        asked = (each.place.query for each in self.answers if each.word.endswith("on the base"))
+        base_alone = {*asked, *self.result.base_failed}
         counts = [self._count(word) for word in COUNTED]
         if base_alone:
             fail = _plural(len(base_alone), "fails", "fail")
@@ -298,38 +317,34 @@ def _plural(count: int, singular: str, plural: str) -> str:
     return singular if count == 1 else plural
 
 
+def failure(cell: Cell) -> str:
+    """Why an arm failed in some block of a step."""
+    return next((run.ending.reason for run in cell.runs if run.ending.reason), "")
+
+
 def _why(cell: Cell) -> str:
     """The cause, as the comparison has it."""
     return "" if cell.explanation is None else cell.explanation.why
 
 
-def _change(cell: Cell) -> str:
-    return "" if cell.verdict is None else own_query.change(cell.verdict, cell.ratio_bound)
-
-
-def _size(cell: Cell) -> float:
-    """How much longer a call takes, or how much more CPU."""
-    return max(_losses(cell), key=lambda loss: loss[0], default=(1.0, ""))[0]
-
-
 def _worst(cell: Cell) -> str:
     """`one takes 2.61 times as long`, of a cell that is slower."""
-    ratio, of = max(_losses(cell), key=lambda loss: loss[0], default=(1.0, "long"))
-    least = "at least " if of == "long" and cell.ratio_bound == "at most" else ""
-    if of == "long":
-        words = f"{number.short(ratio)} times as long" if number.is_factor(ratio) else ""
-        return f"one takes {least}{words or f'{number.size_of_change(ratio)} longer'}"
-    more = f"{number.short(ratio)} times the" if number.is_factor(ratio) else ""
-    return f"one takes {more or f'{number.size_of_change(ratio)} more'} CPU"
+    ratio, of_cpu = _loss(cell)
+    if of_cpu:
+        return f"one takes {wording.amount(ratio)} CPU"
+    least = "at least " if cell.ratio_bound == "at most" else ""
+    if number.is_factor(ratio):
+        return f"one takes {least}{number.short(ratio)} times as long"
+    return f"one takes {least}{number.size_of_change(ratio)} longer"
 
 
-def _losses(cell: Cell) -> Iterator[tuple[float, str]]:
-    """The ratios by which it is slower, each above 1, and of what."""
-    for judgement in cell.verdict.judgements if cell.verdict is not None else ():
-        if cell.verdict is not None and judgement.metric in cell.verdict.by:
-            of_cpu = is_cpu(judgement.metric)
-            value = judgement.told[0]
-            yield (value, "CPU") if of_cpu else (1 / value, "long")
+def _loss(cell: Cell) -> tuple[float, bool]:
+    """How many times as long a call takes, or where CPU alone decides, how much CPU; if it does."""
+    judgement = None if cell.verdict is None else own_query.deciding(cell.verdict)
+    if judgement is None:
+        return 1.0, False
+    of_cpu = is_cpu(judgement.metric)
+    return (judgement.told[0] if of_cpu else 1 / judgement.told[0]), of_cpu
 
 
 def often(change: AnswerChange) -> str:

@@ -9,6 +9,7 @@ from dbdyno.model.basis import Basis, BasisPart, Gap
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.report import number
 from dbdyno.report.parts import Finding
+from dbdyno.report.reasons import BETWEEN
 from dbdyno.report.section.own_query import share
 
 GAPS_MAX = 4
@@ -48,10 +49,10 @@ def _part(basis: Basis, part: BasisPart) -> str:
     said = [whole, f"left out: {', '.join(gaps)}" if gaps else ""]
     if part.kind == "captured":
         said.append(_when(basis))
-        said.append(f"{number.queries(len(basis.cut))} may be cut" if basis.cut else "")
+        said.append(f"the text of {number.queries(len(basis.cut))} may be cut" if basis.cut else "")
     if part.kind == "restored":
-        said += basis.lacks
-    return "; ".join(filter(None, said))
+        said.append(number.few([each.rstrip(".") for each in basis.lacks], GAPS_MAX, BETWEEN))
+    return BETWEEN.join(filter(None, said))
 
 
 def _gap(gap: Gap, *, with_share: bool = True) -> str:
@@ -60,12 +61,12 @@ def _gap(gap: Gap, *, with_share: bool = True) -> str:
 
 
 def _when(basis: Basis) -> str:
-    """From 2026-11-28 10:00 to 11:00 UTC, to the minute."""
+    """From 2026-11-28 10:00:00 to 11:00:00 UTC."""
     first, last = _time(basis.first), _time(basis.last)
     if first is None or last is None:
         return ""
-    end = f"{last:%H:%M}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M}"
-    return f"calls from {first:%Y-%m-%d %H:%M} to {end}"
+    end = f"{last:%H:%M:%S}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M:%S}"
+    return f"calls from {first:%Y-%m-%d %H:%M:%S} to {end} UTC"
 
 
 def _age(basis: Basis) -> str:
@@ -79,7 +80,7 @@ def _age(basis: Basis) -> str:
     else:
         length = number.minutes(abs(seconds) / 60)
         age = f"{length} {'newer' if seconds > 0 else 'older'} than the log's last call"
-    return f"{age} (dumped {dumped:%Y-%m-%d %H:%M})"
+    return f"{age} (dumped {dumped:%Y-%m-%d %H:%M} UTC)"
 
 
 def _time(text: str | None) -> datetime | None:
@@ -88,4 +89,4 @@ def _time(text: str | None) -> datetime | None:
         time = datetime.fromisoformat(text) if text else None
     except ValueError:
         return None
-    return time if time is None or time.tzinfo else time.replace(tzinfo=UTC)
+    return time and (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)

@@ -46,6 +46,9 @@ def _sureness(comparison: Comparison) -> list[Finding]:
         if comparison.work is not None and comparison.plan.counts_only:
             return [Finding(text="No time is measured; what is counted stands below.")]
         return [Finding(text="No block is complete: there is nothing to compare yet.")]
+    judged = any(cell.verdict for step in comparison.steps for cell in step.cells)
+    if not judged and comparison.queries.answers:
+        return [Finding(text="No time is judged; what was asked of both stands above.")]
     if comparison.blocks == 1:
         return [
             Finding(

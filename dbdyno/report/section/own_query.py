@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 
-from dbdyno.model import Bound, Cell, Comparison, StepComparison
+from dbdyno.model import Cell, Comparison, StepComparison
 from dbdyno.model.comparison import ApplicationResult
+from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.query_change import QueryPlace
-from dbdyno.model.verdict import Verdict
+from dbdyno.model.verdict import Judgement, Verdict
 from dbdyno.report import number
 from dbdyno.report.parts import Finding
 from dbdyno.report.section import verdicts
@@ -84,10 +85,13 @@ def share(value: float) -> str:
     return "< 0.1 %" if 0 < value < 0.0005 else f"{number.number(100 * value, 1)} %"
 
 
-def change(verdict: Verdict, bound: Bound) -> str:
-    """By what the word is said: 2.61 times as long [2.53, 2.69]; CPU +12.3 % [11.0, 13.6]."""
-    deciding = [
-        each for each in verdict.judgements if each.metric in (*verdict.by, *verdict.against)
-    ]
-    figures = (verdicts.figures(each, bound) for each in deciding or verdict.judgements[:1])
-    return ", ".join(figures)
+def change(cell: Cell) -> str:
+    """By what the word is said: 2.61 times as long [2.53, 2.69]; else CPU +12.3 % [11.0, 13.6]."""
+    judgement = None if cell.verdict is None else deciding(cell.verdict)
+    return "" if judgement is None else verdicts.figures(judgement, cell.ratio_bound)
+
+
+def deciding(verdict: Verdict) -> Judgement | None:
+    """The metric by which the word is said, throughput before CPU."""
+    told = [judgement for judgement in verdict.judgements if judgement.metric in verdict.by]
+    return min(told, key=lambda judgement: is_cpu(judgement.metric), default=None)

@@ -11,7 +11,9 @@ from dbdyno.model.query_change import AnswerChange, PlanChange, QueryPlace
 from dbdyno.model.verdict import Verdict
 from dbdyno.report import colors, known, number
 from dbdyno.report.parts import AnyPart, Column, Group, Row, Section, Table, TableCell
+from dbdyno.report.section import application as answer
 from dbdyno.report.section import own_query, verdicts, work
+from dbdyno.report.table_layout import without_blank_columns
 
 DRAWN = "; values drawn from the data"
 NOT_TIMED = "not timed"
@@ -71,28 +73,32 @@ def _table(comparison: Comparison, result: ApplicationResult, place: int) -> Tab
             -application.share(query),
         ),
     )
-    return Table(
-        name=f"queries-{place}",
-        title=f"Queries on {result.arm} against {comparison.base}",
-        columns=(
-            Column(text="query", left=True),
-            Column(text="share", title=whole),
-            Column(text="calls/s"),
-            Column(text="word", left=True),
-            Column(text="change", title="of throughput, with its 95 % interval"),
-            Column(text="CPU", title="of a call, with its 95 % interval"),
-            Column(text="work", left=True, title="instructions of a call, counted"),
-            Column(text="answer", left=True),
-            Column(text="plan", left=True),
-        ),
-        rows=tuple(
-            _row(comparison, result, query, own[query.name][1] if query.name in own else None)
-            for query in queries
-        ),
-        look="words",
-        entry="" if place else "Queries",
-        note=f"Share: {whole}. Failed queries stand first, then those that changed.",
-        narrow="figures",
+    columns = (
+        Column(text="query", left=True),
+        Column(text="share", title=whole),
+        Column(text="calls/s"),
+        Column(text="word", left=True),
+        Column(text="change", left=True, title="of throughput, with its 95 % interval"),
+        Column(text="CPU", left=True, title="of a call, with its 95 % interval"),
+        Column(text="work", left=True, title="instructions of a call, counted"),
+        Column(text="answer", left=True),
+        Column(text="plan", left=True),
+    )
+    rows = [
+        _row(comparison, result, query, own[query.name][1] if query.name in own else None)
+        for query in queries
+    ]
+    return without_blank_columns(
+        Table(
+            name=f"queries-{place}",
+            title=f"Queries on {result.arm} against {comparison.base}",
+            columns=columns,
+            rows=tuple(rows),
+            look="words queries",
+            entry="" if place else "Queries",
+            note=f"Share: {whole}. Failed queries stand first, then those that changed.",
+            narrow="figures",
+        )
     )
 
 
@@ -117,9 +123,7 @@ def _row(
                 text=NOT_TIMED if cell is None else _word(cell, verdict, sure),
                 tone="" if verdict is None else colors.tone(verdict, sure),
                 detail="" if verdict is None else known.bound(verdict, bound),
-                title=""
-                if cell is None
-                else next((run.ending.reason for run in cell.runs if run.ending.reason), ""),
+                title="" if cell is None else answer.failure(cell),
             ),
             TableCell(text=_change(verdict, bound, cpu=False)),
             TableCell(text=_change(verdict, bound, cpu=True)),

@@ -22,13 +22,17 @@ from dbdyno.report.parts import (
     Text,
 )
 from dbdyno.report.section import own_query, verdicts
+from dbdyno.report.table_layout import without_blank_columns
 
 KINDS: Mapping[str, frozenset[Effect]] = {
-    "with an effect": frozenset({"failed", "slower", "faster", "more work", "less work"}),
-    "whose queries are open": frozenset({"open"}),
-    "whose queries were not timed": frozenset({"not timed"}),
+    "with an effect on time or work": frozenset(
+        {"failed", "slower", "faster", "more work", "less work"}
+    ),
+    "of open queries": frozenset({"open"}),
+    "of queries that were not timed": frozenset({"not timed"}),
 }
 """Other plans by what became of their queries, in the order in which they stand."""
+EFFECT = next(iter(KINDS))
 NO_EFFECT = "without an effect"
 TREES_MAX = 20
 """So many pairs of trees are shown whole."""
@@ -60,7 +64,7 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
 
 def _of_arm(comparison: Comparison, changes: Sequence[PlanChange], place: int) -> Iterator[AnyPart]:
     differing = [change for change in changes if change.differs]
-    effective = of_kind(comparison, differing, "with an effect")
+    effective = of_kind(comparison, differing, EFFECT)
     shown = []
     for number_of, kind in enumerate(KINDS):
         alike = of_kind(comparison, differing, kind)
@@ -133,7 +137,7 @@ def summary(comparison: Comparison, changes: Sequence[PlanChange]) -> str:
 
 
 def _table(comparison: Comparison, changes: Sequence[PlanChange], name: str, what: str) -> Table:
-    return Table(
+    table = Table(
         name=name,
         title=f"Other plans of {changes[0].place.arm} {what}",
         columns=(
@@ -149,6 +153,7 @@ def _table(comparison: Comparison, changes: Sequence[PlanChange], name: str, wha
         note=NOTE,
         narrow="figures",
     )
+    return without_blank_columns(table)
 
 
 def _row(comparison: Comparison, change: PlanChange) -> Row:

@@ -111,6 +111,7 @@ class WorkloadRecord(Struct, frozen=True, kw_only=True):
     set: str | None = None
     preset: str | None = None
     save: str | None = None
+    restore: str | None = None  # the dump that makes its data
     warm: str | None = None
     restart: bool = False
     groups: tuple[str, ...] | None = None

@@ -11,7 +11,7 @@ from dbdyno.model.compiler import flags_of, for_size
 from dbdyno.model.open_steps import is_open, open_steps
 from dbdyno.model.work import WorkComparison
 from dbdyno.report import known, number, tolerate
-from dbdyno.report.section import application, verdicts, work
+from dbdyno.report.section import application, own_query, verdicts, work
 from dbdyno.report.section.answer import cells_of, counted, size
 from dbdyno.report.section.headline import step_name
 
@@ -24,6 +24,8 @@ def lines(comparison: Comparison, report: Path) -> list[str]:
     Before them one with the answer, where a tolerance is asked for, and what is said of an
     application; one with the counts, where work was counted.
     """
+    if comparison.applications and not any(step.headline for step in comparison.steps):
+        return [*of_applications(comparison), of_report(report)]
     safe = tolerate.line(comparison)
     return [
         *([safe] if safe else []),
@@ -39,9 +41,14 @@ def of_applications(comparison: Comparison) -> Iterator[str]:
     """What is said of an application on each arm, in lines; none where there is none."""
     for result in comparison.applications:
         answer = application.Answer(comparison, result)
-        sums = (f"{each.label}: {each.text}" for each in answer.sums())
-        for text in (answer.sentence, *sums):
-            yield from textwrap.wrap(text, COLUMNS)
+        yield from textwrap.wrap(answer.sentence, COLUMNS)
+        for each in (*answer.lists(), *answer.sums()):
+            yield from textwrap.wrap(own_query.line(each), COLUMNS)
+            for item in each.items:
+                words = textwrap.wrap(own_query.line(item), COLUMNS - 4)
+                yield from (
+                    f"{'    ' if place else '  '}{line}" for place, line in enumerate(words)
+                )
 
 
 def told(comparison: Comparison) -> tuple[str, str, str]:

@@ -10,14 +10,14 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 
 from dbdyno.analysis.compare import application_work, basis
-from dbdyno.analysis.compare.restores import Restores
+from dbdyno.analysis.compare.restores import EARLIER, Restores
 from dbdyno.analysis.compare.step_cells import Row
 from dbdyno.analysis.step import generator_limit
 from dbdyno.model import Bound, Cell, Ratio, StepComparison, StepRun
 from dbdyno.model.basis import Basis
 from dbdyno.model.comparison import OPPOSITE, ApplicationResult
 from dbdyno.model.metric.primary import cpu_of
-from dbdyno.model.plan_record import ApplicationRecord, PlanRecord
+from dbdyno.model.plan_record import ApplicationRecord, PlanRecord, WorkloadRecord
 from dbdyno.model.query_change import QueryChanges
 from dbdyno.model.work import WorkComparison
 from dbdyno.stats.interval import ratio_interval
@@ -44,7 +44,7 @@ def results(
     return tuple(
         _OfArm(
             application=use.application,
-            workload=use.folder,
+            use=use,
             arm=arm,
             place=place,
             steps=[
@@ -108,11 +108,16 @@ class _OfArm:
     """An application on an arm beside the base."""
 
     application: ApplicationRecord
-    workload: str
+    use: WorkloadRecord
     arm: str
     place: int  # of its cell in each step
     steps: Sequence[StepComparison]
     asked: Asked
+
+    @property
+    def workload(self) -> str:
+        """The name of its folder."""
+        return self.use.folder
 
     def result(self) -> ApplicationResult:
         """The sums over its queries, those that fail, and what all that stands on."""
@@ -176,7 +181,9 @@ class _OfArm:
                 for change in (counts.changes if counts is not None else ())
                 if (change.step[0], change.arm) == (self.workload, self.arm)
             },
-            restored=self.asked.restores.get((self.workload, self.arm)),
+            restored=self.asked.restores.get(
+                (self.workload, self.arm), EARLIER if self.use.restore else None
+            ),
         )
 
 

@@ -212,9 +212,14 @@ def _asked(change: _Change) -> Iterable[Reason]:
 
 
 def _judgement(change: _Change, reason: Reason) -> Judgement | None:
-    return (
-        change.cpu if reason.metric == change.cpu_metric else change.cell.costs.get(reason.metric)
+    """A cost's own; where nothing helps sessions, their CPU is what the step is judged by."""
+    alone = reason.metric == SESSIONS_CPU and all(
+        cell.metrics.get(CPU) is not None and cell.metrics[CPU] == cell.metrics.get(SESSIONS_CPU)
+        for cell in (change.cell, change.base)
     )
+    if alone or reason.metric == change.cpu_metric:
+        return change.cpu
+    return change.cell.costs.get(reason.metric)
 
 
 def _changed(change: _Change, reason: Reason, judgement: Judgement) -> Iterable[_Found]:

@@ -22,6 +22,8 @@ class Restored:
     dumped: str | None = None  # when the dump was made, in ISO 8601; None: not known
 
 
+EARLIER = Restored(lacks=("an earlier race restored it, whose report says what the dump lacks",))
+"""Of data that begin with a kept copy."""
 Restores = Mapping[tuple[str, str], Restored]
 """By workload and arm; nothing of servers that had their data already."""
 

@@ -67,6 +67,11 @@ def finding(comparison: Comparison, place: QueryPlace, said: str) -> Finding:
     )
 
 
+def line(finding: Finding) -> str:
+    """A finding in a line of words, its label first."""
+    return ": ".join(filter(None, (finding.label, finding.text)))
+
+
 def few(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """The first of them, and how many more there are."""
     more = len(findings) - NAMED_MAX

@@ -69,7 +69,8 @@ class PlanChange:
         """Where the plans part, with how often, or why nothing is said."""
         some = self.word == "changed" and self.tuples < self.of
         often = f" (for {self.tuples} of {self.of} values)" if some else ""
-        return f"{': '.join(filter(None, (PLAN_WORDS[self.word], self.where)))}{often}"
+        where = self.where.replace("; ", ", ")  # between reasons stands a semicolon
+        return f"{': '.join(filter(None, (PLAN_WORDS[self.word], where)))}{often}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -99,9 +99,9 @@ def changes(value: float, low: float | None, high: float | None, of: Of = "amoun
 
     A factor of 2 and more in times: 3.40 times as long [3.21, 3.60], 2.10 times as fast.
     """
-    if is_factor(value):
-        if of == "amount":
-            return f"{short(value)} times{_times(low, high)}"
+    if of == "amount" and value >= TIMES_MIN:
+        return f"{short(value)} times{_times(low, high)}"
+    if of != "amount" and is_factor(value):
         longer = (value > 1) is (of == "time")
         if (longer and of == "rate") or (not longer and of == "time"):
             value, low, high = 1 / value, high and 1 / high, low and 1 / low

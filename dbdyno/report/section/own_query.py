@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 
-from dbdyno.model import Cell, Comparison, StepComparison
-from dbdyno.model.comparison import ApplicationResult
+from dbdyno.model import Bound, Cell, Comparison, StepComparison
+from dbdyno.model.comparison import OPPOSITE, ApplicationResult
 from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.query_change import QueryPlace
 from dbdyno.model.verdict import Judgement, Verdict
+from dbdyno.report import cells as report_cells
 from dbdyno.report import number
 from dbdyno.report.parts import Finding
 from dbdyno.report.section import verdicts
@@ -93,7 +94,18 @@ def share(value: float) -> str:
 def change(cell: Cell) -> str:
     """By what the word is said: 2.61 times as long [2.53, 2.69]; else CPU +12.3 % [11.0, 13.6]."""
     judgement = None if cell.verdict is None else deciding(cell.verdict)
-    return "" if judgement is None else verdicts.figures(judgement, cell.ratio_bound)
+    if judgement is None or is_cpu(judgement.metric):
+        return "" if judgement is None else verdicts.figures(judgement, cell.ratio_bound)
+    words = time(judgement, cell.ratio_bound)
+    return words if "times" in words else f"time {words}"
+
+
+def time(judgement: Judgement, bound: Bound) -> str:
+    """The change of a call's time, of a rate by its inverse: +93.4 % [34.1, 179]."""
+    value, low, high = judgement.told
+    words = number.changes(1 / value, high and 1 / high, low and 1 / low, "time")
+    both = f" ({report_cells.BOTH})" if bound == "unknown" else ""
+    return f"{report_cells.signed(words, OPPOSITE.get(bound, bound))}{both}"
 
 
 def deciding(verdict: Verdict) -> Judgement | None:

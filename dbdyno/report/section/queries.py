@@ -78,7 +78,7 @@ def _table(comparison: Comparison, result: ApplicationResult, place: int) -> Tab
         Column(text="share", title=whole),
         Column(text="calls/s"),
         Column(text="word", left=True),
-        Column(text="change", left=True, title="of throughput, with its 95 % interval"),
+        Column(text="time", left=True, title="of a call, with its 95 % interval"),
         Column(text="CPU", left=True, title="of a call, with its 95 % interval"),
         Column(text="work", left=True, title="instructions of a call, counted"),
         Column(text="answer", left=True),
@@ -169,7 +169,9 @@ def _word(cell: Cell, verdict: Verdict | None, sure: bool) -> str:
 
 def _change(verdict: Verdict | None, bound: Bound, *, cpu: bool) -> str:
     judgement = None if verdict is None else verdicts.primary(verdict, cpu)
-    return "" if judgement is None or not judgement.blocks else verdicts.change(judgement, bound)
+    if judgement is None or not judgement.blocks:
+        return ""
+    return verdicts.change(judgement) if cpu else own_query.time(judgement, bound)
 
 
 SECTION = Section("page", lambda subject: parts(subject.comparison))

@@ -72,7 +72,7 @@ def compared(
     rows = step_cells.rows(record, arms, sorted(runs, key=lambda run: run.block))
     steps = concluded(runs, record, plans=queries.plans).steps if runs else ()
     restores = {} if restored is None else {("w", "new"): restored}
-    asked = application.Asked(queries=queries, restores=restores)
+    asked = application.Known(queries=queries, restores=restores)
     return Comparison(
         title="planted: new against old",
         label=None,

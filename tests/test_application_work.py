@@ -74,7 +74,7 @@ COUNTED = counts(
 
 def result() -> ApplicationResult:
     """What is said of an arm that was counted alone."""
-    (only,) = application.results((), PLAN, ARMS, application.Asked(counts=COUNTED))
+    (only,) = application.results((), PLAN, ARMS, application.Known(counts=COUNTED))
     return only
 
 
@@ -95,8 +95,8 @@ def test_errors_of_queries_add_up_by_their_shares_of_the_work() -> None:
 
 
 def test_an_application_without_counts_has_no_work() -> None:
-    assert application.results((), plan_of(ARMS), ARMS, application.Asked(counts=COUNTED)) == ()
-    (uncounted,) = application.results((), PLAN, ARMS, application.Asked(counts=counts()))
+    assert application.results((), plan_of(ARMS), ARMS, application.Known(counts=COUNTED)) == ()
+    (uncounted,) = application.results((), PLAN, ARMS, application.Known(counts=counts()))
     assert uncounted.work is None
 
 
@@ -110,7 +110,7 @@ def test_counts_alone_are_told_with_what_they_cover() -> None:
     )
     basis = result().basis
     assert basis is not None
-    (counted,) = (part for part in basis.parts if part.kind == "counted")
+    (counted,) = (part for part in basis.parts if part.stage == "counted")
     assert (counted.share, counted.queries) == (pytest.approx(0.9), 2)
     assert [(gap.reason, gap.queries) for gap in counted.gaps] == [("fails while it is counted", 1)]
 

@@ -83,7 +83,7 @@ FORM = {
     "applications": "workload arm covered queries cpu cpu_lacks time time_bound failed base_failed "
     "both_failed work answer basis",
     "applications.basis": "by parts lacks dumped first last cut",
-    "applications.basis.parts": "kind share queries gaps",
+    "applications.basis.parts": "stage share queries gaps",
     "applications.basis.parts.gaps": "reason share queries calls",
     "applications.work": "queries covered instructions more less",
     "applications.work.instructions": "blocks ratio low high",

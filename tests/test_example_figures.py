@@ -29,7 +29,7 @@ from dbdyno.store import Results, continuation
 EXAMPLES = example_figures.examples()
 KINDS = {
     "run", "turns", "duet", "writes-in-turn", "profile", "sweep", "nodes", "attribution",
-    "bisect", "begun", "count",
+    "bisect", "begun", "count", "application",
 }  # fmt: skip
 BEGUN, DUET = (example_figures.KINDS / name for name in ("begun", "duet"))
 IN_SHORT = {"turns", "begun"}

@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec import structs
+from msgspec import convert, structs
 from rich.console import Console
 
+import example_figures
 from application_builder import another_plan, compared, planned
-from dbdyno.analysis.compare.restores import Restored, restored
+from dbdyno.analysis import compare
+from dbdyno.analysis.compare.restores import Restored
 from dbdyno.model import Comparison
 from dbdyno.model.answer_word import WORDS, AnswerWord
 from dbdyno.model.own_query import LeftOut
@@ -286,7 +288,7 @@ def test_the_first_screen_says_what_it_stands_on() -> None:
     }
     (written,) = json.loads(json_document.render(made))["applications"]
     assert written["basis"]["lacks"] == ["the extension `x` is left out"]
-    assert [part["kind"] for part in written["basis"]["parts"]] == [
+    assert [part["stage"] for part in written["basis"]["parts"]] == [
         "captured", "restored", "answered", "timed", "counted",
     ]  # fmt: skip
     text = markdown.render(page.make(made))
@@ -295,10 +297,10 @@ def test_the_first_screen_says_what_it_stands_on() -> None:
 
 def test_where_nothing_is_known_of_the_dump_nothing_is_said() -> None:
     assert "restored" not in lines_of(compared(timed=SLOWER))
-    old = restored({"lacks": []})
+    old = convert({"lacks": []}, Restored)
     made = compared(timed=SLOWER, restored=old, record=planned(["slow"], last="2026-11-28"))
     assert "data" not in lines_of(made)
-    assert restored({"lacks": ["a"], "dumped": "2026-11-28"}).dumped == "2026-11-28"
+    assert convert({"lacks": ["a"], "dumped": "2026-11-28"}, Restored).dumped == "2026-11-28"
 
 
 @pytest.mark.parametrize(
@@ -336,3 +338,20 @@ def test_a_result_in_which_nothing_was_compared_says_so_first() -> None:
     made = compared(answers={"a": ("fails on both", "42501 no right")}, blocks=3)
     assert screen(made).strip().startswith("Nothing was compared on new")
     assert race.ending(made) == "no time was compared"
+
+
+# --- A real result -----------------------------------------------------------------------------
+
+
+@pytest.mark.long
+def test_a_race_of_a_real_application_names_what_was_planted() -> None:
+    with example_figures.unpacked(example_figures.KINDS / "application") as folder:
+        made = compare.load(folder)
+    text = screen(made)
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.strip().startswith("No: 2 queries fail on pg18 alone; some answer differently")
+    for name in ("2a8e8719", "2f0fc300", "a819170f", "f-7d5a0f46", "f-3f6ceca8", "f-4145ad64"):
+        assert f"select-{name}" in text, name
+    assert text.count("another plan: f: Parallel Sort over Parallel Seq Scan") == 2
+    assert "nothing measured explains" not in html.render(page.make(made))
+    assert lines_of(made)["restored"] == "100.0 %, 48 queries"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dbdyno.model.verdict import TOO_FEW, is_wide
+from dbdyno.model.verdict import TIMES_MIN, TOO_FEW, is_wide
 
 MINUS = "\u2212"
 ARMS_NAMED_MAX = 4
 """Of more arms than these a sentence gives their number, or the ends of what they have."""
 NAMES_MAX = 4
 """So many names are told, the others counted."""
-TIMES_MIN = 2.0  # a ratio from which on it is said in times and no longer in percent
 
 _TIMES = ((1e6, "s"), (1e3, "ms"))
 

@@ -1,11 +1,11 @@
-"""What an application's result stands on: of each kind of work, the share of the source's time."""
+"""What an application's result stands on: of each stage, the share of the source's time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-BasisKind = Literal["captured", "restored", "answered", "timed", "counted"]
+BasisStage = Literal["captured", "restored", "answered", "timed", "counted"]
 """`restored`: whose tables, columns and functions the copy has, as far as answers say it."""
 
 
@@ -21,9 +21,9 @@ class Gap:
 
 @dataclass(frozen=True, kw_only=True)
 class BasisPart:
-    """A kind of work, and what it was not done with; shares are of all calls of the source."""
+    """A stage of the work, and what did not reach it; shares are of all calls of the source."""
 
-    kind: BasisKind
+    stage: BasisStage
     share: float
     queries: int
     gaps: tuple[Gap, ...]
@@ -41,6 +41,6 @@ class Basis:
     last: str | None = None
     cut: tuple[str, ...] = ()  # queries whose texts the source may have cut
 
-    def queries(self, kind: BasisKind) -> int:
-        """How many queries a part has."""
-        return sum(part.queries for part in self.parts if part.kind == kind)
+    def queries(self, stage: BasisStage) -> int:
+        """How many queries a stage has."""
+        return sum(part.queries for part in self.parts if part.stage == stage)

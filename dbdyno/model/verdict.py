@@ -47,6 +47,8 @@ CHANGED: frozenset[Word] = frozenset({"faster", "slower"})
 TOO_FEW = "too few repeats"
 """In place of an interval of ratios that is wider than a factor of WIDE."""
 WIDE = 10.0
+TIMES_MIN = 2.0
+"""A ratio from which on it is said in times, and no longer in percent."""
 
 
 def is_wide(low: float, high: float) -> bool:

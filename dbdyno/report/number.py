@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from dbdyno.analysis.wording import TIMES_MIN
-from dbdyno.model.verdict import TOO_FEW, is_wide
+from dbdyno.model.verdict import TIMES_MIN, TOO_FEW, is_wide
 
 MISSING = "NA"
 MINUS = "\u2212"

@@ -10,7 +10,7 @@ BETWEEN = "; "
 def once(reasons: Sequence[str]) -> tuple[str, list[str]]:
     """What all reasons have in common, and what each has beside it; empty ones have no reason."""
     parts = [reason.split(BETWEEN) if reason else [] for reason in reasons]
-    told = [each for each in parts if each]
-    common = [part for part in told[0] if all(part in each for each in told)] if told[1:] else []
+    given = [each for each in parts if each]
+    common = [part for part in given[0] if all(part in each for each in given)] if given[1:] else []
     own = [BETWEEN.join(part for part in each if part not in common) for each in parts]
     return BETWEEN.join(common), own

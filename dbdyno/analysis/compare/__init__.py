@@ -42,6 +42,7 @@ from dbdyno.analysis.compare import (
     work,
 )
 from dbdyno.analysis.compare.arm_vs_base import Where
+from dbdyno.analysis.compare.arms_and_blocks import Arms
 from dbdyno.analysis.compare.step_pairs import across
 from dbdyno.analysis.step import collect, damaged_files
 from dbdyno.analysis.step.damaged_files import PREFIX, Damage
@@ -76,24 +77,19 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
     servers = _servers(blocks or work.repeats(results), arms.planned, derived, lost)
     about_blocks = _about_blocks(results, blocks, derived, base, lost)
     host, hosts, about_hosts = _hosts(results, blocks, lost)
-    last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
     counted = fills.of_result(results, arms.base, runs, copies, load)
     rows = step_cells.rows(plan, arms, runs, counted.units)
     rows = arm_order.with_orders(at_once.withheld(rows, derived, plan), blocks, arms, plan)
     sights, commits = _sights(results, blocks, arms.shown, lost), lost.usable(results.commits) or ()
-    queries = query_changes.load(blocks, arms, lost)
-    counts = lost.usable(partial(work.load, results, base))
-    dumps = restores.load([*blocks, *work.repeats(results)], lost)
+    known = _known(results, blocks, arms, lost)
     rules = conclusions.Rules(
         aims=replace(aims, judge=sights[arms.base].looked.looks.judge),
         sights=sights,
         minutes=cost_to_decide.minutes_per_block(blocks, copies, lost),
         blocks_each=plan.schedule.comparison,
         nodes=where,
-        plans=queries.plans,
+        plans=known.queries.plans,
     )
-    asked = application.Asked(queries=queries, counts=counts, restores=dumps)
-    applications = application.results(rows, plan, arms.shown, asked)
     ran = application.without_common_failures(rows, plan)
     ended = conclusions.conclude(functions.with_profiles(ran, plan), arms, rules)
     return Comparison(
@@ -109,16 +105,16 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         hosts=hosts,
         generators=_generators(results, hosts, lost),
         nodes=where,
-        servers=last,
+        servers=(last := {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}),
         plan=plan,
-        work=counts,
-        steps=_with_reasons(ended.steps, plan, counts, commits),
+        work=known.counts,
+        steps=_with_reasons(ended.steps, plan, known.counts, commits),
         design=plan.design,
         across=across(ended.steps),
         sweeps=sweeps.sweeps(rows),
         overall=ended.overall,
-        applications=applications,
-        queries=query_changes.with_effects(queries, ended.steps, counts),
+        applications=(applications := application.results(rows, plan, arms.shown, known)),
+        queries=query_changes.with_effects(known.queries, ended.steps, known.counts),
         calibration=ended.calibration,
         looked=(looked := looks.fewest([sights[arm].looked for arm in arms.shown[1:]])),
         aims=aims,
@@ -130,13 +126,24 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
             *validity.warnings(arms.shown, runs, servers, _boot_ids(blocks)),
             *validity.whole_servers(ended.steps, aims.margin),
             *counted.notes,
-            *restores.warnings(dumps, [each.workload for each in applications]),
+            *restores.warnings(known.restores, [each.workload for each in applications]),
             *about_hosts,
         ),
         one_fill=counted.alone,
         incomplete=arms_and_blocks.incomplete(
             results, arms, looked, _in_every_block(ended.steps, blocks, copies)
         ),
+    )
+
+
+def _known(
+    results: Results, blocks: Sequence[BlockFolder], arms: Arms, lost: Damage
+) -> application.Known:
+    """The answers and plans of queries, what was counted, and what was restored."""
+    return application.Known(
+        queries=query_changes.load(blocks, arms, lost),
+        counts=lost.usable(partial(work.load, results, arms.base)),
+        restores=restores.load([*blocks, *work.repeats(results)], lost),
     )
 
 

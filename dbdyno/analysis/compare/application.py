@@ -29,7 +29,7 @@ Cost = Callable[[StepRun], float | None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Known:
     """What is known of queries beside their steps."""
 
     queries: QueryChanges = field(default_factory=QueryChanges)
@@ -38,7 +38,7 @@ class Asked:
 
 
 def results(
-    rows: Sequence[Row], plan: PlanRecord, arms: Sequence[str], asked: Asked = Asked()
+    rows: Sequence[Row], plan: PlanRecord, arms: Sequence[str], known: Known = Known()
 ) -> tuple[ApplicationResult, ...]:
     """The application of each workload that is one, for each arm beside the first."""
     return tuple(
@@ -52,7 +52,7 @@ def results(
                 for row in rows
                 if row.step.workload == use.folder and row.step.step in use.application.by_name
             ],
-            asked=asked,
+            known=known,
         ).result()
         for use in plan.workloads
         if use.application is not None
@@ -112,7 +112,7 @@ class _OfArm:
     arm: str
     place: int  # of its cell in each step
     steps: Sequence[StepComparison]
-    asked: Asked
+    known: Known
 
     @property
     def workload(self) -> str:
@@ -127,7 +127,7 @@ class _OfArm:
         telling = _told(ran, lambda run: run.metrics.get(cpu))
         bounds = {pair.bound for pair in ran} - {"exact"}
         counted = application_work.of_arm(
-            self.application, self.workload, self.arm, self.asked.counts
+            self.application, self.workload, self.arm, self.known.counts
         )
         timed = sum(self.application.share(queries[pair.step.step]) for pair in ran)
         covered = min(1.0, timed) if self.application.whole_s and ran else None
@@ -167,12 +167,12 @@ class _OfArm:
             pair.step.step: "" if pair.step.step in timed else pair.lacking(self.arm)
             for pair in pairs
         }
-        counts = self.asked.counts
+        counts = self.known.counts
         return basis.of_arm(
             self.application,
             answers={
                 change.place.query: change
-                for change in self.asked.queries.answers
+                for change in self.known.queries.answers
                 if (change.place.workload, change.place.arm) == (self.workload, self.arm)
             },
             timed=reasons,
@@ -181,7 +181,7 @@ class _OfArm:
                 for change in (counts.changes if counts is not None else ())
                 if (change.step[0], change.arm) == (self.workload, self.arm)
             },
-            restored=self.asked.restores.get(
+            restored=self.known.restores.get(
                 (self.workload, self.arm), EARLIER if self.use.restore else None
             ),
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from dbdyno.analysis.compare.restores import Restored
-from dbdyno.model.basis import Basis, BasisKind, BasisPart, Gap
+from dbdyno.model.basis import Basis, BasisPart, BasisStage, Gap
 from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.query_change import AnswerChange
 
@@ -33,12 +33,12 @@ def of_arm(
     lacking = {query.name for query in application.without_values}
     every = application.every
 
-    def part(kind: BasisKind, reasons: Reasons, absent: str) -> BasisPart:
+    def part(stage: BasisStage, reasons: Reasons, absent: str) -> BasisPart:
         said = {
             query.name: NO_VALUES if query.name in lacking else reasons.get(query.name, absent)
             for query in every
         }
-        return _part(kind, application, said)
+        return _part(stage, application, said)
 
     captured = _part("captured", application, {query.name: "" for query in every})
     gaps = tuple(
@@ -46,7 +46,7 @@ def of_arm(
         for left in application.left_out
     )
     parts = [
-        BasisPart(kind="captured", share=captured.share, queries=captured.queries, gaps=gaps),
+        BasisPart(stage="captured", share=captured.share, queries=captured.queries, gaps=gaps),
         part("answered", {name: _unanswered(each) for name, each in answers.items()}, NOT_ASKED),
         part("timed", timed, "not timed"),
         part("counted", counted, NOT_COUNTED if counted else "not counted"),
@@ -66,7 +66,7 @@ def of_arm(
     )
 
 
-def _part(kind: BasisKind, application: ApplicationRecord, reasons: Reasons) -> BasisPart:
+def _part(stage: BasisStage, application: ApplicationRecord, reasons: Reasons) -> BasisPart:
     """The queries without a reason, and by reason the others."""
     by_reason: dict[str, list[QueryRecord]] = {}
     for query in application.every:
@@ -77,7 +77,7 @@ def _part(kind: BasisKind, application: ApplicationRecord, reasons: Reasons) -> 
         for reason, left in by_reason.items()
     )
     return BasisPart(
-        kind=kind,
+        stage=stage,
         share=_sum(application, there),
         queries=len(there),
         gaps=tuple(sorted(gaps, key=lambda gap: -gap.share)),

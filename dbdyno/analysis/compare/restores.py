@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct, convert
 
 from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.model.events import Done
@@ -14,9 +15,8 @@ RESTORE = "restore"
 """The step that restores a dump."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Restored:
-    """A dump in an arm's server."""
+class Restored(Struct, frozen=True, kw_only=True):
+    """A dump in an arm's server, as the last event of its restore says; older ones say less."""
 
     lacks: tuple[str, ...] = ()
     dumped: str | None = None  # when the dump was made, in ISO 8601; None: not known
@@ -31,32 +31,24 @@ Restores = Mapping[tuple[str, str], Restored]
 def load(blocks: Iterable[BlockFolder], lost: Damage) -> Restores:
     """The first restore of each arm in these blocks."""
     restores: dict[tuple[str, str], Restored] = {}
-    for block in blocks:
-        for run in block.runs():
-            for step in run.steps():
-                key = (step.workload, run.arm)
-                if step.name == RESTORE and key not in restores:
-                    done = lost.usable(partial(_done, step))
-                    if done is not None and done.report is not None:
-                        restores[key] = restored(done.report)
+    for run in (run for block in blocks for run in block.runs()):
+        for step in run.steps():
+            key = (step.workload, run.arm)
+            if step.name == RESTORE and key not in restores:
+                restored = lost.usable(partial(_restored, step))
+                if restored is not None:
+                    restores[key] = restored
     return restores
 
 
-def _done(step: StepFolder) -> Done | None:
-    """How a restore ended; None where the step is no restore, or did not end."""
+def _restored(step: StepFolder) -> Restored | None:
+    """What a restore said at its end; None where the step is no restore, or did not end."""
     job = step.job()
     if job is None or job.restore is None:
         return None
-    return next((event for event in step.events() if isinstance(event, Done)), None)
-
-
-def restored(report: Mapping[str, object]) -> Restored:
-    """A restore's own words; older ones lack the time of the dump."""
-    lacks, dumped = report.get("lacks"), report.get("dumped")
-    return Restored(
-        lacks=tuple(map(str, lacks)) if isinstance(lacks, list) else (),
-        dumped=dumped if isinstance(dumped, str) else None,
-    )
+    ends = (event for event in step.events() if isinstance(event, Done))
+    reports = (done.report for done in ends if done.report is not None)
+    return next((convert(report, Restored) for report in reports), None)
 
 
 def warnings(restores: Restores, applications: Iterable[str]) -> Iterator[str]:

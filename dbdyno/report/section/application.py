@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from dbdyno.analysis import wording
 from dbdyno.model import Cell, Comparison, Ratio
 from dbdyno.model.answer_word import AnswerWord
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.plan_record import ApplicationRecord
 from dbdyno.model.query_change import AnswerChange, PlanChange, QueryPlace
+from dbdyno.model.verdict import TIMES_MIN
 from dbdyno.report import cells, colors, known, number, reasons
 from dbdyno.report.parts import AnyPart, Finding, Section, Text
 from dbdyno.report.section import basis, own_query, work
@@ -78,15 +78,14 @@ class Answer:
         if self.differing:
             count = len(self.differing)
             other = f"{_plural(count, 'answers', 'answer')} differently on {arm}"
-            rest = ", ".join(["none fails", slower or self._none_slower])
+            quick = "none is slower" if self.cells else "nothing was timed"
+            rest = f"none fails, {slower or quick}"
             return f"Look first: {number.queries(count)} {other}; {rest}."
         if self.slower:
             worst = max(self.slower.values(), key=_loss)
             some = _plural(len(self.slower), "a query is", "some queries are")
-            return (
-                f"With a loss: on {arm} {some} {self._perhaps}slower, {_worst(worst)}; "
-                f"{self._none_fails}."
-            )
+            fails = "none fails or answers differently" if self._answered else UNASKED
+            return f"With a loss: on {arm} {some} {self._perhaps}slower, {_worst(worst)}; {fails}."
         return self._nothing_against
 
     @property
@@ -98,14 +97,15 @@ class Answer:
         fails = "fails, answers differently or is slower" if self._answered else "is slower"
         unasked = "" if self._answered else f"; {UNASKED}"
         begin = "Yes" if self._whole else "Nothing speaks against it so far"
-        if time is None or time.low is None or time.high is None or self._bounded:
+        exact = self.result.time_bound == "exact"
+        if time is None or time.low is None or time.high is None or not exact:
             timed = number.queries(self.result.queries)
             return f"{begin}: of {timed} timed, none {fails} on {arm}{unasked}."
-        together = f"take {wording.amount(time.value)} time"
+        together = f"take {_amount(time.value)} time"
         if time.low > 1 + self.comparison.aims.margin:
             return f"With a loss: all queries together {together} on {arm}; none {fails}{unasked}."
         if time.high >= 1:
-            together = f"take at most {wording.amount(time.high)} time"
+            together = f"take at most {_amount(time.high)} time"
         return f"{begin}: no query {fails} on {arm}; all together {together}{unasked}."
 
     @property
@@ -125,25 +125,13 @@ class Answer:
     def _whole(self) -> bool:
         """Whether nothing is open, and nearly all of the source's calls were answered and timed."""
         parts = () if self.result.basis is None else self.result.basis.parts
-        low = [part.kind for part in parts if part.share < WHOLE_MIN]
+        low = [part.stage for part in parts if part.share < WHOLE_MIN]
         return not self.open and "timed" not in low and "answered" not in low
-
-    @property
-    def _bounded(self) -> bool:
-        return self.result.time_bound != "exact"
 
     @property
     def _perhaps(self) -> str:
         comparison = self.comparison
         return "" if colors.trusted(comparison.calibration, comparison.aims) else "perhaps "
-
-    @property
-    def _none_slower(self) -> str:
-        return "none is slower" if self.cells else "nothing was timed"
-
-    @property
-    def _none_fails(self) -> str:
-        return "none fails or answers differently" if self._answered else UNASKED
 
     # --- What it is made from ---
 
@@ -167,7 +155,11 @@ class Answer:
     def failing(self) -> dict[str, str]:
         """By query the error on this arm alone."""
         steps = own_query.cells(self.comparison, self.result)
-        late = {each.place.query: _late(each) for each in self.answers if each.word == "times out"}
+        late = {
+            each.place.query: f"ended by its limit{often(each)}"
+            for each in self.answers
+            if each.word == "times out"
+        }
         fails = {each.place.query: each.detail for each in self.answers if each.word == "fails"}
         timed = {
             name: failure(steps[name][1]) if name in steps else ""
@@ -228,7 +220,8 @@ class Answer:
     def lists(self) -> Iterator[Finding]:
         """The queries that fail, answer otherwise, are slower, or are planned otherwise."""
         arm = self.result.arm
-        common, why = reasons.once([_why(cell) for cell in self.slower.values()])
+        explanations = [cell.explanation for cell in self.slower.values()]
+        common, why = reasons.once([each.why if each is not None else "" for each in explanations])
         slower = {
             name: "; ".join(filter(None, (own_query.change(cell), cause)))
             for (name, cell), cause in zip(self.slower.items(), why, strict=True)
@@ -247,15 +240,12 @@ class Answer:
         if by_share:
             order = [query.name for query in self._record.every]
             names.sort(key=lambda name: order.index(name) if name in order else len(order))
-        lines = [
-            own_query.finding(self.comparison, self._place(name), said[name]) for name in names
-        ]
+        own = {"workload": self.result.workload, "arm": self.result.arm}
+        places = [QueryPlace(query=name, **own) for name in names]
+        lines = [own_query.finding(self.comparison, each, said[each.query]) for each in places]
         if lines:
             text = f"all: {common}" if common else ""
             yield Finding(label=title, text=text, tone="notice", items=own_query.few(lines))
-
-    def _place(self, query: str) -> QueryPlace:
-        return QueryPlace(workload=self.result.workload, query=query, arm=self.result.arm)
 
     @property
     def _record(self) -> ApplicationRecord:
@@ -322,16 +312,18 @@ def failure(cell: Cell) -> str:
     return next((run.ending.reason for run in cell.runs if run.ending.reason), "")
 
 
-def _why(cell: Cell) -> str:
-    """The cause, as the comparison has it."""
-    return "" if cell.explanation is None else cell.explanation.why
+def _amount(ratio: float) -> str:
+    """`6.1 % more`, `9.9 % less`, `3.40 times the`."""
+    if ratio >= TIMES_MIN:
+        return f"{number.short(ratio)} times the"
+    return f"{number.size_of_change(ratio)} {'more' if ratio >= 1 else 'less'}"
 
 
 def _worst(cell: Cell) -> str:
     """`one takes 2.61 times as long`, of a cell that is slower."""
     ratio, of_cpu = _loss(cell)
     if of_cpu:
-        return f"one takes {wording.amount(ratio)} CPU"
+        return f"one takes {_amount(ratio)} CPU"
     least = "at least " if cell.ratio_bound == "at most" else ""
     if number.is_factor(ratio):
         return f"one takes {least}{number.short(ratio)} times as long"
@@ -351,10 +343,6 @@ def often(change: AnswerChange) -> str:
     """In how many of a query's calls, where not in all."""
     some = change.tuples < change.of or change.word.startswith("times out")
     return f" (in {change.tuples} of {change.of} calls)" if some else ""
-
-
-def _late(change: AnswerChange) -> str:
-    return f"ended by its limit{often(change)}"
 
 
 def _costs(change: PlanChange) -> str:

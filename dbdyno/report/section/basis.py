@@ -24,7 +24,7 @@ def findings(result: ApplicationResult) -> Iterator[Finding]:
     if basis is None:
         return
     of = f"shares of the source's {basis.by}"
-    items = [Finding(label=part.kind, text=_part(basis, part)) for part in basis.parts]
+    items = [Finding(label=part.stage, text=_part(basis, part)) for part in basis.parts]
     if age := _age(basis):
         items.append(Finding(label="data", text=age))
     yield Finding(text=f"What that stands on ({of})", items=tuple(items))
@@ -33,7 +33,7 @@ def findings(result: ApplicationResult) -> Iterator[Finding]:
 def nothing(result: ApplicationResult) -> str:
     """Why nothing was compared: the largest gap; all 48 queries fail on both."""
     parts = () if result.basis is None else result.basis.parts
-    gaps = [gap for part in parts if part.kind in ("answered", "timed") for gap in part.gaps]
+    gaps = [gap for part in parts if part.stage in ("answered", "timed") for gap in part.gaps]
     if not gaps:
         return "no query was answered or timed by both"
     largest = max(gaps, key=lambda gap: gap.queries)
@@ -43,14 +43,15 @@ def nothing(result: ApplicationResult) -> str:
 def _part(basis: Basis, part: BasisPart) -> str:
     """97.1 %, 46 queries; left out: 2 fail on both (0.3 %), 1 not compared: writes (< 0.1 %)."""
     whole = f"{share(part.share)}, {number.queries(part.queries)}" if part.queries else "nothing"
-    gaps = [_gap(gap) for gap in part.gaps[:GAPS_MAX]]
+    known = part.gaps[:GAPS_MAX] if part.queries or part.gaps[1:] else ()
+    gaps = [_gap(gap) for gap in known]
     if more := len(part.gaps) - GAPS_MAX:
         gaps += [f"{more} more reasons"] if more > 0 else []
     said = [whole, f"left out: {', '.join(gaps)}" if gaps else ""]
-    if part.kind == "captured":
+    if part.stage == "captured":
         said.append(_when(basis))
         said.append(f"the text of {number.queries(len(basis.cut))} may be cut" if basis.cut else "")
-    if part.kind == "restored":
+    if part.stage == "restored":
         said.append(number.few([each.rstrip(".") for each in basis.lacks], GAPS_MAX, BETWEEN))
     return BETWEEN.join(filter(None, said))
 

@@ -110,5 +110,5 @@ def time(judgement: Judgement, bound: Bound) -> str:
 
 def deciding(verdict: Verdict) -> Judgement | None:
     """The metric by which the word is said, throughput before CPU."""
-    told = [judgement for judgement in verdict.judgements if judgement.metric in verdict.by]
-    return min(told, key=lambda judgement: is_cpu(judgement.metric), default=None)
+    judgements = [judgement for judgement in verdict.judgements if judgement.metric in verdict.by]
+    return min(judgements, key=lambda judgement: is_cpu(judgement.metric), default=None)

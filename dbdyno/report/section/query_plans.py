@@ -64,13 +64,13 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
 
 def _of_arm(comparison: Comparison, changes: Sequence[PlanChange], place: int) -> Iterator[AnyPart]:
     differing = [change for change in changes if change.differs]
-    effective = of_kind(comparison, differing, EFFECT)
+    effective = of_effects(comparison, differing, EFFECT)
     shown = []
-    for number_of, kind in enumerate(KINDS):
-        alike = of_kind(comparison, differing, kind)
+    for number_of, effects in enumerate(KINDS):
+        alike = of_effects(comparison, differing, effects)
         shown += alike
         if alike:
-            yield _table(comparison, alike, f"query-plans-{place}-{number_of}", kind)
+            yield _table(comparison, alike, f"query-plans-{place}-{number_of}", effects)
     rest = [change for change in changes if change.word != "same" and change not in shown]
     if rest:
         table = _table(comparison, rest, f"query-plans-{place}-rest", NO_EFFECT)
@@ -97,9 +97,11 @@ def _of_arm(comparison: Comparison, changes: Sequence[PlanChange], place: int) -
         )
 
 
-def of_kind(comparison: Comparison, changes: Iterable[PlanChange], kind: str) -> list[PlanChange]:
-    """The plans of a kind, those first whose queries lost most."""
-    alike = [change for change in changes if change.effect in KINDS[kind]]
+def of_effects(
+    comparison: Comparison, changes: Iterable[PlanChange], effects: str
+) -> list[PlanChange]:
+    """The plans of a row of KINDS, those first whose queries lost most."""
+    alike = [change for change in changes if change.effect in KINDS[effects]]
     speeds = {change.place: _speed(comparison, change) or 1.0 for change in alike}
     return sorted(alike, key=lambda change: speeds[change.place])
 
@@ -127,12 +129,12 @@ def summary(comparison: Comparison, changes: Sequence[PlanChange]) -> str:
     changed = [change for change in changes if change.differs]
     if not changed:
         return f"None of {number.queries(len(changes))} has another plan."
-    counts = [(len(of_kind(comparison, changed, kind)), kind) for kind in KINDS]
+    counts = [(len(of_effects(comparison, changed, effects)), effects) for effects in KINDS]
     counts.append((len(changed) - sum(count for count, _ in counts), NO_EFFECT))
     have = "has" if len(changed) == 1 else "have"
     return (
         f"Of {number.queries(len(changes))} {len(changed)} {have} another plan: "
-        f"{', '.join(f'{count} {kind}' for count, kind in counts if count)}."
+        f"{', '.join(f'{count} {effects}' for count, effects in counts if count)}."
     )
 
 

@@ -23,7 +23,7 @@ from dbdyno.model import Comparison
 from dbdyno.model.answer_word import WORDS, AnswerWord
 from dbdyno.model.own_query import LeftOut
 from dbdyno.model.plan_record import QueryRecord
-from dbdyno.report import json_document, page, race
+from dbdyno.report import json_document, number, page, race
 from dbdyno.report.render import html, markdown, terminal
 from dbdyno.report.section import basis
 from dbdyno.report.section.application import Answer
@@ -338,6 +338,24 @@ def test_a_result_in_which_nothing_was_compared_says_so_first() -> None:
     made = compared(answers={"a": ("fails on both", "42501 no right")}, blocks=3)
     assert screen(made).strip().startswith("Nothing was compared on new")
     assert race.ending(made) == "no time was compared"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "of", "words"),
+    [
+        ((0.5, 0.4, 0.625), "rate", "2.00 times as long [1.60, 2.50]"),
+        ((3.0, 2.0, 4.5), "rate", "3.00 times as fast [2.00, 4.50]"),
+        ((3.4, 3.2, 3.6), "time", "3.40 times as long [3.20, 3.60]"),
+        ((0.25, 0.2, 0.5), "time", "4.00 times as fast [2.00, 5.00]"),
+        ((2.5, 2.0, 3.0), "amount", "2.50 times [2.00, 3.00]"),
+        ((0.25, 0.2, 0.5), "amount", "−75.0 % [−80.0, −50.0]"),
+        ((1.99, None, None), "rate", "+99.0 %"),
+    ],
+)
+def test_a_factor_of_2_and_more_is_said_in_times(
+    ratio: tuple[float, float | None, float | None], of: number.Of, words: str
+) -> None:
+    assert number.changes(*ratio, of) == words
 
 
 # --- A real result -----------------------------------------------------------------------------

@@ -109,11 +109,16 @@ def changes(value: float, low: float | None, high: float | None, of: Of = "amoun
     return f"{change(value)} [{ends}]" if ends else change(value)
 
 
+def brief(value: float) -> str:
+    """A ratio where there is little room: −2.0 %, +5.0 %, ×4, ×1/2.61."""
+    return factor(value) if is_factor(value) else change(value)
+
+
 def factor(value: float) -> str:
-    """A ratio for an axis: −2.0 %, +5.0 %, ×4, ×1/4."""
-    if not is_factor(value):
-        return change(value)
-    return f"{TIMES}{value:g}" if value > 1 else f"{TIMES}1/{1 / value:g}"
+    """A ratio in times: ×4, ×1/2.61."""
+    text = short(max(value, 1 / value))
+    size = text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{TIMES}{'' if value >= 1 else '1/'}{size}"
 
 
 def is_factor(value: float) -> bool:

@@ -232,7 +232,7 @@ class Effects:
         """Places on the axis with their words: a loss, no change, the same in gain."""
         size = max(size for size in TICKS if size == TICKS[0] or 1 + size < self.reach**0.9)
         ends = (1 / (1 + size), 1 + size)
-        low, high = ((self.place(end), number.factor(end)) for end in ends)
+        low, high = ((self.place(end), number.brief(end)) for end in ends)
         return (low, (0.5, "0"), high)
 
 

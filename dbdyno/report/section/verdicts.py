@@ -15,6 +15,7 @@ from dbdyno.model.looks import Judge
 from dbdyno.model.metric.primary import called, cpu_of, is_cpu
 from dbdyno.model.verdict import (
     CHANGED,
+    TOO_FEW,
     Judgement,
     LookResult,
     Verdict,
@@ -316,6 +317,9 @@ def _note(comparison: Comparison, judgements: Sequence[Judgement], sure: bool) -
         f"per arm by Benjamini-Hochberg over all steps and looks"
         f"{despite if any(map(known.despite, judgements)) else ''}.",
         known.legend(judgements),
+        "×: times the base's."
+        if any(each.blocks and number.is_factor(each.told[0]) for each in judgements)
+        else "",
         "" if sure else "“Perhaps”: the base differed from itself too often.",
     )
 
@@ -369,7 +373,7 @@ def _change_cell(result: Cell, judgement: Judgement | None, verdict: Verdict) ->
         return TableCell(text=number.MISSING, title=details(judgement))
     of: Bound = "exact" if is_cpu(judgement.metric) else result.ratio_bound
     return TableCell(
-        text=cells.signed(number.change(judgement.told[0]).removesuffix(" %"), of),
+        text=cells.signed(number.brief(judgement.told[0]).removesuffix(" %"), of),
         detail=cells.BOTH if of == "unknown" else _interval(judgement),
         tone="notice" if judgement.word in CHANGED and verdict.word in CHANGED else "",
         title=details(judgement)
@@ -379,8 +383,10 @@ def _change_cell(result: Cell, judgement: Judgement | None, verdict: Verdict) ->
 
 
 def _interval(judgement: Judgement) -> str:
-    _, low, high = judgement.told
+    value, low, high = judgement.told
     ends = number.change_interval(low, high)
+    if ends != TOO_FEW and low and high and number.is_factor(value):
+        ends = ", ".join(map(number.factor, (low, high)))
     return f"[{ends}]{known.lent_mark(judgement.lent)}" if ends else ""
 
 

@@ -326,8 +326,8 @@ def test_answers_and_plans_alone_have_a_first_screen_without_empty_tables() -> N
     assert list(lists(made)) == [
         "Fails on new alone", "Answers differently on new", "Planned otherwise on new",
     ]  # fmt: skip
-    first, second = lists(made)["Planned otherwise on new"]
-    assert "cost 10 → 9,000; dear" in first and second.endswith("; cheap")
+    dear, cheap = lists(made)["Planned otherwise on new"]
+    assert "cost 10 → 9,000; dear" in dear and cheap.endswith("; cheap")
     text = markdown.render(page.make(made))
     assert "One block decides nothing" not in text
     for column in ("time", "CPU", "work"):

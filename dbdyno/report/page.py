@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.report.colors import Scheme
-from dbdyno.report.parts import AnyPart, Group, Page, Section, Subject, anchored
+from dbdyno.report.parts import AnyPart, Group, Page, Section, Subject, anchored, flat
 from dbdyno.report.section import (
     answer,
     answers,
@@ -112,7 +112,9 @@ def _workloads(whole: Subject) -> Iterable[Group]:
     for step in whole.steps:
         by_name.setdefault(step.workload, []).append(step)
     for name, steps in by_name.items():
-        yield _workload(replace(whole, steps=tuple(steps), anchor=anchored(name)), name)
+        group = _workload(replace(whole, steps=tuple(steps), anchor=anchored(name)), name)
+        if any(True for _ in flat(group.parts)):
+            yield group
 
 
 def _workload(subject: Subject, title: str) -> Group:

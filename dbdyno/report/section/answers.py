@@ -40,7 +40,7 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
             ),
             depth="brief",
             form="sayings",
-            look="answers",
+            look="answer application",
             entry="" if place else "Answers",
         )
 

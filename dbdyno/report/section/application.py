@@ -189,15 +189,12 @@ class Answer:
 
     @cached_property
     def planned(self) -> list[PlanChange]:
-        """The plans that differ, where nothing was timed: the planner's largest loss first."""
-        if self.cells:
-            return []
-        plans = [
+        """The plans that differ, where nothing was timed."""
+        return [
             each
-            for each in self.comparison.queries.plans
+            for each in (() if self.cells else self.comparison.queries.plans)
             if each.differs and each.word != "unstable" and self._own(each.place)
         ]
-        return sorted(plans, key=lambda each: -(each.cost or 0.0) / (each.base_cost or 1.0))
 
     def _judged(self, word: str) -> dict[str, Cell]:
         """The queries of a word; what is faster or slower within the margin is the same."""
@@ -230,16 +227,13 @@ class Answer:
         yield from self._listed(f"Fails on {arm} alone", self.failing)
         yield from self._listed(f"Answers differently on {arm}", self.differing)
         yield from self._listed(f"{self._perhaps}slower on {arm}".capitalize(), slower, common)
-        yield from self._listed(f"Planned otherwise on {arm}", planned, by_share=False)
+        yield from self._listed(f"Planned otherwise on {arm}", planned)
 
-    def _listed(
-        self, title: str, said: Mapping[str, str], common: str = "", *, by_share: bool = True
-    ) -> Iterator[Finding]:
-        """A title, and a line for each query: the costliest first, or as they come."""
+    def _listed(self, title: str, said: Mapping[str, str], common: str = "") -> Iterator[Finding]:
+        """A title, and a line for each query, the costliest first."""
         names = list(said)
-        if by_share:
-            order = [query.name for query in self._record.every]
-            names.sort(key=lambda name: order.index(name) if name in order else len(order))
+        order = [query.name for query in self._record.every]
+        names.sort(key=lambda name: order.index(name) if name in order else len(order))
         own = {"workload": self.result.workload, "arm": self.result.arm}
         places = [QueryPlace(query=name, **own) for name in names]
         lines = [own_query.finding(self.comparison, each, said[each.query]) for each in places]

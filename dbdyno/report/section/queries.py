@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Bound, Cell, Comparison
+from dbdyno.model.answer_word import WORDS
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.query_change import AnswerChange, PlanChange, QueryPlace
@@ -17,6 +18,8 @@ from dbdyno.report.table_layout import without_blank_columns
 
 DRAWN = "; values drawn from the data"
 NOT_TIMED = "not timed"
+OPEN = WORDS.index("not determined")
+"""Words on answers before this one are first in a table."""
 
 
 def parts(comparison: Comparison) -> Iterable[AnyPart]:
@@ -66,9 +69,15 @@ def _table(comparison: Comparison, result: ApplicationResult, place: int) -> Tab
     application = own_query.record(comparison, result.workload)
     own = own_query.cells(comparison, result)
     whole = "of the source's time" if application.whole_s else "of the calls"
+    grave = {
+        change.place.query: WORDS.index(change.word)
+        for change in comparison.queries.answers
+        if change.place.arm == result.arm and WORDS.index(change.word) < OPEN
+    }
     queries = sorted(
         application.every,
         key=lambda query: (
+            grave.get(query.name, len(WORDS)),
             verdicts.place(own[query.name][1].verdict if query.name in own else None),
             -application.share(query),
         ),
@@ -96,7 +105,7 @@ def _table(comparison: Comparison, result: ApplicationResult, place: int) -> Tab
             rows=tuple(rows),
             look="words queries",
             entry="" if place else "Queries",
-            note=f"Share: {whole}. Failed queries stand first, then those that changed.",
+            note=f"Share: {whole}. First stand queries that fail or answer otherwise.",
             narrow="figures",
         )
     )

@@ -151,7 +151,7 @@ def _table(comparison: Comparison, changes: Sequence[PlanChange], name: str, wha
             Column(text=changes[0].place.arm, group="cost"),
         ),
         rows=tuple(_row(comparison, change) for change in changes),
-        look="words",
+        look="words queries",
         note=NOTE,
         narrow="figures",
     )

@@ -337,7 +337,7 @@ def test_answers_and_plans_alone_have_a_first_screen_without_empty_tables() -> N
 def test_a_result_in_which_nothing_was_compared_says_so_first() -> None:
     made = compared(answers={"a": ("fails on both", "42501 no right")}, blocks=3)
     assert screen(made).strip().startswith("Nothing was compared on new")
-    assert race.ending(made) == "no time was compared"
+    assert race.ending(made) == "nothing compared"
 
 
 @pytest.mark.parametrize(

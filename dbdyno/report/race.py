@@ -148,7 +148,7 @@ def joined(before: str, parts: Sequence[str], none: str = "none", after: str = "
 def ending(comparison: Comparison) -> str:
     """The reason for the end of the race."""
     if not any(cells_of(comparison, arm) for arm in comparison.arms[1:]):
-        return "no time was compared"
+        return "nothing compared"
     if open_steps(comparison.steps):
         return "time is up"
     return "answered" if comparison.tolerances else "all decided"

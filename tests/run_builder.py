@@ -31,6 +31,7 @@ from dbdyno.model import (
     Window,
 )
 from dbdyno.model.plan_record import ArmRecord, PlanRecord, WorkloadRecord
+from dbdyno.model.query_change import PlanChange
 from dbdyno.model.verdict import Aims
 
 NOISE = (0.004, -0.007, 0.001, 0.006, -0.002, -0.005)
@@ -143,12 +144,17 @@ def concluded(
     minutes: float | None = None,
     blocks_each: int | None = None,
     nodes: Mapping[int, str] | None = None,
+    plans: Sequence[PlanChange] = (),
 ) -> Concluded:
     """What is concluded of these runs, at one look; `nodes`: which measured each block."""
     arms = arms_and_blocks.arms(plan, None)
     in_order = sorted(runs, key=lambda its: its.block)
     rules = replace(
-        rules_of(runs, arms), minutes=minutes, blocks_each=blocks_each, nodes=nodes or {}
+        rules_of(runs, arms),
+        minutes=minutes,
+        blocks_each=blocks_each,
+        nodes=nodes or {},
+        plans=plans,
     )
     if aims is not None:
         rules = replace(rules, aims=aims)

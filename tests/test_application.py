@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import pytest
 from msgspec import structs
 
-from comparison_builder import comparison
 from dbdyno.analysis.compare import application, arms_and_blocks, step_cells
 from dbdyno.analysis.compare.step_cells import Row
-from dbdyno.model import Ratio, StepRun
+from dbdyno.model import StepRun
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.plan_record import ApplicationRecord, PlanRecord, QueryRecord, WorkloadRecord
-from dbdyno.model.query_change import AnswerChange, QueryChanges, QueryPlace
-from dbdyno.report import page
-from dbdyno.report.render import markdown
-from dbdyno.report.section import application as section
 from run_builder import failed, plan_of, series
 
 ARMS = ("base", "arm")
@@ -51,7 +45,7 @@ def rows(runs: Sequence[StepRun], record: PlanRecord) -> tuple[Row, ...]:
 
 def result(runs: Sequence[StepRun], record: PlanRecord) -> ApplicationResult:
     """What is said of the other arm."""
-    (only,) = application.results(rows(runs, record), record)
+    (only,) = application.results(rows(runs, record), record, ARMS)
     return only
 
 
@@ -114,92 +108,4 @@ def test_a_query_without_any_figure_is_in_no_sum() -> None:
 
 def test_a_workload_without_queries_is_no_application() -> None:
     record = plan_of(ARMS)
-    assert application.results(rows(query("a", 1, 1, 1), record), record) == ()
-
-
-@pytest.mark.long
-def test_the_first_sentence_says_what_an_upgrade_needs_to_know() -> None:
-    made = comparison(troubles=False)
-    arm = made.arms[1]
-    step = made.steps[0]
-    record = ApplicationRecord(
-        queries=(QueryRecord(name=step.step, text="SELECT $1", calls=10, time_s=2.0),),
-        seconds=5.0,
-    )
-    use = WorkloadRecord(name=step.workload, application=record)
-    said = ApplicationResult(
-        workload=step.workload,
-        arm=arm,
-        covered=0.973,
-        queries=1,
-        cpu=Ratio(value=1.031, low=1.02, high=1.042, blocks=4),
-        time=None,
-        failed=("bad",),
-        base_failed=(),
-        both_failed=("lost", "gone"),
-    )
-    place = QueryPlace(workload=step.workload, query=step.step, arm=arm)
-    answers = QueryChanges(answers=(AnswerChange(place=place, word="different"),))
-    shown = replace(
-        made,
-        plan=structs.replace(made.plan, workloads=(use,)),
-        applications=(said,),
-        queries=answers,
-    )
-    sentence = section.sentence(shown, said)
-    assert sentence.startswith(f"Your application on {arm}: CPU +3.1 % [+2.0, +4.2] over 97.3 %")
-    assert (
-        f"1 query fails on {arm}; 2 queries fail on both; 1 query answers differently" in sentence
-    )
-    text = markdown.render(page.make(shown))
-    assert f"**Your application on {arm}: CPU" in text
-    (row,) = (line for line in text.splitlines() if "SELECT $1" in line)
-    assert "100.0 %" in row and "different" in row and " 2" in row
-
-
-@pytest.mark.long
-def test_a_query_that_its_limit_ends_says_so_in_place_of_failed() -> None:
-    made = comparison(troubles=False)
-    arm, step = made.arms[1], made.steps[0]
-    reason = "q: timed out: the server ended it at its limit of 2 s (SQLSTATE 57014)"
-    ended = replace(
-        step,
-        cells=tuple(
-            replace(
-                cell,
-                verdict=None,
-                runs=tuple(failed(run, reason=reason) for run in cell.runs[:1]) + cell.runs[1:],
-            )
-            if cell.arm == arm
-            else cell
-            for cell in step.cells
-        ),
-    )
-    record = ApplicationRecord(queries=(QueryRecord(name=step.step, text="SELECT $1", calls=1),))
-    use = WorkloadRecord(name=step.workload, application=record)
-    said = ApplicationResult(
-        workload=step.workload,
-        arm=arm,
-        covered=None,
-        queries=1,
-        cpu=None,
-        time=None,
-        failed=(step.step,),
-        base_failed=(),
-        both_failed=(),
-    )
-    place = QueryPlace(workload=step.workload, query=step.step, arm=arm)
-    shown = replace(
-        made,
-        plan=structs.replace(made.plan, workloads=(use,)),
-        steps=(ended, *made.steps[1:]),
-        applications=(said,),
-        queries=QueryChanges(
-            answers=(AnswerChange(place=place, word="times out", tuples=2, of=5),)
-        ),
-    )
-    assert f"1 query is ended by its limit on {arm} alone" in section.sentence(shown, said)
-    text = markdown.render(page.make(shown))
-    blocks = len(next(cell for cell in step.cells if cell.arm == arm).runs)
-    assert f"ended by its limit of 2 s in 1 of {blocks} blocks" in text
-    assert f"is ended by its limit on {arm} alone (in 2 of 5 calls)" in text
+    assert application.results(rows(query("a", 1, 1, 1), record), record, ARMS) == ()

@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from comparison_builder import comparison
-from dbdyno.analysis.compare import application_work
+from dbdyno.analysis.compare import application
 from dbdyno.model import Comparison, Ratio
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.own_query import OwnQuery
@@ -74,7 +74,7 @@ COUNTED = counts(
 
 def result() -> ApplicationResult:
     """What is said of an arm that was counted alone."""
-    (only,) = application_work.with_work((), PLAN, COUNTED)
+    (only,) = application.results((), PLAN, ARMS, application.Known(counts=COUNTED))
     return only
 
 
@@ -94,41 +94,25 @@ def test_errors_of_queries_add_up_by_their_shares_of_the_work() -> None:
     assert work.instructions.high / work.instructions.value == pytest.approx(1 + half, rel=1e-5)
 
 
-def test_what_was_timed_keeps_its_figures_and_gets_those_of_counts() -> None:
-    timed = ApplicationResult(
-        workload="w",
-        arm="arm",
-        covered=1.0,
-        queries=3,
-        cpu=None,
-        time=None,
-        failed=("bad",),
-        base_failed=(),
-        both_failed=(),
-    )
-    (said,) = application_work.with_work((timed,), PLAN, COUNTED)
-    assert replace(said, work=None) == timed
-    assert said.work == result().work
-    assert application_work.with_work((timed,), PLAN, None) == (timed,)
-
-
 def test_an_application_without_counts_has_no_work() -> None:
-    assert application_work.with_work((), plan_of(ARMS), COUNTED) == ()
-    assert application_work.with_work((), PLAN, counts()) == ()
+    assert application.results((), plan_of(ARMS), ARMS, application.Known(counts=COUNTED)) == ()
+    (uncounted,) = application.results((), PLAN, ARMS, application.Known(counts=counts()))
+    assert uncounted.work is None
 
 
-def test_the_sentence_says_instructions_beside_time_and_alone() -> None:
+def test_counts_alone_are_told_with_what_they_cover() -> None:
     made: Comparison = replace(comparison(troubles=False), plan=PLAN, steps=(), base="base")
-    alone = section.sentence(made, result())
-    assert alone == (
-        "Your application on arm: instructions −45.23 % [−45.27, −45.18] over 90.0 % of its time; "
-        "1 does more work; 1 does less work"
+    answer = section.Answer(made, result())
+    assert answer.sentence == "Counted alone: the work of 2 queries on arm stands below."
+    (together,) = answer.sums()
+    assert together.text == (
+        "instructions of 2 queries −45.23 % [−45.27, −45.18], 1 does more work, 1 does less work"
     )
-    ratio = Ratio(value=1.0, low=0.99, high=1.01, blocks=3)
-    both = section.sentence(made, replace(result(), time=ratio))
-    assert "instructions of 2 queries −45.23 %" in both
-    (no_table,) = [list(section.tables(replace(made, applications=(result(),))))]
-    assert no_table == [], "nothing was timed"
+    basis = result().basis
+    assert basis is not None
+    (counted,) = (part for part in basis.parts if part.stage == "counted")
+    assert (counted.share, counted.queries) == (pytest.approx(0.9), 2)
+    assert [(gap.reason, gap.queries) for gap in counted.gaps] == [("fails while it is counted", 1)]
 
 
 # --- Which queries a race counts --------------------------------------------------------------

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from application_builder import planned
 from dbdyno import __version__
 from dbdyno.analysis import compare
+from dbdyno.analysis.compare import basis
 from dbdyno.model import (
     Across,
     Comparison,
@@ -28,6 +30,8 @@ from dbdyno.model import (
 from dbdyno.model.attribution import Attribution, Design, Effect, Factor
 from dbdyno.model.comparison import ApplicationResult, ApplicationWork
 from dbdyno.model.host_facts import CountScatter
+from dbdyno.model.own_query import LeftOut
+from dbdyno.model.plan_record import ApplicationRecord
 from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.model.tolerance import StepTolerance
 from dbdyno.model.work import (
@@ -76,7 +80,10 @@ FORM = {
     "calibration "
     "overall steps applications queries across work sweeps warnings void_blocks incomplete",
     "applications": "workload arm covered queries cpu cpu_lacks time time_bound failed base_failed "
-    "both_failed work",
+    "both_failed work answer basis",
+    "applications.basis": "by parts lacks dumped first last cut",
+    "applications.basis.parts": "stage share queries gaps",
+    "applications.basis.parts.gaps": "reason share queries calls",
     "applications.work": "queries covered instructions more less",
     "applications.work.instructions": "blocks ratio low high",
     "applications.cpu": "blocks ratio low high",
@@ -172,6 +179,7 @@ def keys(value: Any, path: str = "", *, named: bool = False) -> Iterator[tuple[s
 
 
 FIGURE = Ratio(value=0.9, low=0.8, high=1.0, blocks=3)
+OWN_QUERIES = planned(["a"], left_out=(LeftOut(reason="no reads", calls=1),))
 APPLICATION = ApplicationResult(
     workload="w",
     arm="pg18",
@@ -183,6 +191,13 @@ APPLICATION = ApplicationResult(
     base_failed=(),
     both_failed=(),
     work=ApplicationWork(instructions=FIGURE, queries=1, covered=0.5, more=("a",), less=()),
+    basis=basis.of_arm(
+        OWN_QUERIES.workloads[0].application or ApplicationRecord(queries=()),
+        answers={},
+        timed={},
+        counted={},
+        restored=None,
+    ),
 )
 SWEEP = Sweep(
     workload="w",
@@ -278,7 +293,7 @@ def whole(made: Comparison) -> Comparison:
     asked = StepTolerance(workload="w", step="l.i0", answer="yes")
     other = replace(first.cells[1], nodes=(BY_NODE,), tolerated=asked)
     first = replace(first, cells=(first.cells[0], other))
-    made = replace(made, aims=replace(made.aims, tolerate=0.05))
+    made = replace(made, aims=replace(made.aims, tolerate=0.05), plan=OWN_QUERIES)
     made = replace(made, steps=(first, *others), design=DESIGN, nodes={1: "n1", 2: "n2", 3: "n1"})
     return replace(
         explained(made, {"l.i2": "7.0 % slower [6.5, 7.6]"}),

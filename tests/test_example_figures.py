@@ -25,7 +25,7 @@ from dbdyno.store import Results, continuation
 EXAMPLES = example_figures.examples()
 KINDS = {
     "run", "turns", "writes-in-turn", "profile", "sweep", "nodes", "attribution",
-    "bisect", "begun", "count",
+    "bisect", "begun", "count", "application",
 }  # fmt: skip
 BEGUN = example_figures.KINDS / "begun"
 IN_SHORT = {"turns", "begun"}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from msgspec import structs
-from rich.console import Console
 
 from comparison_builder import comparison
 from dbdyno import store
@@ -20,10 +18,8 @@ from dbdyno.model import Comparison
 from dbdyno.model.answer import Answer, Answers, Doubt
 from dbdyno.model.plan_tree import PlanNode, PlanTree, PlanTrees
 from dbdyno.model.query_change import AnswerChange, PlanChange, QueryChanges, QueryPlace
-from dbdyno.report import fail_on, json_document, page
+from dbdyno.report import fail_on, json_document
 from dbdyno.report.export import query_rows
-from dbdyno.report.render import markdown, terminal
-from dbdyno.report.section import query_plans
 from result_builder import WORKLOAD, build
 
 FAILED = Answer(query="bad", outcome="failed", code="42601", reason="syntax error")
@@ -174,31 +170,6 @@ def made() -> Comparison:
         for place in places[1:]
     )
     return replace(whole, queries=QueryChanges(answers=answers, plans=plans))
-
-
-def shown() -> str:
-    """The first screen in a terminal."""
-    console = Console(file=io.StringIO(), width=100)
-    terminal.print_answer(page.make(made()), console)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
-
-
-@pytest.mark.long
-def test_what_fails_stands_on_the_first_screen() -> None:
-    text = shown()
-    assert "bad fails on pg18 alone: 42601 syntax error" in text
-    assert text.index("fails on pg18") < text.index("another type") < text.index("Warnings")
-
-
-@pytest.mark.long
-def test_a_plan_without_an_effect_is_folded_away() -> None:
-    changes = made()
-    found = query_plans.with_effect(changes, changes.queries.plans)
-    assert len(found) == 1
-    text = markdown.render(page.make(changes))
-    assert "2 have another plan, 1 of them with an effect" in text
-    assert "1 query without an effect" in text
 
 
 @pytest.mark.parametrize(

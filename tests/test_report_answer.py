@@ -148,7 +148,7 @@ def test_a_number_has_one_interval_on_all_of_a_page(example: Comparison) -> None
             effects = report_parts.effects(shown, cell.arm).items()
             effect = next((one for name, one in effects if name.rstrip("†‡‖§").endswith(step.step)))
             if "CPU" not in effect.figures and cell.ratio_bound == "exact":
-                assert effect.figures == number.changes(ratio.value, ratio.low, ratio.high)
+                assert effect.figures == number.changes(ratio.value, ratio.low, ratio.high, "rate")
 
 
 def test_no_page_has_a_word_of_old_or_an_interval_beyond_a_factor_of_10(

@@ -13,7 +13,7 @@ from dbdyno.model import Comparison, ResponseTimes
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.report import cells, page
 from dbdyno.report.cells import published_ratio
-from dbdyno.report.parts import Group, Page, Table, TableCell, charts
+from dbdyno.report.parts import Effects, Group, Page, Table, TableCell, charts
 from dbdyno.report.section.cost_by_owner import per_operation
 from dbdyno.report.section.response_times import longest_tone, merged, tables
 from dbdyno.report.section.summary import absolute_tones, relative_tone
@@ -239,9 +239,9 @@ def test_one_block_decides_nothing() -> None:
     made = page.make(comparison(blocks=1, troubles=False))
     assert report_parts.headline(made)[0].text.startswith("One block decides nothing: ")
     effects = report_parts.effects(made).values()
-    assert {(effect.word, effect.tone, effect.reason) for effect in effects} == {
-        ("open", "", "one block")
-    }
+    assert {(effect.word, effect.tone, effect.reason) for effect in effects} == {("open", "", "")}
+    drawn = [chart.data for chart in charts(made.parts) if isinstance(chart.data, Effects)]
+    assert {data.common for data in drawn} == {"one block"}, "a reason that all share stands once"
     assert not any("[" in effect.figures for effect in effects)
 
 

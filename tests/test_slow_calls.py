@@ -221,7 +221,7 @@ def test_an_application_counts_slow_calls_by_what_is_sure() -> None:
     rows = step_cells.rows(
         record, arms_and_blocks.arms(record, None), sorted(runs, key=lambda run: run.block)
     )
-    (result,) = application.results(rows, record)
+    (result,) = application.results(rows, record, ARMS)
     assert result.failed == ()
     assert result.time is not None and result.time.value == pytest.approx((0.1 + 1.0) / 0.2)
     assert (result.time_bound, result.queries, result.cpu_lacks) == ("at least", 2, 1)

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dbdyno.model.verdict import TOO_FEW, is_wide
+from dbdyno.model.verdict import TIMES_MIN, TOO_FEW, is_wide
 
 MINUS = "\u2212"
 ARMS_NAMED_MAX = 4
 """Of more arms than these a sentence gives their number, or the ends of what they have."""
 NAMES_MAX = 4
 """So many names are told, the others counted."""
-TIMES_MIN = 2.0  # a ratio from which on it is said in times and no longer in percent
 
 _TIMES = ((1e6, "s"), (1e3, "ms"))
 
 
 def speed(ratio: float, low: float | None, high: float | None) -> str:
-    """A ratio of throughputs: `9.1 % slower [7.8, 10.4]`, `2.41 times as fast [2.12, 2.74]`."""
+    """A ratio of throughputs: `9.1 % slower [7.8, 10.4]`, `3.4 times as long`."""
     if ratio >= TIMES_MIN:
         return f"{three(ratio)} times as fast{_interval(low, high)}"
+    if ratio <= 1 / TIMES_MIN:
+        ends_of = (high and 1 / high, low and 1 / low)
+        return f"{three(1 / ratio)} times as long{_interval(*ends_of)}"
     return f"{_percent(ratio)} {'slower' if ratio < 1 else 'faster'}{_ends(ratio, low, high)}"
 
 

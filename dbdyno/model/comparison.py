@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from dbdyno.model.attribution import Attribution, Design
+from dbdyno.model.basis import Basis
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.looks import Looked
@@ -34,6 +35,8 @@ Bound = Literal["exact", "at least", "at most", "unknown"]
 
 Unknown: on both sides.
 """
+OPPOSITE: Mapping[Bound, Bound] = {"at most": "at least", "at least": "at most"}
+"""The bound of a time, by that of the rate that it is the inverse of."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,10 +121,7 @@ class ApplicationResult:
     base_failed: tuple[str, ...]  # on the base alone
     both_failed: tuple[str, ...]  # on both, of which nothing more is said
     work: ApplicationWork | None = None  # None: none of its queries was counted
-
-    def with_work(self, work: ApplicationWork | None) -> ApplicationResult:
-        """The same with what was counted."""
-        return replace(self, work=work)
+    basis: Basis | None = None
 
 
 OF_SOME = "settings that not all have"

@@ -61,7 +61,7 @@ class Application:
 
     source: Source
     queries: tuple[OwnQuery, ...]  # the costliest first
-    without_values: tuple[str, ...] = ()  # names of those that do not run for want of values
+    without_values: tuple[OwnQuery, ...] = ()  # that do not run for want of them
 
     @property
     def covered(self) -> float | None:

@@ -5,7 +5,7 @@ Keys of older versions that say the same have a field or a default here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -75,6 +75,7 @@ class ApplicationRecord(Struct, frozen=True, kw_only=True):
     first: str | None = None  # when the first call began, in ISO 8601; None: not known
     last: str | None = None
     left_out: tuple[LeftOut, ...] = ()  # by capture, of the source's calls
+    without_values: tuple[QueryRecord, ...] = ()  # queries that do not run for want of values
 
     @property
     def by_name(self) -> Mapping[str, QueryRecord]:
@@ -84,7 +85,20 @@ class ApplicationRecord(Struct, frozen=True, kw_only=True):
     @property
     def whole_s(self) -> float:
         """The time of all calls, with those of queries that are left out; 0: none is known."""
-        return self.time_s or sum(query.time_s for query in self.queries)
+        return self.time_s or sum(query.time_s for query in self.every)
+
+    @property
+    def every(self) -> Sequence[QueryRecord]:
+        """Its queries, the costliest first, with those that do not run."""
+        queries = (*self.queries, *self.without_values)
+        return sorted(queries, key=lambda query: (-query.time_s, -query.calls))
+
+    def share(self, of: QueryRecord | LeftOut) -> float:
+        """The share of the source's time; of its calls where no time is known."""
+        if self.whole_s:
+            return of.time_s / self.whole_s
+        calls = self.calls or sum(query.calls for query in self.every)
+        return of.calls / calls if calls else 0.0
 
 
 class WorkloadRecord(Struct, frozen=True, kw_only=True):
@@ -97,6 +111,7 @@ class WorkloadRecord(Struct, frozen=True, kw_only=True):
     set: str | None = None
     preset: str | None = None
     save: str | None = None
+    restore: str | None = None  # the dump that makes its data
     warm: str | None = None
     restart: bool = False
     groups: tuple[str, ...] | None = None

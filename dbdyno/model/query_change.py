@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,6 +10,18 @@ from dbdyno.model.answer_word import AnswerWord
 
 PlanWord = Literal["changed", "generic changed", "unstable", "other estimate", "not known", "same"]
 """`unstable`: it changes within one arm; `other estimate`: one shape for other numbers of rows."""
+PLAN_WORDS: Mapping[PlanWord, str] = {
+    "changed": "another plan",
+    "generic changed": "another generic plan",
+    "unstable": "another plan, which changes with another sample of the rows",
+    "other estimate": "the same plan by other estimates",
+    "not known": "no plan",
+    "same": "the same plan",
+}
+Effect = Literal[
+    "failed", "slower", "faster", "more work", "less work", "open", "none", "not timed"
+]
+"""What became of the query beside its plan: its verdict, its counted work, or `none`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +57,20 @@ class PlanChange:
     plan: tuple[str, ...] = ()
     base_cost: float | None = None  # in the planner's unit
     cost: float | None = None
+    effect: Effect = "not timed"
+
+    @property
+    def differs(self) -> bool:
+        """Whether the arms plan it otherwise, which can be why its time or work changed."""
+        return self.word in ("changed", "generic changed", "unstable")
+
+    @property
+    def words(self) -> str:
+        """Where the plans part, with how often, or why nothing is said."""
+        some = self.word == "changed" and self.tuples < self.of
+        often = f" (for {self.tuples} of {self.of} values)" if some else ""
+        where = self.where.replace("; ", ", ")  # between reasons stands a semicolon
+        return f"{': '.join(filter(None, (PLAN_WORDS[self.word], where)))}{often}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,6 +43,8 @@ CHANGED: frozenset[Word] = frozenset({"faster", "slower"})
 TOO_FEW = "too few repeats"
 """In place of an interval of ratios that is wider than a factor of WIDE."""
 WIDE = 10.0
+TIMES_MIN = 2.0
+"""A ratio from which on it is said in times, and no longer in percent."""
 
 
 def is_wide(low: float, high: float) -> bool:
@@ -212,6 +214,7 @@ class Explanation:
     causes: tuple[Cause, ...]
     unchanged: tuple[str, ...]  # metrics of which was seen that they did not change
     explained: bool  # False: nothing measured explains it
+    why: str = ""  # the sentence without the change itself
 
 
 @dataclass(frozen=True, kw_only=True)

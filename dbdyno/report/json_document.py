@@ -26,6 +26,7 @@ from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.model.verdict import Explanation, Judgement, Overall
 from dbdyno.model.work import WorkComparison
 from dbdyno.report import cells, network, tolerate
+from dbdyno.report.section.application import Answer
 
 FORMAT = 5
 """Counts up when a key goes away or changes its meaning."""
@@ -59,7 +60,7 @@ def form(comparison: Comparison) -> Json:
         "overall": [_overall(one) for one in comparison.overall],
         "steps": [_step(step) for step in comparison.steps],
         "work": of_work(comparison.work) if comparison.work else None,
-        "applications": [_application(result) for result in comparison.applications],
+        "applications": [_application(comparison, result) for result in comparison.applications],
         "queries": to_builtins(comparison.queries),
         "across": [_across(one) for one in comparison.across],
         "sweeps": [_sweep(sweep) for sweep in comparison.sweeps],
@@ -344,7 +345,7 @@ def _overall(one: Overall) -> Json:
     return {**where, "metric": one.judgement.metric, **_judged(one.judgement)}
 
 
-def _application(result: ApplicationResult) -> Json:
+def _application(comparison: Comparison, result: ApplicationResult) -> Json:
     costs = {"cpu": result.cpu, "time": result.time}
     work = None
     if result.work is not None:
@@ -352,7 +353,7 @@ def _application(result: ApplicationResult) -> Json:
     return (
         asdict(result)
         | {name: None if ratio is None else _ratio(ratio) for name, ratio in costs.items()}
-        | {"work": work}
+        | {"work": work, "answer": Answer(comparison, result).sentence}
     )
 
 

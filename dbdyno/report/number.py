@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
-from dbdyno.model.verdict import TOO_FEW, is_wide
+from dbdyno.model.verdict import TIMES_MIN, TOO_FEW, is_wide
 
 MISSING = "NA"
 MINUS = "\u2212"
@@ -88,10 +89,47 @@ def change(value: float) -> str:
     return f"{text if text.startswith(MINUS) else '+' + text} %"
 
 
-def changes(value: float, low: float | None, high: float | None) -> str:
-    """A ratio as a change with its interval: −7.5 % [−7.9, −7.1]; without one the change alone."""
+Of = Literal["rate", "time", "amount"]
+"""What a ratio is of: operations in a time, the time of an operation, or another cost of it."""
+
+
+def changes(value: float, low: float | None, high: float | None, of: Of = "amount") -> str:
+    """A ratio as a change with its interval: −7.5 % [−7.9, −7.1]; without one the change alone.
+
+    A factor of 2 and more in times: 3.40 times as long [3.21, 3.60], 2.10 times as fast.
+    """
+    if of == "amount" and value >= TIMES_MIN:
+        return f"{short(value)} times{_times(low, high)}"
+    if of != "amount" and is_factor(value):
+        longer = (value > 1) is (of == "time")
+        if (longer and of == "rate") or (not longer and of == "time"):
+            value, low, high = 1 / value, high and 1 / high, low and 1 / low
+        return f"{short(value)} times as {'long' if longer else 'fast'}{_times(low, high)}"
     ends = change_interval(low, high)
     return f"{change(value)} [{ends}]" if ends else change(value)
+
+
+def brief(value: float) -> str:
+    """A ratio where there is little room: −2.0 %, +5.0 %, ×4, ×1/2.61."""
+    return factor(value) if is_factor(value) else change(value)
+
+
+def factor(value: float) -> str:
+    """A ratio in times: ×4, ×1/2.61."""
+    text = short(max(value, 1 / value))
+    size = text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{TIMES}{'' if value >= 1 else '1/'}{size}"
+
+
+def is_factor(value: float) -> bool:
+    """Whether a ratio is said in times, and no longer in percent."""
+    return value > 0 and not 1 / TIMES_MIN < value < TIMES_MIN
+
+
+def _times(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return ""
+    return f" [{TOO_FEW}]" if is_wide(low, high) else f" [{short(low)}, {short(high)}]"
 
 
 def change_interval(low: float | None, high: float | None) -> str:
@@ -122,10 +160,10 @@ def difference(value: float, base: float, digits: int) -> str:
     return f"+{text}" if value > base else text
 
 
-def few(names: Sequence[str], most: int) -> str:
+def few(names: Sequence[str], most: int, between: str = ", ") -> str:
     """The first of the names, and how many more there are: a, b and 3 more."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{', '.join(names[:most])}{more}"
+    return f"{between.join(names[:most])}{more}"
 
 
 def few_signs(text: str, most: int) -> str:

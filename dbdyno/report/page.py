@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.report.colors import Scheme
-from dbdyno.report.parts import AnyPart, Group, Page, Section, Subject, anchored
+from dbdyno.report.parts import AnyPart, Group, Page, Section, Subject, anchored, flat
 from dbdyno.report.section import (
     answer,
     answers,
@@ -32,7 +32,9 @@ from dbdyno.report.section import (
     nodes,
     notices,
     over_time,
+    own_query,
     placement,
+    queries,
     query_plans,
     repeat,
     response_times,
@@ -104,7 +106,9 @@ def _workloads(whole: Subject) -> Iterable[Group]:
     for step in whole.steps:
         by_name.setdefault(step.workload, []).append(step)
     for name, steps in by_name.items():
-        yield _workload(replace(whole, steps=tuple(steps), anchor=anchored(name)), name)
+        group = _workload(replace(whole, steps=tuple(steps), anchor=anchored(name)), name)
+        if any(True for _ in flat(group.parts)):
+            yield group
 
 
 def _workload(subject: Subject, title: str) -> Group:
@@ -116,11 +120,20 @@ def _workload(subject: Subject, title: str) -> Group:
         depth="brief",
         entry="",
     )
-    steps = (_step(subject, step) for step in subject.steps if _worth_showing(step))
+    shown = [step for step in subject.steps if _worth_showing(step)]
+    names = own_query.names(subject.comparison, title)
+    queries = [_step(subject, step) for step in shown if step.step in names]
+    together = Group(
+        name=f"{subject.anchor}-queries", title="", parts=tuple(queries), entry="Each query"
+    )
     return Group(
         name=subject.anchor,
         title=title,
-        parts=(overview, *steps),
+        parts=(
+            overview,
+            *(_step(subject, step) for step in shown if step.step not in names),
+            *((together,) if queries else ()),
+        ),
         depth="brief",
         of="workload",
     )
@@ -148,12 +161,12 @@ def _step(workload: Subject, step: StepComparison) -> Group:
 
 PAGE: tuple[Section, ...] = (
     attribution.SECTION,
-    application.SAYINGS,
+    application.SECTION,
     answer.SECTION,
-    answers.SECTION,
-    application.TABLES,
-    query_plans.SECTION,
     warnings.SECTION,
+    queries.SECTION,
+    answers.SECTION,
+    query_plans.SECTION,
     headline.SECTION,
     unseen.SECTION,
     setup.SECTION,

@@ -183,6 +183,7 @@ class Effects:
     reach: float  # the ratio at the axis's end
     effects: tuple[Effect, ...]
     price: str = ""  # what a check of the open steps takes
+    common: str = ""  # a reason that all steps with a reason share
 
     def place(self, ratio: float) -> float:
         """The share of the axis up to a ratio; 0 and 1 are its ends, and of all beyond."""
@@ -231,7 +232,7 @@ class Effects:
         """Places on the axis with their words: a loss, no change, the same in gain."""
         size = max(size for size in TICKS if size == TICKS[0] or 1 + size < self.reach**0.9)
         ends = (1 / (1 + size), 1 + size)
-        low, high = ((self.place(end), number.change(end)) for end in ends)
+        low, high = ((self.place(end), number.brief(end)) for end in ends)
         return (low, (0.5, "0"), high)
 
 

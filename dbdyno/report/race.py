@@ -8,11 +8,10 @@ from pathlib import Path
 
 from dbdyno.model import Cell, Comparison, StepComparison
 from dbdyno.model.compiler import flags_of, for_size
-from dbdyno.model.metric.primary import called
 from dbdyno.model.open_steps import is_open, open_steps
 from dbdyno.model.work import WorkComparison
 from dbdyno.report import known, number, tolerate
-from dbdyno.report.section import application, verdicts, work
+from dbdyno.report.section import application, own_query, verdicts, work
 from dbdyno.report.section.answer import cells_of, counted, size
 from dbdyno.report.section.headline import step_name
 
@@ -25,6 +24,8 @@ def lines(comparison: Comparison, report: Path) -> list[str]:
     Before them one with the answer, where a tolerance is asked for, and what is said of an
     application; one with the counts, where work was counted.
     """
+    if comparison.applications and not any(step.headline for step in comparison.steps):
+        return [*of_applications(comparison), of_report(report)]
     safe = tolerate.line(comparison)
     return [
         *([safe] if safe else []),
@@ -37,9 +38,17 @@ def lines(comparison: Comparison, report: Path) -> list[str]:
 
 
 def of_applications(comparison: Comparison) -> Iterator[str]:
-    """The sentence of an application on each arm, in lines; none where there is none."""
+    """What is said of an application on each arm, in lines; none where there is none."""
     for result in comparison.applications:
-        yield from textwrap.wrap(application.sentence(comparison, result), COLUMNS)
+        answer = application.Answer(comparison, result)
+        yield from textwrap.wrap(answer.sentence, COLUMNS)
+        for each in (*answer.lists(), *answer.sums()):
+            yield from textwrap.wrap(own_query.line(each), COLUMNS)
+            for item in each.items:
+                words = textwrap.wrap(own_query.line(item), COLUMNS - 4)
+                yield from (
+                    f"{'    ' if place else '  '}{line}" for place, line in enumerate(words)
+                )
 
 
 def told(comparison: Comparison) -> tuple[str, str, str]:
@@ -120,8 +129,7 @@ def figures(comparison: Comparison, step: StepComparison, cell: Cell) -> str:
     name = step_name(comparison, step).replace(" ", "/")
     if one is None:
         return f"{name} {cell.verdict.outcome}".rstrip()
-    what = "" if called(one.metric) == "throughput" else f"{called(one.metric)} "
-    return f"{name} {what}{verdicts.change(one, cell.ratio_bound)}"
+    return f"{name} {verdicts.figures(one, cell.ratio_bound)}"
 
 
 def joined(before: str, parts: Sequence[str], none: str = "none", after: str = "") -> str:
@@ -139,6 +147,8 @@ def joined(before: str, parts: Sequence[str], none: str = "none", after: str = "
 
 def ending(comparison: Comparison) -> str:
     """The reason for the end of the race."""
+    if not any(cells_of(comparison, arm) for arm in comparison.arms[1:]):
+        return "nothing compared"
     if open_steps(comparison.steps):
         return "time is up"
     return "answered" if comparison.tolerances else "all decided"

@@ -89,6 +89,22 @@ def without_blank_rows(table: Table) -> Table:
     return replace(table, rows=tuple(rows))
 
 
+def without_blank_columns(table: Table) -> Table:
+    """The table without the columns that have nothing in any row."""
+    filled = [
+        place
+        for place in range(len(table.columns))
+        if any(row.cells[place].text for row in table.rows)
+    ]
+    return replace(
+        table,
+        columns=tuple(table.columns[place] for place in filled),
+        rows=tuple(
+            replace(row, cells=tuple(row.cells[place] for place in filled)) for row in table.rows
+        ),
+    )
+
+
 def part_widths(table: Table, measure: Callable[[str], int] = len) -> list[list[int]]:
     """The characters that each part of each column takes; headings stand over all parts."""
     sizes = []

@@ -61,7 +61,7 @@ def application(file: schema.WorkloadFile, place: Place) -> Application:
     """
     of_source = file.source
     queries = read(file, place)
-    lacking = [query.name for query in queries if lacks_values(query)]
+    lacking = tuple(query for query in queries if lacks_values(query))
     if queries and len(lacking) == len(queries):
         raise WorkloadError(
             f"{place.source}: no query has values for its parameters: capture a log, which has "
@@ -81,8 +81,8 @@ def application(file: schema.WorkloadFile, place: Place) -> Application:
             last=of_source.last,
             left_out=tuple(LeftOut(**each.model_dump()) for each in of_source.left_out),
         ),
-        queries=tuple(query for query in queries if query.name not in lacking),
-        without_values=tuple(lacking),
+        queries=tuple(query for query in queries if query not in lacking),
+        without_values=lacking,
     )
 
 
@@ -135,7 +135,7 @@ def with_clock(text: str, clock: Mapping[str, str]) -> str:
 
 def with_steps(file: schema.WorkloadFile, asking: Application) -> schema.WorkloadFile:
     """The file with a step for each of its application's queries, the costliest first."""
-    queries, lacking = asking.queries, frozenset(asking.without_values)
+    queries, lacking = asking.queries, {query.name for query in asking.without_values}
     mix = file.mix if file.mix is not None and not lacking & _names(file.mix, file) else None
     return file.model_copy(
         update={

@@ -13,7 +13,6 @@ from pathlib import Path
 from dbdyno.analysis import tampering
 from dbdyno.analysis.compare import (
     application,
-    application_work,
     arm_order,
     arms_and_blocks,
     attribution,
@@ -31,6 +30,7 @@ from dbdyno.analysis.compare import (
     pairing,
     provider,
     query_changes,
+    restores,
     step_cells,
     suspects,
     sweeps,
@@ -40,6 +40,7 @@ from dbdyno.analysis.compare import (
     work,
 )
 from dbdyno.analysis.compare.arm_vs_base import Where
+from dbdyno.analysis.compare.arms_and_blocks import Arms
 from dbdyno.analysis.compare.step_pairs import across
 from dbdyno.analysis.step import collect, damaged_files
 from dbdyno.analysis.step.damaged_files import PREFIX, Damage
@@ -74,17 +75,18 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
     servers = _servers(blocks or work.repeats(results), arms.planned, derived, lost)
     about_blocks = _about_blocks(results, blocks, derived, base, lost)
     host, hosts, about_hosts = _hosts(results, blocks, lost)
-    last = {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}
     counted = fills.of_result(results, arms.base, runs, copies, load)
     rows = step_cells.rows(plan, arms, runs, counted.units)
     rows = arm_order.with_orders(rows, blocks, arms, plan)
     sights, commits = _sights(results, blocks, arms.shown, lost), lost.usable(results.commits) or ()
+    known = _known(results, blocks, arms, lost)
     rules = conclusions.Rules(
         aims=aims,
         sights=sights,
         minutes=cost_to_decide.minutes_per_block(blocks, copies, lost),
         blocks_each=plan.schedule.comparison,
         nodes=where,
+        plans=known.queries.plans,
     )
     ran = application.without_common_failures(rows, plan)
     ended = conclusions.conclude(functions.with_profiles(ran, plan), arms, rules)
@@ -101,16 +103,16 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         hosts=hosts,
         generators=_generators(results, hosts, lost),
         nodes=where,
-        servers=last,
+        servers=(last := {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}),
         plan=plan,
-        work=(counts := lost.usable(partial(work.load, results, base))),
-        steps=_with_reasons(ended.steps, plan, counts, commits),
+        work=known.counts,
+        steps=_with_reasons(ended.steps, plan, known.counts, commits),
         design=plan.design,
         across=across(ended.steps),
         sweeps=sweeps.sweeps(rows),
         overall=ended.overall,
-        applications=application_work.with_work(application.results(rows, plan), plan, counts),
-        queries=query_changes.load(blocks, arms, lost),
+        applications=(applications := application.results(rows, plan, arms.shown, known)),
+        queries=query_changes.with_effects(known.queries, ended.steps, known.counts),
         calibration=ended.calibration,
         looked=(looked := looks.fewest([sights[arm].looked for arm in arms.shown[1:]])),
         aims=aims,
@@ -122,12 +124,24 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
             *validity.warnings(arms.shown, runs, servers, _boot_ids(blocks)),
             *validity.whole_servers(ended.steps, aims.margin),
             *counted.notes,
+            *restores.warnings(known.restores, [each.workload for each in applications]),
             *about_hosts,
         ),
         one_fill=counted.alone,
         incomplete=arms_and_blocks.incomplete(
             results, arms, looked, _in_every_block(ended.steps, blocks, copies)
         ),
+    )
+
+
+def _known(
+    results: Results, blocks: Sequence[BlockFolder], arms: Arms, lost: Damage
+) -> application.Known:
+    """The answers and plans of queries, what was counted, and what was restored."""
+    return application.Known(
+        queries=query_changes.load(blocks, arms, lost),
+        counts=lost.usable(partial(work.load, results, arms.base)),
+        restores=restores.load([*blocks, *work.repeats(results)], lost),
     )
 
 

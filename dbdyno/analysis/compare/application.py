@@ -6,34 +6,58 @@ is called often counts as much as it does in production, and the interval counts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, field
 
+from dbdyno.analysis.compare import application_work, basis
+from dbdyno.analysis.compare.restores import EARLIER, Restores
 from dbdyno.analysis.compare.step_cells import Row
 from dbdyno.analysis.step import generator_limit
 from dbdyno.model import Bound, Cell, Ratio, StepComparison, StepRun
-from dbdyno.model.comparison import ApplicationResult
+from dbdyno.model.basis import Basis
+from dbdyno.model.comparison import OPPOSITE, ApplicationResult
 from dbdyno.model.metric.primary import cpu_of
-from dbdyno.model.plan_record import ApplicationRecord, PlanRecord
+from dbdyno.model.plan_record import ApplicationRecord, PlanRecord, WorkloadRecord
+from dbdyno.model.query_change import QueryChanges
+from dbdyno.model.work import WorkComparison
 from dbdyno.stats.interval import ratio_interval
 
 RATE = "qps"
 """The metric by which a query's step is judged."""
-_OF_TIME: Mapping[Bound, Bound] = {"at most": "at least", "at least": "at most"}
-"""The bound of a ratio of times, by that of the rates."""
 Cost = Callable[[StepRun], float | None]
 """A cost of one operation of a run, in any unit; None: the run does not tell it."""
 
 
-def results(rows: Sequence[Row], plan: PlanRecord) -> tuple[ApplicationResult, ...]:
-    """The application of each workload that is one, for each arm beside the base."""
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What is known of queries beside their steps."""
+
+    queries: QueryChanges = field(default_factory=QueryChanges)
+    counts: WorkComparison | None = None
+    restores: Restores = field(default_factory=dict)
+
+
+def results(
+    rows: Sequence[Row], plan: PlanRecord, arms: Sequence[str], known: Known = Known()
+) -> tuple[ApplicationResult, ...]:
+    """The application of each workload that is one, for each arm beside the first."""
     return tuple(
-        result
+        _OfArm(
+            application=use.application,
+            use=use,
+            arm=arm,
+            place=place,
+            steps=[
+                row.step
+                for row in rows
+                if row.step.workload == use.folder and row.step.step in use.application.by_name
+            ],
+            known=known,
+        ).result()
         for use in plan.workloads
         if use.application is not None
-        for result in _of_workload(
-            use.application, [row.step for row in rows if row.step.workload == use.folder]
-        )
+        for place, arm in enumerate(arms)
+        if place
     )
 
 
@@ -56,15 +80,6 @@ def without_common_failures(rows: Sequence[Row], plan: PlanRecord) -> tuple[Row,
     )
 
 
-def _of_workload(
-    application: ApplicationRecord, steps: Sequence[StepComparison]
-) -> Iterator[ApplicationResult]:
-    own = [step for step in steps if step.step in application.by_name]
-    for place, cell in enumerate(own[0].cells) if own else ():
-        if place:
-            yield _of_arm(application, own, place, cell.arm)
-
-
 @dataclass(frozen=True)
 class _Pair:
     """A query on an arm and on the base."""
@@ -80,40 +95,96 @@ class _Pair:
         """Whether both ran it in every block."""
         return not _fails(self.own) and not _fails(self.base) and self.bound != "unknown"
 
+    def lacking(self, arm: str) -> str:
+        """Why no time of it counts."""
+        failing = (_fails(self.own), _fails(self.base))
+        if any(failing):
+            return f"fail on {'both' if all(failing) else arm if failing[0] else self.base.arm}"
+        return "calls longer than turns on both" if self.bound == "unknown" else "without a figure"
 
-def _of_arm(
-    application: ApplicationRecord, steps: Sequence[StepComparison], place: int, arm: str
-) -> ApplicationResult:
-    queries = application.by_name
-    pairs = [
-        _Pair(
+
+@dataclass(frozen=True, kw_only=True)
+class _OfArm:
+    """An application on an arm beside the base."""
+
+    application: ApplicationRecord
+    use: WorkloadRecord
+    arm: str
+    place: int  # of its cell in each step
+    steps: Sequence[StepComparison]
+    known: Known
+
+    @property
+    def workload(self) -> str:
+        """The name of its folder."""
+        return self.use.folder
+
+    def result(self) -> ApplicationResult:
+        """The sums over its queries, those that fail, and what all that stands on."""
+        queries, pairs = self.application.by_name, list(map(self._pair, self.steps))
+        ran = _told([pair for pair in pairs if pair.both_ran], time_of)
+        cpu = cpu_of([run for pair in ran for cell in (pair.own, pair.base) for run in cell.runs])
+        telling = _told(ran, lambda run: run.metrics.get(cpu))
+        bounds = {pair.bound for pair in ran} - {"exact"}
+        counted = application_work.of_arm(
+            self.application, self.workload, self.arm, self.known.counts
+        )
+        timed = sum(self.application.share(queries[pair.step.step]) for pair in ran)
+        covered = min(1.0, timed) if self.application.whole_s and ran else None
+        return ApplicationResult(
+            workload=self.workload,
+            arm=self.arm,
+            covered=covered if ran or counted is None else counted.covered,
+            queries=len(ran) if ran or counted is None else counted.queries,
+            cpu=_ratio(telling, lambda run: run.metrics.get(cpu)),
+            cpu_lacks=len(ran) - len(telling) if telling else 0,
+            time=_ratio(ran, time_of),
+            time_bound=OPPOSITE[bounds.pop()]
+            if len(bounds) == 1
+            else "unknown"
+            if bounds
+            else "exact",
+            failed=_names(pairs, own=True, base=False),
+            base_failed=_names(pairs, own=False, base=True),
+            both_failed=_names(pairs, own=True, base=True),
+            work=counted,
+            basis=self._basis(pairs, {pair.step.step for pair in ran}),
+        )
+
+    def _pair(self, step: StepComparison) -> _Pair:
+        own, base = step.cells[self.place], step.cells[0]
+        return _Pair(
             step=step,
-            calls=queries[step.step].calls,
-            own=(own := step.cells[place]),
-            base=(base := step.cells[0]),
+            calls=self.application.by_name[step.step].calls,
+            own=own,
+            base=base,
             bound=generator_limit.slow_bound(base.runs, own.runs),
         )
-        for step in steps
-    ]
-    ran = _told([pair for pair in pairs if pair.both_ran], time_of)
-    whole_s = application.whole_s
-    covered_s = sum(queries[pair.step.step].time_s for pair in ran)
-    cpu = cpu_of([run for pair in ran for cell in (pair.own, pair.base) for run in cell.runs])
-    telling = _told(ran, lambda run: run.metrics.get(cpu))
-    bounds = {pair.bound for pair in ran} - {"exact"}
-    return ApplicationResult(
-        workload=steps[0].workload,
-        arm=arm,
-        covered=min(1.0, covered_s / whole_s) if whole_s else None,
-        queries=len(ran),
-        cpu=_ratio(telling, lambda run: run.metrics.get(cpu)),
-        cpu_lacks=len(ran) - len(telling) if telling else 0,
-        time=_ratio(ran, time_of),
-        time_bound=_OF_TIME[bounds.pop()] if len(bounds) == 1 else "unknown" if bounds else "exact",
-        failed=_names(pairs, own=True, base=False),
-        base_failed=_names(pairs, own=False, base=True),
-        both_failed=_names(pairs, own=True, base=True),
-    )
+
+    def _basis(self, pairs: Sequence[_Pair], timed: Container[str]) -> Basis:
+        absent = basis.NOT_COUNTED if timed else "not timed"
+        reasons = dict.fromkeys(self.application.by_name, absent) | {
+            pair.step.step: "" if pair.step.step in timed else pair.lacking(self.arm)
+            for pair in pairs
+        }
+        counts = self.known.counts
+        return basis.of_arm(
+            self.application,
+            answers={
+                change.place.query: change
+                for change in self.known.queries.answers
+                if (change.place.workload, change.place.arm) == (self.workload, self.arm)
+            },
+            timed=reasons,
+            counted={
+                change.step[1]: "" if change.work is not None else "fails while it is counted"
+                for change in (counts.changes if counts is not None else ())
+                if (change.step[0], change.arm) == (self.workload, self.arm)
+            },
+            restored=self.known.restores.get(
+                (self.workload, self.arm), EARLIER if self.use.restore else None
+            ),
+        )
 
 
 def time_of(run: StepRun) -> float | None:

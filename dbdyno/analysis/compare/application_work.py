@@ -3,65 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from dbdyno.model.comparison import ApplicationResult, ApplicationWork
-from dbdyno.model.plan_record import ApplicationRecord, PlanRecord
+from dbdyno.model.comparison import ApplicationWork
+from dbdyno.model.plan_record import ApplicationRecord
 from dbdyno.model.ratio import Ratio
 from dbdyno.model.work import WorkChange, WorkComparison
 
 
-def with_work(
-    results: Sequence[ApplicationResult], plan: PlanRecord, counts: WorkComparison | None
-) -> tuple[ApplicationResult, ...]:
-    """The results with what was counted; of counts alone where no time was measured."""
+def of_arm(
+    application: ApplicationRecord, workload: str, arm: str, counts: WorkComparison | None
+) -> ApplicationWork | None:
+    """What the application's queries execute on an arm beside the base; None: none was counted."""
     if counts is None:
-        return tuple(results)
-    timed = {(result.workload, result.arm): result for result in results}
-    return tuple(
-        result
-        for use in plan.workloads
-        if use.application is not None
-        for result in _of_workload(use.application, use.folder, counts, timed)
+        return None
+    changes = (
+        change
+        for change in counts.changes
+        if change.arm == arm
+        and change.step[0] == workload
+        and change.step[1] in application.by_name
     )
-
-
-def _of_workload(
-    application: ApplicationRecord,
-    workload: str,
-    counts: WorkComparison,
-    timed: dict[tuple[str, str], ApplicationResult],
-) -> Iterator[ApplicationResult]:
-    for arm in counts.arms[1:]:
-        changes = [
-            change
-            for change in counts.changes
-            if change.arm == arm
-            and change.step[0] == workload
-            and change.step[1] in application.by_name
-        ]
-        result = timed.get((workload, arm))
-        work = _work(application, [change for change in changes if change.work is not None])
-        if result is not None:
-            yield result.with_work(work)
-        elif changes:
-            yield _counted_alone(workload, arm, work)
-
-
-def _counted_alone(workload: str, arm: str, work: ApplicationWork | None) -> ApplicationResult:
-    """The result of an arm of which no time was measured."""
-    return ApplicationResult(
-        workload=workload,
-        arm=arm,
-        covered=None if work is None else work.covered,
-        queries=0 if work is None else work.queries,
-        cpu=None,
-        time=None,
-        failed=(),
-        base_failed=(),
-        both_failed=(),
-        work=work,
-    )
+    return _work(application, [change for change in changes if change.work is not None])
 
 
 def _work(application: ApplicationRecord, changes: Sequence[WorkChange]) -> ApplicationWork | None:

@@ -16,6 +16,7 @@ from dbdyno.analysis.compare.verdicts import Judged, costs, judge
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.nodes import ByNode
+from dbdyno.model.query_change import PlanChange
 from dbdyno.model.verdict import Aims, Calibration, Judgement, Overall
 
 
@@ -37,6 +38,7 @@ class Rules:
     minutes: float | None  # what a further block takes
     blocks_each: int | None  # of each comparison of a calibration; None: all blocks are one
     nodes: nodes.Nodes = field(default_factory=dict)  # of each block, if any has a name
+    plans: Sequence[PlanChange] = ()  # of applications' queries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,12 +70,24 @@ def conclude(rows: Sequence[Row], arms: Arms, rules: Rules) -> Concluded:
         for arm, arm_contests in contests.items()
     }
     return Concluded(
-        steps=tuple(explained(_with_verdicts(row, said, aims), aims) for row in rows),
+        steps=tuple(
+            explained(_with_verdicts(row, said, aims), aims, _plans(row, rules)) for row in rows
+        ),
         overall=tuple(whole for conclusion in said.values() for whole in conclusion.judged.overall),
         calibration=None
         if arms.aa_arm is None
         else calibration(arms.aa_arm, contests[arms.aa_arm], aims, blocks_each=rules.blocks_each),
     )
+
+
+def _plans(row: Row, rules: Rules) -> dict[str, PlanChange]:
+    """By arm the plan of the query that the step is."""
+    own = (row.step.workload, row.step.step)
+    return {
+        change.place.arm: change
+        for change in rules.plans
+        if (change.place.workload, change.place.query) == own
+    }
 
 
 def _contests(rows: Sequence[Row], arm: str) -> list[Contest]:

@@ -8,8 +8,9 @@ together need not have caused each other.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from dbdyno.analysis import wording
 from dbdyno.analysis.compare.causes import HELPERS, PLAN, REASONS, WAITS, Reason
@@ -19,6 +20,7 @@ from dbdyno.model import Cell, StepComparison
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric import less_is_better
 from dbdyno.model.metric.primary import CPU, REMAINDER, SESSIONS_CPU, TIME, called, cpu_of
+from dbdyno.model.query_change import PlanChange
 from dbdyno.model.verdict import CHANGED, Aims, Cause, Explanation, Judgement, Verdict
 from dbdyno.stats import significance
 
@@ -48,6 +50,7 @@ class _Change:
     cpu: Judgement | None
     aims: Aims
     unit: str
+    plan: PlanChange | None = None  # of an application's query
 
     @property
     def cpu_metric(self) -> str:
@@ -114,17 +117,28 @@ class _Found:
     size: float
 
 
-def explained(step: StepComparison, aims: Aims) -> StepComparison:
-    """The step with an explanation in each of its cells that is faster or slower."""
+def explained(
+    step: StepComparison, aims: Aims, plans: Mapping[str, PlanChange] = MappingProxyType({})
+) -> StepComparison:
+    """The step with an explanation in each of its cells that is faster or slower.
+
+    `plans`: by arm the plan of the application's query that it is.
+    """
     base = step.cells[0]
-    cells = (replace(cell, explanation=explain(step, cell, base, aims)) for cell in step.cells)
+    cells = (
+        replace(cell, explanation=explain(step, cell, base, aims, plans.get(cell.arm)))
+        for cell in step.cells
+    )
     return replace(step, cells=tuple(cells))
 
 
-def explain(step: StepComparison, cell: Cell, base: Cell, aims: Aims) -> Explanation | None:
+def explain(
+    step: StepComparison, cell: Cell, base: Cell, aims: Aims, plan: PlanChange | None = None
+) -> Explanation | None:
     """Why the arm of `cell` is faster or slower in a step; None where it is neither.
 
-    `cell` has its verdict and the judgements of its costs; `base` is the base's cell.
+    `cell` has its verdict and the judgements of its costs; `base` is the base's cell. All that
+    reports, terminal and JSON say of a cause comes from here.
     """
     verdict = cell.verdict
     if verdict is None or verdict.word not in CHANGED:
@@ -138,15 +152,20 @@ def explain(step: StepComparison, cell: Cell, base: Cell, aims: Aims) -> Explana
         cpu=primary.get(cpu_of((cell, base))),
         aims=aims,
         unit=kind_of(step.headline).unit,
+        plan=plan,
     )
     if change.by_throughput and not change.seen_in_ratio:
-        text = f"{verdict.stood_still}; of blocks without an operation no cost can be compared"
-        return Explanation(text=text, causes=(), unchanged=(), explained=False)
+        why = "of blocks without an operation no cost can be compared"
+        return Explanation(
+            text=f"{verdict.stood_still}; {why}", why=why, causes=(), unchanged=(), explained=False
+        )
     candidates = _ordered(_found(change))
     unchanged = _unchanged(change)
     causes = tuple(candidate.cause for candidate in candidates)
+    led, why = _led(change), "; ".join(_parts(change, candidates, unchanged))
     return Explanation(
-        text=_text(change, candidates, unchanged),
+        text=f"{led}: {why}" if why else led,
+        why=why,
         causes=causes,
         unchanged=tuple(name for names in unchanged.values() for name in names),
         explained=bool(causes),
@@ -158,8 +177,8 @@ def explain(step: StepComparison, cell: Cell, base: Cell, aims: Aims) -> Explana
 
 def _found(change: _Change) -> Iterable[_Found]:
     """All that changed in the direction that explains."""
-    for plan_change in query_plans.changes(change.base.runs, change.cell.runs):
-        cause = Cause(metric=PLAN, words=query_plans.words(plan_change))
+    for words in _other_plans(change):
+        cause = Cause(metric=PLAN, words=words)
         yield _Found(cause=cause, group=PLAN, carried=None, size=math.inf)
     for reason in _asked(change):
         judgement = _judgement(change, reason)
@@ -167,6 +186,13 @@ def _found(change: _Change) -> Iterable[_Found]:
             yield from _changed(change, reason, judgement)
         else:
             yield from _appeared(change, reason)
+
+
+def _other_plans(change: _Change) -> Iterable[str]:
+    """How plans differ: of an application's query by its trees, else by each block's EXPLAIN."""
+    if change.plan is not None and change.plan.word != "not known":
+        return (change.plan.words,) if change.plan.differs else ()
+    return map(query_plans.words, query_plans.changes(change.base.runs, change.cell.runs))
 
 
 def _asked(change: _Change) -> Iterable[Reason]:
@@ -186,9 +212,14 @@ def _asked(change: _Change) -> Iterable[Reason]:
 
 
 def _judgement(change: _Change, reason: Reason) -> Judgement | None:
-    return (
-        change.cpu if reason.metric == change.cpu_metric else change.cell.costs.get(reason.metric)
+    """A cost's own; where nothing helps sessions, their CPU is what the step is judged by."""
+    alone = reason.metric == SESSIONS_CPU and all(
+        cell.metrics.get(CPU) is not None and cell.metrics[CPU] == cell.metrics.get(SESSIONS_CPU)
+        for cell in (change.cell, change.base)
     )
+    if alone or reason.metric == change.cpu_metric:
+        return change.cpu
+    return change.cell.costs.get(reason.metric)
 
 
 def _changed(change: _Change, reason: Reason, judgement: Judgement) -> Iterable[_Found]:
@@ -297,6 +328,8 @@ def _is_unchanged(change: _Change, reason: Reason) -> bool:
 
 def _plans_alike(change: _Change) -> bool:
     """Whether all statements of both arms have a plan, and no block has two that differ."""
+    if change.plan is not None and change.plan.word != "not known":
+        return change.plan.word in ("same", "other estimate")
     first = {run.block: run.server.plans for run in change.base.runs if run.server.plans}
     second = {run.block: run.server.plans for run in change.cell.runs if run.server.plans}
     return bool(first) and first == second
@@ -305,21 +338,23 @@ def _plans_alike(change: _Change) -> bool:
 # --- The sentence ----------------------------------------------------------------------------
 
 
-def _text(change: _Change, candidates: Sequence[_Found], unchanged: dict[str, list[str]]) -> str:
-    led = _led(change)
+def _parts(
+    change: _Change, candidates: Sequence[_Found], unchanged: dict[str, list[str]]
+) -> Iterable[str]:
+    """What changed with it, what did not, and what is not known."""
     kept = [
         candidate
         for candidate in candidates
         if change.by_throughput or candidate.cause.metric != change.cpu_metric
     ]
-    parts = [", ".join(_named(change, kept))] if kept else []
+    if kept:
+        yield ", ".join(_named(change, kept))
     if not candidates:
-        parts.append("nothing measured explains it")
+        yield "nothing measured explains it"
     quiet = [name for name in TOLD if name in unchanged]
     if quiet:
-        parts.append(f"{wording.listed(quiet)} did not change")
-    parts += _not_known(change, explained=bool(candidates))
-    return f"{led}: {'; '.join(parts)}" if parts else led
+        yield f"{wording.listed(quiet)} did not change"
+    yield from _not_known(change, explained=bool(candidates))
 
 
 def _named(change: _Change, candidates: Sequence[_Found]) -> Iterable[str]:

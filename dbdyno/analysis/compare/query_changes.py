@@ -6,16 +6,27 @@ Both were asked in the first block, before anything was timed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from dbdyno.analysis import plan_tree
 from dbdyno.analysis.compare.arms_and_blocks import Arms
 from dbdyno.analysis.step.damaged_files import Damage
+from dbdyno.model import StepComparison
 from dbdyno.model.answer import Answers
 from dbdyno.model.answer_word import WORDS, Compared, compared
 from dbdyno.model.plan_tree import PlanNode, PlanTree, PlanTrees
-from dbdyno.model.query_change import AnswerChange, PlanChange, PlanWord, QueryChanges, QueryPlace
+from dbdyno.model.query_change import (
+    AnswerChange,
+    Effect,
+    PlanChange,
+    PlanWord,
+    QueryChanges,
+    QueryPlace,
+)
+from dbdyno.model.verdict import CHANGED, Verdict
+from dbdyno.model.work import WorkComparison, WorkWord
 from dbdyno.store import BlockFolder
 from dbdyno.store.folder import RunFolder
 
@@ -98,6 +109,37 @@ def plan_changes(base: PlanTrees, other: PlanTrees, arm: str) -> Iterator[PlanCh
             yield _plan_change(place, _of(base, query), _of(other, query))
         else:
             yield PlanChange(place=place, word="not known", where=OTHER_ENGINE)
+
+
+def with_effects(
+    changes: QueryChanges, steps: Sequence[StepComparison], work: WorkComparison | None
+) -> QueryChanges:
+    """The plans with what became of their queries: by time, else by counted work."""
+    verdicts = {
+        QueryPlace(workload=step.workload, query=step.step, arm=cell.arm): cell.verdict
+        for step in steps
+        for cell in step.cells
+    }
+    counted = {
+        QueryPlace(workload=change.step[0], query=change.step[1], arm=change.arm): change.word
+        for change in (work.changes if work is not None else ())
+    }
+    plans = (
+        replace(plan, effect=_effect(verdicts.get(plan.place), counted.get(plan.place)))
+        for plan in changes.plans
+    )
+    return replace(changes, plans=tuple(plans))
+
+
+def _effect(verdict: Verdict | None, counted: WorkWord | None) -> Effect:
+    word = None if verdict is None else verdict.word
+    if word is not None and word in ("failed", *CHANGED):
+        return cast(Effect, word)
+    if counted in ("more", "less"):
+        return "more work" if counted == "more" else "less work"
+    if word == "open" or (word is None and counted == "open"):
+        return "open"
+    return "not timed" if word is None and counted is None else "none"
 
 
 Trees = Sequence[PlanTree]

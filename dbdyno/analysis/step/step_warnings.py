@@ -44,7 +44,6 @@ def warnings(
         *_beyond_histograms(evidence),
         *_clients(evidence),
         *_short_sessions(evidence),
-        *_lacking(evidence),
         *_untold(evidence, window),
         *_generator(evidence, metrics),
         *_nothing(evidence),
@@ -115,14 +114,6 @@ def _short_sessions(evidence: Evidence) -> Iterable[str]:
             "a connection for each operation: the owners of sessions are unknown, so CPU per"
             " operation covers all connections"
         )
-
-
-def _lacking(evidence: Evidence) -> Iterable[str]:
-    """What restored data lack, as the restore says."""
-    done = evidence.load.done
-    if evidence.job.restore is not None and done is not None and done.report is not None:
-        for lacks in done.report.values():
-            yield from lacks
 
 
 def _untold(evidence: Evidence, window: Window) -> Iterable[str]:

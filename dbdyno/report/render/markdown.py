@@ -108,7 +108,7 @@ def _together(parts: Iterable[AnyPart], pictures: Pictures, heading: int) -> Ite
 def _part(part: AnyPart, pictures: Pictures, heading: int) -> Iterable[str]:
     if not isinstance(part, Group):
         # a table of words goes on with what stands above it
-        below = isinstance(part, Table) and part.look == "words"
+        below = isinstance(part, Table) and "words" in part.look.split()
         yield from _leaf(part, pictures, heading + below)
     elif part.of == "step":
         lines = _step(part, pictures)
@@ -224,12 +224,13 @@ def _leaf(leaf: Leaf, pictures: Pictures, heading: int) -> Iterable[str]:
             yield f"\n{' · '.join(map(_bar, bars))}"
             words = "; ".join(f"{bar.arm} {bar.text}" for bar in bars)
             yield from _picture(leaf.name, f"{leaf.title}: {words}", pictures)
-        case Chart(data=Effects(effects=effects, price=price)):
+        case Chart(data=Effects(effects=effects, price=price, common=common)):
             yield from _picture(leaf.name, leaf.describe, pictures)
             yield f"\n{_line(('step', '', 'change', 'why'))}\n{_line([':--'] * 4)}"
             for effect in effects:
                 change = f"{effect.figures}{effect.also}"
                 yield _line(map(escape, (effect.step, effect.word, change, effect.reason)))
+            yield f"\nAll: {escape(common)}" if common else ""
             yield f"\nOpen: {escape(price)}" if price else ""
         case Chart():
             yield from _picture(leaf.name, leaf.describe, pictures)

@@ -74,7 +74,7 @@ def print_answer(page: Page, console: Console) -> None:
     Without an answer, as of one arm, prints what `print_page` does.
     """
     parts = [part for part in page.parts if part.depth == "answer"]
-    if not any(isinstance(part, Chart) for part in parts):
+    if all(isinstance(part, Callout) for part in parts):
         print_page(page, console)
         return
     if page.label:
@@ -236,7 +236,7 @@ def _shown(table: Table, console: Console) -> None:
         _item(console, table.note)
     elif table.short:
         _bare(table, console)
-    elif table.look == "words":
+    elif "words" in table.look.split():
         _words_table(table, console)
     elif table.narrow != "nothing":
         narrow = table.narrow == "figures"
@@ -285,6 +285,8 @@ def _effects(data: Effects, console: Console, *, full: bool) -> None:
         if not "".join(axis[max(0, start - 1) : start + len(words) + 1]).strip():
             axis[start : start + len(words)] = words
     _line(console, " " * (name + 1) + "".join(axis).rstrip(), "dim")
+    if data.common:
+        _item(console, f"all: {data.common}")
     if data.price:
         _line(console, f"open: {data.price}")
 

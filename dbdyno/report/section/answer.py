@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from dbdyno.model import Cell, Comparison, Ratio, StepComparison, configuration, engine, metric
-from dbdyno.model.metric.primary import called, is_cpu
+from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.verdict import CHANGED, TOO_FEW, Judgement, Verdict, is_wide
-from dbdyno.report import cells, colors, known, nodes, number, tolerate
+from dbdyno.report import cells, colors, known, nodes, number, reasons, tolerate
 from dbdyno.report.parts import (
     AnyPart,
     Chart,
@@ -22,7 +23,7 @@ from dbdyno.report.parts import (
     Section,
     Text,
 )
-from dbdyno.report.section import groups, verdicts
+from dbdyno.report.section import groups, own_query, verdicts
 from dbdyno.report.section.headline import step_name
 
 SHOWN_MAX = 3
@@ -33,37 +34,39 @@ REACH_MIN = 1.05
 
 
 def parts(comparison: Comparison) -> Iterable[AnyPart]:
-    """The answer to --tolerate, then each challenger's sentence with its picture."""
+    """The answer to --tolerate, then each challenger's sentence with its picture.
+
+    Queries of an application have their own first screen, and their picture further below.
+    """
     if safe := tolerate.line(comparison):
-        yield Text(
-            name="tolerance",
-            title="",
-            items=(Finding(text=f"{safe[0].upper()}{safe[1:]}"),),
-            depth="answer",
-            form="sayings",
-            look="answer",
-        )
+        yield _said("tolerance", f"{safe[0].upper()}{safe[1:]}")
+    if nothing_compared(comparison):
+        yield _said("answer-none", "Nothing was compared: no step of any arm is judged.", "Answer")
     for place, arm in enumerate(comparison.arms[1:] if comparison.blocks else ()):
         changes = effects(comparison, arm)
         if not changes.effects:
             continue
+        own = all(
+            step.step in own_query.names(comparison, step.workload)
+            for step, _ in cells_of(comparison, arm)
+        )
         saying = sentence(comparison, arm)
         picture = Chart(
             name=f"changes-{place}",
             title=f"{arm} against {comparison.base}",
             describe="; ".join(f"{one.step}: {one.word} {one.figures}" for one in changes.effects),
             data=changes,
-            depth="answer",
+            depth="report" if own else "answer",
         )
-        text = Text(
-            name=f"answer-{place}",
-            title="",
-            items=(Finding(text=saying),),
-            depth="answer",
-            form="sayings",
-            look="answer",
-            entry="" if place else "Answer",
-        )
+        if own:
+            yield Group(
+                name=f"{picture.name}-all",
+                title=f"Each query's change on {arm}",
+                parts=(picture,),
+                entry="",
+            )
+            continue
+        text = _said(f"answer-{place}", saying, "" if place else "Answer")
         if place < SHOWN_MAX:
             yield text
             yield picture
@@ -76,6 +79,29 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
                 entry="",
                 click=saying,
             )
+
+
+def _said(name: str, words: str, entry: str = "") -> Text:
+    return Text(
+        name=name,
+        title="",
+        items=(Finding(text=words),),
+        depth="answer",
+        form="sayings",
+        look="answer",
+        entry=entry,
+    )
+
+
+def nothing_compared(comparison: Comparison) -> bool:
+    """Whether no time of complete blocks stands side by side, nor anything else."""
+    others = comparison.applications or comparison.work is not None
+    return bool(
+        comparison.blocks
+        and comparison.arms[1:]
+        and not others
+        and not any(effects(comparison, arm).effects for arm in comparison.arms[1:])
+    )
 
 
 def sentence(comparison: Comparison, arm: str) -> str:
@@ -103,9 +129,13 @@ def effects(comparison: Comparison, arm: str) -> Effects:
     """An arm's changes, those that are decided first, the largest of each word before others."""
     judged = cells_of(comparison, arm)
     judged.sort(key=lambda pair: (verdicts.place(pair[1].verdict), -size(pair[1])))
-    shown = (
+    effects = [
         *(_effect(comparison, step, cell) for step, cell in judged),
         *_not_judged(comparison, arm),
+    ]
+    common, own = reasons.once([effect.reason for effect in effects])
+    shown = tuple(
+        replace(effect, reason=reason) for effect, reason in zip(effects, own, strict=True)
     )
     judgements = (
         judgement
@@ -119,6 +149,7 @@ def effects(comparison: Comparison, arm: str) -> Effects:
         reach=_reach(shown, comparison),
         effects=shown,
         price=known.to_check(judgements),
+        common=common,
     )
 
 
@@ -127,7 +158,9 @@ def _not_judged(comparison: Comparison, arm: str) -> Iterable[Effect]:
     for step in comparison.steps:
         for cell in step.cells[1:]:
             if cell.arm == arm and cell.verdict is None and cell.ratio and groups.measured(step):
-                change = number.changes(cell.ratio.value, cell.ratio.low, cell.ratio.high)
+                of: number.Of = "time" if metric.less_is_better(step.headline or "") else "rate"
+                ends = (cell.ratio.low, cell.ratio.high)
+                change = number.changes(cell.ratio.value, *ends, of)
                 yield Effect(
                     step=step_name(comparison, step) + verdicts.mark(step, cell),
                     word=verdicts.NOT_JUDGED,
@@ -149,7 +182,7 @@ def _effect(comparison: Comparison, step: StepComparison, cell: Cell) -> Effect:
         step=step_name(comparison, step) + verdicts.mark(step, cell),
         word=verdict.word if sure or verdict.word not in CHANGED else f"perhaps {verdict.word}",
         tone=colors.tone(verdict, sure),
-        figures=_figures(shown[0], cell) if shown else verdict.outcome,
+        figures=verdicts.figures(shown[0], cell.ratio_bound) if shown else verdict.outcome,
         also=_also(cell, verdict, deciding[1:]),
         speed=_speed(shown[0]) if shown and shown[0].blocks else None,
         reason=_reason(cell, verdict, counted="" if comparison.work is None else verdict.witness),
@@ -161,12 +194,8 @@ def _also(cell: Cell, verdict: Verdict, others: Sequence[Judgement]) -> str:
     bound = known.bound(verdict, cell.ratio_bound)
     if bound == TOO_FEW:  # it stands in place of the interval
         return ""
-    return f"; {bound}" if bound else "".join(f" and {_figures(one, cell)}" for one in others)
-
-
-def _figures(judgement: Judgement, cell: Cell) -> str:
-    what = "" if called(judgement.metric) == "throughput" else f"{called(judgement.metric)} "
-    return what + verdicts.change(judgement, cell.ratio_bound)
+    figures = (verdicts.figures(other, cell.ratio_bound) for other in others)
+    return f"; {bound}" if bound else "".join(f" and {each}" for each in figures)
 
 
 def _speed(judgement: Judgement) -> Ratio:

@@ -1,270 +1,349 @@
-"""The answer of an application's own queries: a sentence for each arm, and a table by query."""
+"""The first screen of an application's own queries: may I upgrade, what speaks against it, and on
+what the answer stands.
+
+A sentence of at most 25 words with one figure; then a line for each query that fails, answers
+otherwise or is slower; then the others as counts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
-from dbdyno.model import Bound, Cell, Comparison, Ratio, StepComparison
+from dbdyno.model import Cell, Comparison, Ratio
 from dbdyno.model.answer_word import AnswerWord
 from dbdyno.model.comparison import ApplicationResult
-from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
+from dbdyno.model.metric.primary import is_cpu
+from dbdyno.model.plan_record import ApplicationRecord
 from dbdyno.model.query_change import AnswerChange, PlanChange, QueryPlace
-from dbdyno.model.verdict import Verdict
-from dbdyno.report import cells, colors, known, number
-from dbdyno.report.parts import (
-    AnyPart,
-    Column,
-    Finding,
-    Row,
-    Section,
-    Table,
-    TableCell,
-    Text,
-)
-from dbdyno.report.section import verdicts, work
+from dbdyno.model.verdict import TIMES_MIN
+from dbdyno.report import cells, colors, known, number, reasons
+from dbdyno.report.parts import AnyPart, Finding, Section, Text
+from dbdyno.report.section import basis, own_query, work
 
-TEXT_MAX = 60
-"""So many characters of a query's text stand in a table; all of it is shown on hover."""
-DRAWN = "; values drawn from the data"
-DIFFER: frozenset[AnswerWord] = frozenset({"different", "other order", "other type"})
+DIFFER: Mapping[AnswerWord, str] = {
+    "different": "",
+    "other order": "in another order, ",
+    "other type": "by another type, ",
+}
 """Words on answers that differ, whatever the query says of their order or type."""
+WHOLE_MIN = 0.9
+"""With a smaller share of the source's time answered and timed, no yes is said."""
+UNASKED = "answers were not compared"
+COUNTED = ("open", "faster", "same")
+"""Verdicts that are counted on the first screen, as no query of theirs speaks against the arm."""
 
 
-def sayings(comparison: Comparison) -> Iterable[AnyPart]:
-    """A sentence for each arm; nothing where no workload is an application."""
+def parts(comparison: Comparison) -> Iterable[AnyPart]:
+    """The answer for each arm; nothing where no workload is an application."""
     for place, result in enumerate(comparison.applications):
+        answer = Answer(comparison, result)
         yield Text(
             name=f"application-{place}",
             title="",
-            items=(Finding(text=sentence(comparison, result)),),
+            items=(
+                Finding(text=answer.sentence, items=(*answer.lists(), *answer.sums())),
+                *basis.findings(result),
+            ),
             depth="answer",
             form="sayings",
-            look="answer",
+            look="answer application",
             entry="" if place else "Your application",
         )
 
 
-def tables(comparison: Comparison) -> Iterable[AnyPart]:
-    """A table by query for each arm on which queries were timed."""
-    for place, result in enumerate(comparison.applications):
-        if _own(comparison, result):
-            yield _table(comparison, result, place)
+@dataclass(frozen=True)
+class Answer:
+    """What is said of an application on an arm."""
 
+    comparison: Comparison
+    result: ApplicationResult
 
-def sentence(comparison: Comparison, result: ApplicationResult) -> str:
-    """Your application on 18: CPU +3.1 % [2.0, 4.2] over 97.3 % of its time; 1 query fails, …"""
-    lacks = f" without {number.queries(result.cpu_lacks)}" if result.cpu_lacks else ""
-    figures = []
-    if result.cpu is not None:
-        figures.append(f"CPU {_changes(result.cpu)}{lacks}")
-    if result.time is not None and result.time_bound != "unknown":
-        figures.append(
-            f"time of its calls {cells.signed(_changes(result.time), result.time_bound)}"
+    # --- The sentence ---
+
+    @property
+    def sentence(self) -> str:
+        """No: 2 queries fail on pg18; some answer differently, some are slower."""
+        arm = self.result.arm
+        if not self.compared:
+            return f"Nothing was compared on {arm}: {basis.nothing(self.result)}."
+        slower = f"some are {self._perhaps}slower" if self.slower else ""
+        differ = "some answer differently" if self.differing else ""
+        if self.failing:
+            count = len(self.failing)
+            fail = f"{number.queries(count)} {_plural(count, 'fails', 'fail')} on {arm} alone"
+            others = [each for each in (differ, slower) if each]
+            return f"No: {'; '.join([fail, ', '.join(others)] if others else [fail])}."
+        if self.differing:
+            count = len(self.differing)
+            other = f"{_plural(count, 'answers', 'answer')} differently on {arm}"
+            quick = "none is slower" if self.cells else "nothing was timed"
+            rest = f"none fails, {slower or quick}"
+            return f"Look first: {number.queries(count)} {other}; {rest}."
+        if self.slower:
+            worst = max(self.slower.values(), key=_loss)
+            some = _plural(len(self.slower), "a query is", "some queries are")
+            fails = "none fails or answers differently" if self._answered else UNASKED
+            return f"With a loss: on {arm} {some} {self._perhaps}slower, {_worst(worst)}; {fails}."
+        return self._nothing_against
+
+    @property
+    def _nothing_against(self) -> str:
+        """Of an arm of whose queries none is worse: yes, or how far that is known."""
+        arm, time = self.result.arm, self.result.time
+        if not self.cells:
+            return self._untimed
+        fails = "fails, answers differently or is slower" if self._answered else "is slower"
+        unasked = "" if self._answered else f"; {UNASKED}"
+        begin = "Yes" if self._whole else "Nothing speaks against it so far"
+        exact = self.result.time_bound == "exact"
+        if time is None or time.low is None or time.high is None or not exact:
+            timed = number.queries(self.result.queries)
+            return f"{begin}: of {timed} timed, none {fails} on {arm}{unasked}."
+        together = f"take {_amount(time.value)} time"
+        if time.low > 1 + self.comparison.aims.margin:
+            return f"With a loss: all queries together {together} on {arm}; none {fails}{unasked}."
+        if time.high >= 1:
+            together = f"take at most {_amount(time.high)} time"
+        return f"{begin}: no query {fails} on {arm}; all together {together}{unasked}."
+
+    @property
+    def _untimed(self) -> str:
+        """Of an arm of which answers, plans or counts alone are known."""
+        arm, of = self.result.arm, number.queries(self.result.queries)
+        if not self._answered:
+            return f"Counted alone: the work of {of} on {arm} stands below."
+        asked = 0 if self.result.basis is None else self.result.basis.queries("answered")
+        plans = "some are planned otherwise, " if self.planned else ""
+        return (
+            f"As far as asked: of {number.queries(asked)} none fails or answers differently on "
+            f"{arm}; {plans}nothing was timed."
         )
-    if result.work is not None:
-        ratio = result.work.instructions
-        low, high = (work.percent(end or 1.0, unit="") for end in (ratio.low, ratio.high))
-        of = "" if result.time is None else f" of {number.queries(result.work.queries)}"
-        figures.append(f"instructions{of} {work.percent(ratio.value)} [{low}, {high}]")
-    covered = "" if result.covered is None else f" over {number.number(100 * result.covered, 1)} %"
-    over = f"{covered} of its time" if covered else f" over {number.queries(result.queries)}"
-    begin = f"Your application on {result.arm}: {', '.join(figures) or 'no figure'}{over}"
-    return "; ".join([begin, *counted(comparison, result)])
+
+    @property
+    def _whole(self) -> bool:
+        """Whether nothing is open, and nearly all of the source's calls were answered and timed."""
+        parts = () if self.result.basis is None else self.result.basis.parts
+        low = [part.stage for part in parts if part.share < WHOLE_MIN]
+        return not self.open and "timed" not in low and "answered" not in low
+
+    @property
+    def _perhaps(self) -> str:
+        comparison = self.comparison
+        return "" if colors.trusted(comparison.calibration, comparison.aims) else "perhaps "
+
+    # --- What it is made from ---
+
+    @property
+    def compared(self) -> bool:
+        """Whether any answer, time or count of both arms stands side by side."""
+        return bool(self._answered or self.cells or self.failing or self.result.queries)
+
+    @cached_property
+    def cells(self) -> dict[str, Cell]:
+        """By query the arm's cell, of those that are judged."""
+        steps = own_query.cells(self.comparison, self.result)
+        return {name: cell for name, (_, cell) in steps.items() if cell.verdict is not None}
+
+    @cached_property
+    def answers(self) -> list[AnswerChange]:
+        """The queries' answers, the costliest first."""
+        return [each for each in self.comparison.queries.answers if self._own(each.place)]
+
+    @cached_property
+    def failing(self) -> dict[str, str]:
+        """By query the error on this arm alone."""
+        steps = own_query.cells(self.comparison, self.result)
+        late = {
+            each.place.query: f"ended by its limit{often(each)}"
+            for each in self.answers
+            if each.word == "times out"
+        }
+        fails = {each.place.query: each.detail for each in self.answers if each.word == "fails"}
+        timed = {
+            name: failure(steps[name][1]) if name in steps else ""
+            for name in self.result.failed
+            if name not in late
+        }
+        return timed | late | fails
+
+    @cached_property
+    def differing(self) -> dict[str, str]:
+        """By query how its answer differs."""
+        return {
+            each.place.query: f"{DIFFER[each.word]}{each.detail}{often(each)}"
+            for each in self.answers
+            if each.word in DIFFER
+        }
+
+    @cached_property
+    def slower(self) -> dict[str, Cell]:
+        """The queries that are slower by more than what matters to nobody."""
+        return self._judged("slower")
+
+    @cached_property
+    def open(self) -> dict[str, Cell]:
+        """The queries of which it is not known."""
+        return self._judged("open")
+
+    @cached_property
+    def planned(self) -> list[PlanChange]:
+        """The plans that differ, where nothing was timed."""
+        return [
+            each
+            for each in (() if self.cells else self.comparison.queries.plans)
+            if each.differs and each.word != "unstable" and self._own(each.place)
+        ]
+
+    def _judged(self, word: str) -> dict[str, Cell]:
+        """The queries of a word; what is faster or slower within the margin is the same."""
+        said = {
+            name: "same" if cell.verdict.within_margin else cell.verdict.word
+            for name, cell in self.cells.items()
+            if cell.verdict is not None
+        }
+        return {name: cell for name, cell in self.cells.items() if said[name] == word}
+
+    @property
+    def _answered(self) -> bool:
+        return any(each.word not in ("not compared", "fails on both") for each in self.answers)
+
+    def _own(self, place: QueryPlace) -> bool:
+        return (place.workload, place.arm) == (self.result.workload, self.result.arm)
+
+    # --- What stands below it ---
+
+    def lists(self) -> Iterator[Finding]:
+        """The queries that fail, answer otherwise, are slower, or are planned otherwise."""
+        arm = self.result.arm
+        explanations = [cell.explanation for cell in self.slower.values()]
+        common, why = reasons.once([each.why if each is not None else "" for each in explanations])
+        slower = {
+            name: "; ".join(filter(None, (own_query.change(cell), cause)))
+            for (name, cell), cause in zip(self.slower.items(), why, strict=True)
+        }
+        planned = {each.place.query: _costs(each) for each in self.planned}
+        yield from self._listed(f"Fails on {arm} alone", self.failing)
+        yield from self._listed(f"Answers differently on {arm}", self.differing)
+        yield from self._listed(f"{self._perhaps}slower on {arm}".capitalize(), slower, common)
+        yield from self._listed(f"Planned otherwise on {arm}", planned)
+
+    def _listed(self, title: str, said: Mapping[str, str], common: str = "") -> Iterator[Finding]:
+        """A title, and a line for each query, the costliest first."""
+        names = list(said)
+        order = [query.name for query in self._record.every]
+        names.sort(key=lambda name: order.index(name) if name in order else len(order))
+        own = {"workload": self.result.workload, "arm": self.result.arm}
+        places = [QueryPlace(query=name, **own) for name in names]
+        lines = [own_query.finding(self.comparison, each, said[each.query]) for each in places]
+        if lines:
+            text = f"all: {common}" if common else ""
+            yield Finding(label=title, text=text, tone="notice", items=own_query.few(lines))
+
+    @property
+    def _record(self) -> ApplicationRecord:
+        return own_query.record(self.comparison, self.result.workload)
+
+    def sums(self) -> Iterator[Finding]:
+        """20 open (35.1 % of the time; no loss beyond 4.2 %), 2 faster; together time −3.6 %."""
+        asked = (each.place.query for each in self.answers if each.word.endswith("on the base"))
+        base_alone = {*asked, *self.result.base_failed}
+        counts = [self._count(word) for word in COUNTED]
+        if base_alone:
+            fail = _plural(len(base_alone), "fails", "fail")
+            counts.append(f"{len(base_alone)} {fail} on {self.comparison.base} alone")
+        if said := ", ".join(filter(None, counts)):
+            yield Finding(label="Other queries", text=said)
+        if said := ", ".join(self._together()):
+            yield Finding(label="All together, weighed by their calls", text=said)
+
+    def _count(self, word: str) -> str:
+        alike = self._judged(word)
+        if not alike:
+            return ""
+        names, application = set(alike), self._record
+        of_time = sum(application.share(each) for each in application.queries if each.name in names)
+        losses = [
+            judgement
+            for cell in alike.values()
+            if cell.verdict is not None and cell.ratio_bound == "exact"
+            for judgement in known.undecided(cell.verdict)
+        ]
+        why, _ = reasons.once([cell.verdict.reason for cell in alike.values() if cell.verdict])
+        beside = (own_query.share(of_time), known.excluded(losses) or why if word == "open" else "")
+        return f"{len(alike)} {word} ({'; '.join(filter(None, beside))})"
+
+    def _together(self) -> Iterator[str]:
+        """CPU +3.1 % [2.0, 4.2] without 2 queries, time −3.6 % [−4.7, −2.5], instructions …"""
+        result = self.result
+        if result.time is not None and result.time_bound != "unknown":
+            yield cells.signed(_changes(result.time, "time"), result.time_bound)
+        if result.cpu is not None:
+            lacks = f" without {number.queries(result.cpu_lacks)}" if result.cpu_lacks else ""
+            yield f"CPU {_changes(result.cpu, 'amount')}{lacks}"
+        if result.work is not None:
+            ratio = result.work.instructions
+            low, high = (work.percent(end or 1.0, unit="") for end in (ratio.low, ratio.high))
+            of = f" of {number.queries(result.work.queries)}"
+            yield f"instructions{of} {work.percent(ratio.value)} [{low}, {high}]"
+            for names, what in ((result.work.more, "more"), (result.work.less, "less")):
+                if names:
+                    yield f"{len(names)} {_plural(len(names), 'does', 'do')} {what} work"
 
 
-def _changes(ratio: Ratio) -> str:
-    return number.changes(ratio.value, ratio.low, ratio.high)
-
-
-def counted(comparison: Comparison, result: ApplicationResult) -> Iterable[str]:
-    """1 query fails; 3 are slower (one 4.2 times); no loss beyond 5 % for 40; 5 are open."""
-    judged = [cell for _, cell in _own(comparison, result) if cell.verdict is not None]
-    answers = _answers(comparison, result, {"fails"})
-    failed = {*result.failed, *(change.place.query for change in answers)}
-    failing = (
-        (failed, result.arm),
-        (result.base_failed, comparison.base),
-        (result.both_failed, "both"),
-    )
-    for names, where in failing:
-        if names:
-            yield f"{number.queries(len(names))} {_plural(len(names), 'fails', 'fail')} on {where}"
-    late = _answers(comparison, result, {"times out"})
-    if late:
-        ended = _plural(len(late), "is ended by its limit", "are ended by their limits")
-        yield f"{number.queries(len(late))} {ended} on {result.arm} alone"
-    differing = len(_answers(comparison, result, DIFFER))
-    if differing:
-        yield f"{number.queries(differing)} {_plural(differing, 'answers', 'answer')} differently"
-    for word in ("slower", "faster", "same", "open"):
-        alike = [cell for cell in judged if cell.verdict and cell.verdict.word == word]
-        if alike:
-            yield f"{len(alike)} {_plural(len(alike), 'is', 'are')} {word}{_worst(word, alike)}"
-    if result.work is not None:
-        for names, what in ((result.work.more, "more"), (result.work.less, "less")):
-            if names:
-                yield f"{len(names)} {_plural(len(names), 'does', 'do')} {what} work"
-
-
-def _answers(
-    comparison: Comparison, result: ApplicationResult, words: Container[AnswerWord]
-) -> list[AnswerChange]:
-    """The queries of an arm whose answers have one of these words."""
-    return [
-        change
-        for change in comparison.queries.answers
-        if change.place.arm == result.arm
-        and change.place.workload == result.workload
-        and change.word in words
-    ]
-
-
-def _worst(word: str, alike: Sequence[Cell]) -> str:
-    """The largest slowdown, in brackets; nothing of other words."""
-    ratios = [cell.ratio.value for cell in alike if cell.ratio is not None and cell.ratio.value > 0]
-    if word != "slower" or min(ratios, default=1.0) >= 1:
-        return ""
-    at_most = any(cell.ratio_bound == "at most" for cell in alike)
-    bound = "one at least" if at_most else "at most"
-    return f" ({bound} {number.ratio(1 / min(ratios))} times)"
+def _changes(ratio: Ratio, of: number.Of) -> str:
+    words = number.changes(ratio.value, ratio.low, ratio.high, of)
+    return words if of != "time" or number.is_factor(ratio.value) else f"time {words}"
 
 
 def _plural(count: int, singular: str, plural: str) -> str:
     return singular if count == 1 else plural
 
 
-def _own(comparison: Comparison, result: ApplicationResult) -> list[tuple[StepComparison, Cell]]:
-    """The steps that are the application's queries, with the arm's cells."""
-    queries = record(comparison, result.workload).by_name
-    return [
-        (step, cell)
-        for step in comparison.steps
-        if step.workload == result.workload and step.step in queries
-        for cell in step.cells
-        if cell.arm == result.arm
-    ]
+def failure(cell: Cell) -> str:
+    """Why an arm failed in some block of a step."""
+    return next((run.ending.reason for run in cell.runs if run.ending.reason), "")
 
 
-def record(comparison: Comparison, workload: str) -> ApplicationRecord:
-    """The application that a workload is."""
-    uses = (use for use in comparison.plan.workloads if use.folder == workload)
-    return next(use.application for use in uses if use.application is not None)
+def _amount(ratio: float) -> str:
+    """`6.1 % more`, `9.9 % less`, `3.40 times the`."""
+    if ratio >= TIMES_MIN:
+        return f"{number.short(ratio)} times the"
+    return f"{number.size_of_change(ratio)} {'more' if ratio >= 1 else 'less'}"
 
 
-def _table(comparison: Comparison, result: ApplicationResult, place: int) -> Table:
-    application = record(comparison, result.workload)
-    rows = sorted(
-        _own(comparison, result),
-        key=lambda pair: (verdicts.place(pair[1].verdict), -_share(application, pair[0])),
-    )
-    whole = "of the source's time" if application.whole_s else "of the calls"
-    return Table(
-        name=f"queries-{place}",
-        title=f"Queries on {result.arm} against {comparison.base}",
-        columns=(
-            Column(text="query", left=True),
-            Column(text="share", title=whole),
-            Column(text="calls/s"),
-            Column(text="word", left=True),
-            Column(text="change", title="of throughput, with its 95 % interval"),
-            Column(text="CPU", title="of a call, with its 95 % interval"),
-            Column(text="work", left=True, title="instructions of a call, counted"),
-            Column(text="answer", left=True),
-            Column(text="plan", left=True),
-        ),
-        rows=tuple(_row(comparison, result, step, cell) for step, cell in rows),
-        depth="report",
-        look="words",
-        entry="" if place else "Queries",
-        note=f"Share: {whole}. Failed queries stand first, then those that changed.",
-        narrow="figures",
-    )
+def _worst(cell: Cell) -> str:
+    """`one takes 2.61 times as long`, of a cell that is slower."""
+    ratio, of_cpu = _loss(cell)
+    if of_cpu:
+        return f"one takes {_amount(ratio)} CPU"
+    least = "at least " if cell.ratio_bound == "at most" else ""
+    if number.is_factor(ratio):
+        return f"one takes {least}{number.short(ratio)} times as long"
+    return f"one takes {least}{number.size_of_change(ratio)} longer"
 
 
-def _share(application: ApplicationRecord, step: StepComparison) -> float:
-    """A query's share of the source's time; of its calls where no time is known."""
-    query = application.by_name[step.step]
-    if application.whole_s:
-        return query.time_s / application.whole_s
-    calls = application.calls or sum(other.calls for other in application.queries)
-    return query.calls / calls if calls else 0.0
+def _loss(cell: Cell) -> tuple[float, bool]:
+    """How many times as long a call takes, or where CPU alone decides, how much CPU; if it does."""
+    judgement = None if cell.verdict is None else own_query.deciding(cell.verdict)
+    if judgement is None:
+        return 1.0, False
+    of_cpu = is_cpu(judgement.metric)
+    return (judgement.told[0] if of_cpu else 1 / judgement.told[0]), of_cpu
 
 
-def _row(
-    comparison: Comparison, result: ApplicationResult, step: StepComparison, cell: Cell
-) -> Row:
-    application = record(comparison, result.workload)
-    query, verdict = application.by_name[step.step], cell.verdict
-    sure = colors.trusted(comparison.calibration, comparison.aims)
-    place = QueryPlace(workload=result.workload, query=step.step, arm=result.arm)
-    return Row(
-        cells=(
-            TableCell(
-                text=step.step,
-                detail=short(query.text) + (DRAWN if query.drawn else ""),
-                title=query.text,
-            ),
-            TableCell(text=f"{number.number(100 * _share(application, step), 1)} %"),
-            TableCell(text=_rate(application, query)),
-            TableCell(
-                text=_word(cell, verdict, sure),
-                tone="" if verdict is None else colors.tone(verdict, sure),
-                detail="" if verdict is None else known.bound(verdict, cell.ratio_bound),
-                title=next((run.ending.reason for run in cell.runs if run.ending.reason), ""),
-            ),
-            TableCell(text=_change(verdict, cell.ratio_bound, cpu=False)),
-            TableCell(text=_change(verdict, cell.ratio_bound, cpu=True)),
-            TableCell(text=_counted(comparison, place)),
-            TableCell(text=_word_of(comparison.queries.answers, place)),
-            TableCell(text=_word_of(comparison.queries.plans, place)),
-        )
-    )
+def often(change: AnswerChange) -> str:
+    """In how many of a query's calls, where not in all."""
+    some = change.tuples < change.of or change.word.startswith("times out")
+    return f" (in {change.tuples} of {change.of} calls)" if some else ""
 
 
-def _counted(comparison: Comparison, place: QueryPlace) -> str:
-    """The word and the size of a query's counted work; nothing where it was not counted."""
-    step, counts = (place.workload, place.query), comparison.work
-    changes = () if counts is None else counts.changes
-    return next(
-        (work.brief(each) for each in changes if (each.step, each.arm) == (step, place.arm)), ""
-    )
+def _costs(change: PlanChange) -> str:
+    """Where two plans part, and what the planner expects of each."""
+    costs = (change.base_cost, change.cost)
+    cost = " → ".join(f"{cost:,.0f}" for cost in costs if cost is not None)
+    return "; ".join(filter(None, (change.words, f"cost {cost}" if cost else "")))
 
 
-def _word_of(changes: Sequence[AnswerChange | PlanChange], place: QueryPlace) -> str:
-    """The word of a query's answers or plans; nothing where it was not asked."""
-    return next((change.word for change in changes if change.place == place), "")
-
-
-def short(text: str) -> str:
-    """The first words of a query."""
-    if len(text) <= TEXT_MAX:
-        return text
-    return text[:TEXT_MAX].rsplit(" ", 1)[0] + " …"
-
-
-def _rate(application: ApplicationRecord, query: QueryRecord) -> str:
-    if application.seconds is None:
-        return ""
-    return number.number(query.calls / application.seconds)
-
-
-def _word(cell: Cell, verdict: Verdict | None, sure: bool) -> str:
-    if verdict is not None:
-        return verdicts.said(verdict, sure)
-    failed = [run.ending for run in cell.runs if run.ending.status != "ok"]
-    if not failed:
-        return verdicts.NOT_JUDGED
-    limits = {ending.timed_out_s for ending in failed}
-    if None in limits:
-        return "failed"
-    often = f"in {len(failed)} of {number.blocks(len(cell.runs))}"
-    return f"ended by its limit of {max(filter(None, limits)):g} s {often}"
-
-
-def _change(verdict: Verdict | None, bound: Bound, *, cpu: bool) -> str:
-    judgement = None if verdict is None else verdicts.primary(verdict, cpu)
-    return "" if judgement is None or not judgement.blocks else verdicts.change(judgement, bound)
-
-
-SAYINGS = Section("page", lambda subject: sayings(subject.comparison))
-TABLES = Section("page", lambda subject: tables(subject.comparison))
+SECTION = Section("page", lambda subject: parts(subject.comparison))

@@ -22,7 +22,7 @@ def findings(comparison: Comparison) -> list[Finding]:
         calibrated = []
     if comparison.blocks > 0:
         found += [_against_base(comparison, arm) for arm in comparison.arms[1:]]
-        about = looks.sentence(comparison)
+        about = looks.sentence(comparison) if _judged(comparison) else ""
         told = (about, dependence.sentence(comparison) if about else "")
         found += [Finding(text=text) for text in told if text]
     found += calibrated
@@ -38,11 +38,19 @@ def step_name(comparison: Comparison, step: StepComparison) -> str:
     return f"{step.workload} {step.step}" if several else step.step
 
 
+def _judged(comparison: Comparison) -> bool:
+    """Whether any step is judged, or nothing but times was asked for."""
+    cells_of = (cell for step in comparison.steps for cell in step.cells)
+    return not comparison.queries.answers or any(cell.verdict for cell in cells_of)
+
+
 def _sureness(comparison: Comparison) -> list[Finding]:
     if comparison.blocks == 0:
         if comparison.work is not None and comparison.plan.counts_only:
             return [Finding(text="No time is measured; what is counted stands below.")]
         return [Finding(text="No block is complete: there is nothing to compare yet.")]
+    if not _judged(comparison):
+        return [Finding(text="No time is judged; what was asked of both stands above.")]
     if comparison.blocks == 1:
         return [
             Finding(

@@ -5,10 +5,10 @@ Most changes of plans mean nothing, so what has no effect is folded away.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dbdyno.model import Cell, Comparison
-from dbdyno.model.query_change import PlanChange, PlanWord
+from dbdyno.model.query_change import Effect, PlanChange
 from dbdyno.report import colors, number
 from dbdyno.report.parts import (
     AnyPart,
@@ -21,20 +21,22 @@ from dbdyno.report.parts import (
     TableCell,
     Text,
 )
-from dbdyno.report.section import verdicts
+from dbdyno.report.section import own_query, verdicts
+from dbdyno.report.table_layout import without_blank_columns
 
-CHANGED: frozenset[PlanWord] = frozenset({"changed", "generic changed"})
-EFFECTS = frozenset({"slower", "faster", "failed"})
-"""Verdicts with which a change of plan is a finding."""
+KINDS: Mapping[str, frozenset[Effect]] = {
+    "with an effect on time or work": frozenset(
+        {"failed", "slower", "faster", "more work", "less work"}
+    ),
+    "of open queries": frozenset({"open"}),
+    "of queries that were not timed": frozenset({"not timed"}),
+}
+"""Other plans by what became of their queries, in the order in which they stand."""
+EFFECT = next(iter(KINDS))
+NO_EFFECT = "without an effect"
 TREES_MAX = 20
 """So many pairs of trees are shown whole."""
 NOTE = "Where the plans part, from the tables upwards; costs are the planner's own, of the whole."
-WORDS: dict[PlanWord, str] = {
-    "generic changed": "the generic plan changed",
-    "unstable": "unstable: changes with another sample of the rows",
-    "other estimate": "the same plan by other estimates",
-    "not known": "no plan",
-}
 
 
 def parts(comparison: Comparison) -> Iterable[AnyPart]:
@@ -61,19 +63,25 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
 
 
 def _of_arm(comparison: Comparison, changes: Sequence[PlanChange], place: int) -> Iterator[AnyPart]:
-    effective = with_effect(comparison, changes)
-    others = [change for change in changes if change.word != "same" and change not in effective]
-    if effective:
-        yield _table(comparison, effective, f"query-plans-{place}-effect", "with an effect")
-    if others:
-        table = _table(comparison, others, f"query-plans-{place}-rest", "without an effect")
+    differing = [change for change in changes if change.differs]
+    effective = of_effects(comparison, differing, EFFECT)
+    shown = []
+    for number_of, effects in enumerate(KINDS):
+        alike = of_effects(comparison, differing, effects)
+        shown += alike
+        if alike:
+            yield _table(comparison, alike, f"query-plans-{place}-{number_of}", effects)
+    rest = [change for change in changes if change.word != "same" and change not in shown]
+    if rest:
+        table = _table(comparison, rest, f"query-plans-{place}-rest", NO_EFFECT)
+        words = f"{number.queries(len(rest))} without another plan, or without an effect"
         yield Group(
             name=f"query-plans-{place}-fold",
             title="",
             parts=(table,),
             depth="detail",
             entry="",
-            click=(words := f"{number.queries(len(others))} without an effect"),
+            click=words,
             fold=words,
         )
     trees = [tree for change in effective[:TREES_MAX] for tree in _trees(comparison, change)]
@@ -89,17 +97,19 @@ def _of_arm(comparison: Comparison, changes: Sequence[PlanChange], place: int) -
         )
 
 
-def with_effect(comparison: Comparison, changes: Sequence[PlanChange]) -> list[PlanChange]:
-    """The changed plans of queries whose time or work changed, the largest change first."""
-    pairs = [
-        (0.0 if cell.ratio is None else cell.ratio.value, change)
-        for change in changes
-        if change.word in CHANGED
-        and (cell := cell_of(comparison, change)) is not None
-        and cell.verdict is not None
-        and cell.verdict.word in EFFECTS
-    ]
-    return [change for _, change in sorted(pairs, key=lambda pair: pair[0])]
+def of_effects(
+    comparison: Comparison, changes: Iterable[PlanChange], effects: str
+) -> list[PlanChange]:
+    """The plans of a row of KINDS, those first whose queries lost most."""
+    alike = [change for change in changes if change.effect in KINDS[effects]]
+    speeds = {change.place: _speed(comparison, change) or 1.0 for change in alike}
+    return sorted(alike, key=lambda change: speeds[change.place])
+
+
+def _speed(comparison: Comparison, change: PlanChange) -> float | None:
+    """The query's rate by the base's."""
+    cell = cell_of(comparison, change)
+    return None if cell is None or cell.ratio is None else cell.ratio.value
 
 
 def cell_of(comparison: Comparison, change: PlanChange) -> Cell | None:
@@ -115,20 +125,21 @@ def cell_of(comparison: Comparison, change: PlanChange) -> Cell | None:
 
 
 def summary(comparison: Comparison, changes: Sequence[PlanChange]) -> str:
-    """`of 40 queries 3 have another plan, 1 of them with an effect`."""
-    changed = sum(change.word in CHANGED for change in changes)
+    """`of 40 queries 3 have another plan: 1 with an effect, 2 whose queries are open`."""
+    changed = [change for change in changes if change.differs]
     if not changed:
         return f"None of {number.queries(len(changes))} has another plan."
-    effects = len(with_effect(comparison, changes))
-    have = "has" if changed == 1 else "have"
+    counts = [(len(of_effects(comparison, changed, effects)), effects) for effects in KINDS]
+    counts.append((len(changed) - sum(count for count, _ in counts), NO_EFFECT))
+    have = "has" if len(changed) == 1 else "have"
     return (
-        f"Of {number.queries(len(changes))} {changed} {have} another plan, {effects or 'none'} of "
-        "them with an effect on time or work."
+        f"Of {number.queries(len(changes))} {len(changed)} {have} another plan: "
+        f"{', '.join(f'{count} {effects}' for count, effects in counts if count)}."
     )
 
 
 def _table(comparison: Comparison, changes: Sequence[PlanChange], name: str, what: str) -> Table:
-    return Table(
+    table = Table(
         name=name,
         title=f"Other plans of {changes[0].place.arm} {what}",
         columns=(
@@ -140,39 +151,35 @@ def _table(comparison: Comparison, changes: Sequence[PlanChange], name: str, wha
             Column(text=changes[0].place.arm, group="cost"),
         ),
         rows=tuple(_row(comparison, change) for change in changes),
-        look="words",
+        look="words queries",
         note=NOTE,
         narrow="figures",
     )
+    return without_blank_columns(table)
 
 
 def _row(comparison: Comparison, change: PlanChange) -> Row:
     cell = cell_of(comparison, change)
     verdict = None if cell is None else cell.verdict
     sure = colors.trusted(comparison.calibration, comparison.aims)
-    speed = "" if cell is None or cell.ratio is None else number.change(cell.ratio.value)
-    costs = (change.base_cost, change.cost)
+    speed = _speed(comparison, change)
+    query = own_query.finding(comparison, change.place, "")
     return Row(
         cells=(
-            TableCell(text=change.place.query),
+            TableCell(text=query.label, detail=query.text),
             TableCell(
-                text=verdicts.NOT_JUDGED if verdict is None else verdicts.said(verdict, sure),
+                text=change.effect if verdict is None else verdicts.said(verdict, sure),
                 tone="" if verdict is None else colors.tone(verdict, sure),
             ),
-            TableCell(text=speed),
-            TableCell(text=where(change)),
-            *(TableCell(text="" if cost is None else f"{cost:,.0f}") for cost in costs),
+            TableCell(text="" if speed is None else number.changes(speed, None, None, "rate")),
+            TableCell(text=change.words),
+            *(
+                TableCell(text="" if cost is None else f"{cost:,.0f}")
+                for cost in (change.base_cost, change.cost)
+            ),
         ),
         arm=change.place.arm,
     )
-
-
-def where(change: PlanChange) -> str:
-    """Where the plans part, with how often, or why nothing is said."""
-    said = [WORDS.get(change.word, ""), change.where]
-    some = change.word == "changed" and change.tuples < change.of
-    often = f" (for {change.tuples} of {change.of} values)" if some else ""
-    return f"{': '.join(filter(None, said))}{often}"
 
 
 def _trees(comparison: Comparison, change: PlanChange) -> Iterator[Text]:

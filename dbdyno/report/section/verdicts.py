@@ -10,9 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dbdyno.model import Bound, Cell, Comparison, StepComparison, metric
+from dbdyno.model.comparison import OPPOSITE
 from dbdyno.model.metric.primary import called, cpu_of, is_cpu
 from dbdyno.model.verdict import (
     CHANGED,
+    TOO_FEW,
     Judgement,
     LookResult,
     Verdict,
@@ -96,10 +98,19 @@ def change(judgement: Judgement, of: Bound = "exact") -> str:
     """
     if not judgement.blocks:
         return "without a ratio"
-    words = number.changes(*judgement.told)
     if is_cpu(judgement.metric):
-        return words
+        return number.changes(*judgement.told)
+    timed = metric.less_is_better(judgement.metric)
+    words = number.changes(*judgement.told, "time" if timed else "rate")
+    if not timed and number.is_factor(ratio := judgement.told[0]) and ratio < 1:
+        of = OPPOSITE.get(of, of)  # the time of an operation stands for its rate
     return f"{cells.signed(words, of)}{f' ({cells.BOTH})' if of == 'unknown' else ''}"
+
+
+def figures(judgement: Judgement, of: Bound) -> str:
+    """A change with the name of its metric where that is not the throughput: CPU +3.1 %."""
+    what = "" if called(judgement.metric) == "throughput" else f"{called(judgement.metric)} "
+    return what + change(judgement, of)
 
 
 def still(judgement: Judgement, base: str) -> str:
@@ -299,6 +310,9 @@ def _note(comparison: Comparison, judgements: Sequence[Judgement], sure: bool) -
         f"per arm by Benjamini-Hochberg over all steps and looks"
         f"{despite if any(map(known.despite, judgements)) else ''}.",
         known.legend(judgements),
+        "×: times the base's."
+        if any(each.blocks and number.is_factor(each.told[0]) for each in judgements)
+        else "",
         "" if sure else "“Perhaps”: the base differed from itself too often.",
     )
 
@@ -352,7 +366,7 @@ def _change_cell(result: Cell, judgement: Judgement | None, verdict: Verdict) ->
         return TableCell(text=number.MISSING, title=details(judgement))
     of: Bound = "exact" if is_cpu(judgement.metric) else result.ratio_bound
     return TableCell(
-        text=cells.signed(number.change(judgement.told[0]).removesuffix(" %"), of),
+        text=cells.signed(number.brief(judgement.told[0]).removesuffix(" %"), of),
         detail=cells.BOTH if of == "unknown" else _interval(judgement),
         tone="notice" if judgement.word in CHANGED and verdict.word in CHANGED else "",
         title=details(judgement)
@@ -362,8 +376,10 @@ def _change_cell(result: Cell, judgement: Judgement | None, verdict: Verdict) ->
 
 
 def _interval(judgement: Judgement) -> str:
-    _, low, high = judgement.told
+    value, low, high = judgement.told
     ends = number.change_interval(low, high)
+    if ends != TOO_FEW and low and high and number.is_factor(value):
+        ends = ", ".join(map(number.factor, (low, high)))
     return f"[{ends}]{known.lent_mark(judgement.lent)}" if ends else ""
 
 

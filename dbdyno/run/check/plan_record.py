@@ -26,7 +26,7 @@ from dbdyno.model import (
     Void,
     WorkloadUse,
 )
-from dbdyno.model.own_query import Application
+from dbdyno.model.own_query import Application, OwnQuery
 from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.verdict import Aims
 from dbdyno.run.check.preflight import load
@@ -223,19 +223,8 @@ def application_json(application: Application | None) -> Json:
         return {}
     source = application.source
     record = ApplicationRecord(
-        queries=tuple(
-            QueryRecord(
-                name=query.name,
-                text=workload.masked(query.text),
-                calls=query.calls,
-                time_s=query.time_s,
-                rows=query.rows,
-                writes=query.writes,
-                drawn=query.drawn,
-                cut=query.cut,
-            )
-            for query in application.queries
-        ),
+        queries=tuple(map(query_record, application.queries)),
+        without_values=tuple(map(query_record, application.without_values)),
         seconds=source.seconds,
         time_s=source.time_s,
         calls=source.calls,
@@ -244,3 +233,17 @@ def application_json(application: Application | None) -> Json:
         left_out=source.left_out,
     )
     return {"application": msgspec.to_builtins(record)}
+
+
+def query_record(query: OwnQuery) -> QueryRecord:
+    """A query as plan.json has it, without values."""
+    return QueryRecord(
+        name=query.name,
+        text=workload.masked(query.text),
+        calls=query.calls,
+        time_s=query.time_s,
+        rows=query.rows,
+        writes=query.writes,
+        drawn=query.drawn,
+        cut=query.cut,
+    )

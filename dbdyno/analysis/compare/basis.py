@@ -1,0 +1,102 @@
+"""What an application's result stands on: the shares of its source's time that were captured,
+restored, answered, timed and counted, and why the rest was not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from dbdyno.analysis.compare.restores import Restored
+from dbdyno.model.basis import Basis, BasisPart, BasisStage, Gap
+from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
+from dbdyno.model.query_change import AnswerChange
+
+UNDEFINED = frozenset({"42P01", "42703", "42704", "42883", "3F000", "1049", "1054", "1146", "1305"})
+"""Codes of errors by which a server knows no table, column, type, function or schema of a name."""
+NO_VALUES = "no values for their parameters"
+NOT_ASKED = "not asked"
+NOT_COUNTED = "not among the costliest"
+
+Reasons = Mapping[str, str]
+"""By query why it is not in a part; empty: it is in it."""
+
+
+def of_arm(
+    application: ApplicationRecord,
+    *,
+    answers: Mapping[str, AnswerChange],
+    timed: Reasons,
+    counted: Reasons,
+    restored: Restored | None,
+) -> Basis:
+    """The basis of one arm beside the base."""
+    lacking = {query.name for query in application.without_values}
+    every = application.every
+
+    def part(stage: BasisStage, reasons: Reasons, absent: str) -> BasisPart:
+        said = {
+            query.name: NO_VALUES if query.name in lacking else reasons.get(query.name, absent)
+            for query in every
+        }
+        return _part(stage, application, said)
+
+    captured = _part("captured", application, {query.name: "" for query in every})
+    gaps = tuple(
+        Gap(reason=left.reason, share=application.share(left), calls=left.calls)
+        for left in application.left_out
+    )
+    parts = [
+        BasisPart(stage="captured", share=captured.share, queries=captured.queries, gaps=gaps),
+        part("answered", {name: _unanswered(each) for name, each in answers.items()}, NOT_ASKED),
+        part("timed", timed, "not timed"),
+        part("counted", counted, NOT_COUNTED if counted else "not counted"),
+    ]
+    if restored is not None:
+        unknown = {name: _unknown(each) for name, each in answers.items()}
+        there = {query.name: unknown.get(query.name, "") for query in every}
+        parts.insert(1, _part("restored", application, there))
+    return Basis(
+        by="time" if application.whole_s else "calls",
+        parts=tuple(parts),
+        lacks=() if restored is None else restored.lacks,
+        dumped=None if restored is None else restored.dumped,
+        first=application.first,
+        last=application.last,
+        cut=tuple(query.name for query in every if query.cut),
+    )
+
+
+def _part(stage: BasisStage, application: ApplicationRecord, reasons: Reasons) -> BasisPart:
+    """The queries without a reason, and by reason the others."""
+    by_reason: dict[str, list[QueryRecord]] = {}
+    for query in application.every:
+        by_reason.setdefault(reasons[query.name], []).append(query)
+    there = by_reason.pop("", [])
+    gaps = (
+        Gap(reason=reason, share=_sum(application, left), queries=len(left))
+        for reason, left in by_reason.items()
+    )
+    return BasisPart(
+        stage=stage,
+        share=_sum(application, there),
+        queries=len(there),
+        gaps=tuple(sorted(gaps, key=lambda gap: -gap.share)),
+    )
+
+
+def _sum(application: ApplicationRecord, queries: Iterable[QueryRecord]) -> float:
+    return min(1.0, sum(map(application.share, queries)))
+
+
+def _unanswered(answer: AnswerChange) -> str:
+    """Why nothing is known of a query's answers; empty: they were compared."""
+    if answer.word == "fails on both":
+        return "fail on both"
+    return f"not compared: {answer.detail}" if answer.word == "not compared" else ""
+
+
+def _unknown(answer: AnswerChange) -> str:
+    """What the copy does not have that the query names; empty: nothing is known to be missing."""
+    code, _, words = answer.detail.partition(";")[0].partition(" ")
+    lacks = answer.word == "fails on both" and code in UNDEFINED
+    return f"name what the copy lacks ({words or code})" if lacks else ""

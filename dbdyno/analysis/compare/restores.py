@@ -1,0 +1,63 @@
+"""What restored data lack, and how old they are, as the restore of each arm says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+
+from msgspec import Struct, convert
+
+from dbdyno.analysis.step.damaged_files import Damage
+from dbdyno.model.events import Done
+from dbdyno.store import BlockFolder, StepFolder
+
+RESTORE = "restore"
+"""The step that restores a dump."""
+
+
+class Restored(Struct, frozen=True, kw_only=True):
+    """A dump in an arm's server, as the last event of its restore says; older ones say less."""
+
+    lacks: tuple[str, ...] = ()
+    dumped: str | None = None  # when the dump was made, in ISO 8601; None: not known
+
+
+EARLIER = Restored(lacks=("an earlier race restored it, whose report says what the dump lacks",))
+"""Of data that begin with a kept copy."""
+Restores = Mapping[tuple[str, str], Restored]
+"""By workload and arm; nothing of servers that had their data already."""
+
+
+def load(blocks: Iterable[BlockFolder], lost: Damage) -> Restores:
+    """The first restore of each arm in these blocks."""
+    restores: dict[tuple[str, str], Restored] = {}
+    for run in (run for block in blocks for run in block.runs()):
+        for step in run.steps():
+            key = (step.workload, run.arm)
+            if step.name == RESTORE and key not in restores:
+                restored = lost.usable(partial(_restored, step))
+                if restored is not None:
+                    restores[key] = restored
+    return restores
+
+
+def _restored(step: StepFolder) -> Restored | None:
+    """What a restore said at its end; None where the step is no restore, or did not end."""
+    job = step.job()
+    if job is None or job.restore is None:
+        return None
+    ends = (event for event in step.events() if isinstance(event, Done))
+    reports = (done.report for done in ends if done.report is not None)
+    return next((convert(report, Restored) for report in reports), None)
+
+
+def warnings(restores: Restores, applications: Iterable[str]) -> Iterator[str]:
+    """What data lack that are no application's, whose basis says it."""
+    said = set(applications)
+    lines = (
+        f"{lacks} ({arm})"
+        for (workload, arm), each in restores.items()
+        if workload not in said
+        for lacks in each.lacks
+    )
+    return iter(dict.fromkeys(lines))

@@ -1,0 +1,106 @@
+"""A comparison of an application whose queries are planted: what they cost, answer, and how they
+are planned. Arms are `old`, the base, and `new`; a query takes a second of the source's time.
+
+    made = compared(timed={"slow": (100, 340)}, answers={"bad": ("fails", "42601 syntax error")})
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from msgspec import structs
+
+from dbdyno.analysis.compare import application, arms_and_blocks, query_changes, step_cells
+from dbdyno.analysis.compare.restores import Restored
+from dbdyno.model import Comparison, StepRun
+from dbdyno.model.answer_word import AnswerWord
+from dbdyno.model.host_facts import HostFacts
+from dbdyno.model.plan_record import ApplicationRecord, PlanRecord, QueryRecord, WorkloadRecord
+from dbdyno.model.query_change import AnswerChange, PlanChange, QueryChanges, QueryPlace
+from run_builder import NOISE, concluded, plan_of, run
+
+ARMS = ("old", "new")
+
+
+def planned(names: Sequence[str], **changes: object) -> PlanRecord:
+    """A plan whose workload `w` is an application with these queries; `changes`: of its record."""
+    queries = tuple(
+        QueryRecord(name=name, text=f"SELECT {name} FROM f", calls=100, time_s=1.0)
+        for name in names
+    )
+    record = structs.replace(ApplicationRecord(queries=queries), **changes)
+    return structs.replace(plan_of(ARMS), workloads=(WorkloadRecord(name="w", application=record),))
+
+
+def runs_of(name: str, ordinal: int, costs: tuple[float, float], blocks: int) -> list[StepRun]:
+    """The runs of a query by the microseconds that a call takes on each arm, of time and of CPU."""
+    return [
+        run(arm, block, 1e6 / took, cpu=took, step=name, ordinal=ordinal)
+        for arm, cost, sign in zip(ARMS, costs, (1, -1), strict=True)
+        for block, noise in enumerate(NOISE[:blocks], 1)
+        for took in (cost * math.exp(sign * noise),)
+    ]
+
+
+def compared(
+    *,
+    timed: Mapping[str, tuple[float, float]] | None = None,
+    answers: Mapping[str, tuple[AnswerWord, str]] | None = None,
+    plans: Mapping[str, PlanChange] | None = None,
+    restored: Restored | None = None,
+    record: PlanRecord | None = None,
+    blocks: int = 6,
+) -> Comparison:
+    """The comparison; queries without an answer of their own answer the same."""
+    timed, said = timed or {}, dict(answers or {})
+    record = record or planned(list(dict.fromkeys([*timed, *said, *(plans or {})])))
+    words: dict[str, tuple[AnswerWord, str]] = dict.fromkeys(timed, ("same", "")) | said
+    queries = QueryChanges(
+        answers=tuple(
+            AnswerChange(place=place(name), word=word, detail=detail, tuples=1, of=1)
+            for name, (word, detail) in words.items()
+        ),
+        plans=tuple((plans or {}).values()),
+    )
+    runs = [
+        run
+        for ordinal, (name, costs) in enumerate(timed.items(), 1)
+        for run in runs_of(name, ordinal, costs, blocks)
+    ]
+    arms = arms_and_blocks.arms(record, None)
+    rows = step_cells.rows(record, arms, sorted(runs, key=lambda run: run.block))
+    steps = concluded(runs, record, plans=queries.plans).steps if runs else ()
+    restores = {} if restored is None else {("w", "new"): restored}
+    asked = application.Known(queries=queries, restores=restores)
+    return Comparison(
+        title="planted: new against old",
+        label=None,
+        base="old",
+        arms=ARMS,
+        blocks=blocks,
+        void_blocks=(),
+        host=HostFacts(),
+        generator=None,
+        servers={},
+        plan=record,
+        steps=steps,
+        applications=application.results(rows, record, ARMS, asked),
+        queries=query_changes.with_effects(queries, steps, None),
+        differences=(),
+        warnings=(),
+        incomplete=None,
+    )
+
+
+def place(query: str) -> QueryPlace:
+    """A query on the arm."""
+    return QueryPlace(workload="w", query=query, arm="new")
+
+
+def another_plan(query: str, *, cost: float = 100.0) -> PlanChange:
+    """A plan that differs for all values."""
+    where = "f: Seq Scan → Index Scan f_x; expected 10 rows, read 285,362"
+    return PlanChange(
+        place=place(query), word="changed", where=where, tuples=1, of=1, base_cost=10.0, cost=cost
+    )

@@ -2,6 +2,7 @@
 
 mod choice;
 mod cursor;
+mod renewal;
 mod sample;
 mod think;
 
@@ -14,6 +15,7 @@ use crate::statement::Statement;
 use crate::wire::{Keep, Wire};
 pub use choice::{Choices, Choosing};
 pub use cursor::CursorCode;
+pub use renewal::Renewal;
 pub use sample::Sample;
 use std::sync::Arc;
 use think::Thinks;
@@ -104,6 +106,8 @@ pub struct RoleCode {
     pub on_lost: OnLost,
     /// Whether each operation has a connection of its own.
     pub connects_each: bool,
+    /// How its connections are made anew after each pause; none: they last.
+    pub renewal: Option<Box<Renewal>>,
     /// Which of its operations are marks, and the program that these run.
     pub marks: Option<(Marks, Program)>,
 }
@@ -212,6 +216,12 @@ impl Compiled {
             [only] => only,
             by_table => &by_table[table as usize],
         }
+    }
+
+    /// Whether some role's connections are made anew after each pause.
+    #[must_use]
+    pub fn renews(&self) -> bool {
+        self.roles.iter().any(|role| role.renewal.is_some())
     }
 
     /// Returns the tables' numbers that a statement is compiled for: 0 alone where it names none.
@@ -323,6 +333,7 @@ fn role_code(job: &Job, role: &Role, steps: &mut Vec<Step>) -> RoleCode {
         otherwise: role.on_error.otherwise,
         on_lost: role.on_lost,
         connects_each: role.connect == Connect::Each,
+        renewal: Renewal::of(job, role).map(Box::new),
         marks,
     }
 }

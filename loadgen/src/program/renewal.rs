@@ -29,7 +29,9 @@ impl Renewal {
             job: job.clone(),
             role: role.clone(),
             binds: renew.binds.into(),
-            ask: renew.ask.replace("dyno_prepared", &name.unwrap_or_default()),
+            ask: renew
+                .ask
+                .replace("dyno_prepared", &name.unwrap_or_default()),
         })
     }
 
@@ -43,5 +45,34 @@ impl Renewal {
                 return;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::Renew;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_session_draws_for_itself_and_again_the_same() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/contract/job-sample.json");
+        let mut job = Job::parse(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let ask = "SELECT 1 FROM dyno_prepared".to_owned();
+        job.roles[0].renew = Some(Renew { binds: 20, ask });
+        let renewal = Renewal::of(&job, &job.roles[0]).unwrap();
+        let drawn = |connection, session| {
+            let mut numbers = Vec::new();
+            renewal.draws(connection, session, |draw| {
+                numbers.push(draw.choose(u64::MAX));
+                true
+            });
+            numbers
+        };
+        assert_eq!(drawn(0, 3), drawn(0, 3));
+        let places = [(0, 0), (0, 1), (1, 0), (1, 1)];
+        let all: BTreeSet<_> = places.iter().flat_map(|(c, s)| drawn(*c, *s)).collect();
+        assert_eq!(all.len(), 80);
+        assert!(!renewal.ask.contains("dyno_prepared"));
     }
 }

@@ -104,3 +104,40 @@ impl<S: Sessions> Worker<S> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::job::Renew;
+    use crate::worker::tests::{example, requests_around_a_pause};
+
+    #[test]
+    fn each_session_is_asked_as_its_last_and_does_all_that_it_did_otherwise() {
+        let mut job = example("l.i0", r#"{"default_us": 300}"#);
+        let plain = requests_around_a_pause(&job, 1);
+        let (ask, binds) = ("what did you do".to_owned(), 3);
+        job.roles[0].renew = Some(Renew { binds, ask });
+        job.check().unwrap();
+        for threads in [1, 2] {
+            let renewed = requests_around_a_pause(&job, threads);
+            assert_eq!(renewed.len(), plain.len());
+            for (connection, mut sent) in renewed {
+                assert!(sent.last().unwrap().starts_with("what"), "at its end");
+                let before = sent.len();
+                sent.retain(|text| !text.starts_with("what"));
+                assert_eq!(before - sent.len(), 2, "in the pause, and at its end");
+                assert_eq!(sent.len(), plain[&connection].len());
+            }
+        }
+    }
+
+    #[test]
+    fn sessions_that_wait_for_a_schedule_last() {
+        let mut job = example("qr100", r#"{"default_us": 10}"#);
+        job.roles[0].renew = Some(Renew {
+            binds: 0,
+            ask: String::new(),
+        });
+        let error = job.check().unwrap_err().to_string();
+        assert!(error.contains("roles[0].renew"), "{error}");
+    }
+}

@@ -9,7 +9,6 @@ import pytest
 
 from dbdyno import engine, workload
 from dbdyno.analysis.step.plan_choice import mean, shares
-
 from dbdyno.model.events import SessionEnd
 from dbdyno.model.job import Job
 from dbdyno.model.verdict import Verdict
@@ -99,8 +98,8 @@ def test_a_change_of_what_sessions_plan_differently_has_no_word(
     told = verdict(base, arm, 0.5)
     assert (told.word, told.withheld) == ("open", True)
     assert "unstable" in told.outcome
-    assert " % on arm" in told.outcome
-    assert " % on base" in told.outcome
+    assert "% on arm" in told.outcome
+    assert "% on base" in told.outcome
     assert verdict(base, arm, 1.0).word == "same"
 
 

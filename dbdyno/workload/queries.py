@@ -247,17 +247,11 @@ def _renewal(query: OwnQuery) -> schema.Renew | None:
         return None
     explain = f"EXPLAIN EXECUTE dyno_prepared({', '.join(['NULL'] * count)})"
     generic = "SET plan_cache_mode = force_generic_plan"
-    return schema.Renew(
-        binds=BINDS,
-        ask=schema.PerEngine.model_validate(
-            {
-                "postgres": PLAN_COUNTS,
-                "postgres_before_14": [explain, "SELECT NULL", generic, explain],
-                "mysql": [],
-                "mariadb": [],
-            }
-        ),
-    )
+    before: dict[str, list[str]] = {
+        "postgres_before_14": [explain, "SELECT NULL", generic, explain],
+    }
+    ask = schema.PerEngine(any=[], postgres=PLAN_COUNTS, **before)  # type: ignore[arg-type]
+    return schema.Renew(binds=BINDS, ask=ask)
 
 
 def _mixed(mix: schema.Mix, file: schema.WorkloadFile, queries: Sequence[OwnQuery]) -> schema.Step:

@@ -51,7 +51,7 @@ class _OfArm:
 def conclude(rows: Sequence[Row], arms: Arms, rules: Rules) -> Concluded:
     """All verdicts."""
     aims = rules.aims
-    rows = plan_choice.told(few_operations.checked(rows, aims))
+    rows = plan_choice.checked(few_operations.checked(rows, aims))
     contests = {arm: _contests(rows, arm) for arm in arms.shown[1:]}
     said = {
         arm: _OfArm(

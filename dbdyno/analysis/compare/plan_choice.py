@@ -13,33 +13,26 @@ from statistics import fmean
 
 from dbdyno.analysis.compare.pairing import Facing
 from dbdyno.analysis.compare.step_cells import Row
-from dbdyno.model import StepRun
 
 METRIC = "generic_plans"
 
 
-def told(rows: Sequence[Row]) -> tuple[Row, ...]:
+def checked(rows: Sequence[Row]) -> tuple[Row, ...]:
     """The rows; an arm says so where it or the base is unstable."""
     return tuple(
-        replace(row, faced={arm: _told(faced, arm) for arm, faced in row.faced.items()})
+        replace(row, faced={arm: _checked(faced, arm) for arm, faced in row.faced.items()})
         for row in rows
     )
 
 
-def _told(faced: Facing, arm: str) -> Facing:
-    own, base = (_shares(runs) for runs in (faced.runs, faced.base_runs))
-    if not (_unstable(own) or _unstable(base)):
+def _checked(faced: Facing, arm: str) -> Facing:
+    sides = {
+        name: [share for run in runs if (share := run.metrics.get(METRIC)) is not None]
+        for name, runs in ((arm, faced.runs), (faced.base, faced.base_runs))
+    }
+    if not any(shares and set(shares) not in ({0.0}, {1.0}) for shares in sides.values()):
         return faced
-    sides = [(arm, own), (faced.base, base)]
-    said = ", ".join(f"{100 * fmean(shares):.0f} % on {name}" for name, shares in sides if shares)
-    return replace(
-        faced, unstable=f"unstable: sessions differ in their plan; calls by the generic one: {said}"
-    )
-
-
-def _shares(runs: Sequence[StepRun]) -> list[float]:
-    return [share for run in runs if (share := run.metrics.get(METRIC)) is not None]
-
-
-def _unstable(shares: Sequence[float]) -> bool:
-    return bool(shares) and not max(shares) == min(shares) in (0.0, 1.0)
+    known = {name: 100 * fmean(shares) for name, shares in sides.items() if shares}
+    shown = ", ".join(f"{percent:.0f} % on {name}" for name, percent in known.items())
+    words = "unstable: sessions differ in their plan; calls by the generic one"
+    return replace(faced, unstable=f"{words}: {shown}")

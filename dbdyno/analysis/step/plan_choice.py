@@ -17,9 +17,9 @@ Rows = Sequence[Sequence[str | None]]
 
 def shares(ends: Iterable[SessionEnd], job: Job) -> list[float]:
     """Of each session whose choice is known the share of its calls by a generic plan."""
-    told = ((end, job.role(end.role)) for end in ends)
+    ended = ((end, job.role(end.role)) for end in ends)
     known = (
-        _share(end.rows, role.renew.binds) for end, role in told if role is not None and role.renew
+        _share(end.rows, role.renew.binds) for end, role in ended if role is not None and role.renew
     )
     return [share for share in known if share is not None]
 

@@ -431,8 +431,6 @@ impl Sessions for FakeSessions {
         }
     }
 
-    fn capture(&mut self, _session: usize) {}
-
     fn reconnect(&mut self, session: usize) {
         self.sessions[session].in_flight = None;
         self.at(self.now_ns + RECONNECT_NS, session, What::Reconnected);

@@ -152,7 +152,7 @@ pub trait Sessions {
     fn take_captured(&mut self, session: usize) -> Captured;
 
     /// Has the session keep what its next replies hold, for [`take_captured`](Self::take_captured).
-    fn capture(&mut self, session: usize);
+    fn capture(&mut self, _session: usize) {}
 
     /// Makes a lost session anew, as soon as the server lets it in; ends with [`Ready::Reconnected`].
     fn reconnect(&mut self, session: usize);

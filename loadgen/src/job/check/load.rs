@@ -198,7 +198,7 @@ impl Job {
         )?;
         think::check(role, weights, key)?;
         self.check_marks(role, key)?;
-        self.check_renewal(role, key)?;
+        Self::check_renewal(role, key)?;
         let statements = self.statements_of(role);
         for choice in &role.choose {
             let program = &self.programs[choice.program];
@@ -245,7 +245,7 @@ impl Job {
     }
 
     /// Connections that are made anew after pauses do nothing in these.
-    fn check_renewal(&self, role: &Role, key: &str) -> Check {
+    fn check_renewal(role: &Role, key: &str) -> Check {
         let closed = role.pace == Pace::Closed {} && !role.thinks() && role.marks.is_none();
         ensure(
             role.renew.is_none() || closed && role.connect == Connect::Once,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from msgspec import structs
 
 from dbdyno.engine.answer_hash import Column, Rows
@@ -117,6 +118,14 @@ def test_errors_of_one_arm_come_first() -> None:
     assert (word(well, late), word(late, well)) == ("times out", "times out on the base")
     assert compared(late, late).detail == "no answer in time on both"
     assert word(well, structs.replace(well, outcome="not asked")) == "not compared"
+
+
+@pytest.mark.parametrize("code", ["23503", "1452", "23505", "1062"])
+def test_what_breaks_a_key_on_both_arms_lacks_its_transaction_and_nothing_else(code: str) -> None:
+    failed = Answer(query="q", outcome="failed", code=code, reason="")
+    assert word(failed, failed) == "not compared"
+    assert compared(failed, failed).detail.endswith(f"({code})")
+    assert word(answer((INT,), (b"1",)), failed) == "fails"
 
 
 def test_of_more_rows_than_are_read_a_difference_says_nothing() -> None:

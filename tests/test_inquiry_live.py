@@ -127,14 +127,17 @@ def test_what_a_query_writes_is_undone_and_its_constraints_are_checked(server: L
 def test_sessions_have_the_role_and_settings_of_the_application(server: LabServer) -> None:
     assert asked(server, call("SELECT FROM f", role="reader", settings={"work_mem": "1MB"})).rows
     denied = asked(server, call("SELECT FROM child", role="reader"))
-    assert denied.reason == "insufficient privilege"
+    assert denied.reason == "role `reader`: insufficient privilege"
     lacking = asked(server, call("SELECT 1", settings={"enable_nothing": "on"}))
     assert lacking.reason == "setting `enable_nothing`: undefined object"
-    nobody = asked(server, call("SELECT 1", role="nobody"))
-    assert nobody.reason.startswith("role `nobody`")
-    assert plan(server, call("SELECT 1", settings={"work_mem": "1MB"})).settings == {
-        "work_mem": "1MB"
-    }
+    assert asked(server, call("SELECT 1", role="nobody")).rows == 1
+    assert asked(server, call("SELECT gone FROM f", role="nobody")).code == "42703", "its own"
+    limited = call("SELECT pg_sleep(0.05)", settings={"statement_timeout": "1"})
+    assert asked(server, limited).outcome == "rows", "the source's limit ends nothing here"
+    with inquiry.connected(address(server)) as inquirer:
+        tells = inquirer.connection.server_version >= inquiry.SETTINGS_VERSION_NUM
+    told = {"work_mem": "1MB"} if tells else {}
+    assert plan(server, call("SELECT 1", settings={"work_mem": "1MB"})).settings == told
 
 
 def test_a_query_that_takes_too_long_ends(server: LabServer) -> None:

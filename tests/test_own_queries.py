@@ -79,7 +79,8 @@ def test_sessions_are_as_the_applications(tmp_path: Path) -> None:
     assert list(step.job.roles[0].session) == [
         "SELECT set_config('search_path', 'shop, public', false)",
         "SET default_transaction_read_only = on",
-        "SELECT set_config('role', rolname, false) FROM pg_roles WHERE rolname = 'app'",
+        "SELECT pg_catalog.set_config('role', rolname, false) FROM pg_catalog.pg_roles "
+        "WHERE rolname = 'app'",
     ]
     assert step.job.roles[0].statement_limit_s == 20
 

@@ -70,7 +70,7 @@ def tables_sql() -> list[str]:
 
 def subject(server: LabServer, tables: tuple[str, ...]) -> Subject:
     """What the runner takes a snapshot of."""
-    return Subject(address(server), tables, EXPLAIN, server.data_dir, server.wal_dir)
+    return Subject(address(server), tables, EXPLAIN, (), server.data_dir, server.wal_dir)
 
 
 def snapshot(server: LabServer, tables: tuple[str, ...] = TABLES) -> Snapshot:

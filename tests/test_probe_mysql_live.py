@@ -72,7 +72,7 @@ def filled() -> list[str]:
 def snapshot(server: LabServer, *, after: bool = False) -> Snapshot:
     """A snapshot as the runner takes it."""
     tables = ("pi1", "parts", "missing")
-    subject = Subject(address(server), tables, EXPLAIN, server.data_dir, server.wal_dir)
+    subject = Subject(address(server), tables, EXPLAIN, (), server.data_dir, server.wal_dir)
     return server.client.snapshot("after" if after else "before", subject)
 
 

@@ -16,11 +16,12 @@ import pytest
 
 from dbdyno.engine import LabServer, Place
 from dbdyno.engine.arm_server import provide
+from dbdyno.engine.postgres.connection import opened
 from dbdyno.host import process
 from dbdyno.model import Arm
 from dbdyno.model.error import HostError, PlanError, ServerError
 from dbdyno.model.step_files import LogEvent
-from server_place import a_place, ends, started, within
+from server_place import a_place, address, ends, started, within
 
 pytestmark = pytest.mark.live
 WAIT_S = 10.0
@@ -198,14 +199,16 @@ def test_the_log_gives_events_with_times_and_durations(shared: LabServer):
     shared.create_database("ib")
     begun_ms = time.time() * 1000
     since = shared.log_position()
+    with opened(address(shared), "somebody") as other, pytest.raises(psycopg.Error):
+        other.execute("SELECT nothing")
     with pytest.raises(ServerError):
-        shared.execute("SELECT nothing")
+        shared.execute("SELECT our_own")
     shared.execute("CHECKPOINT")
     events = {event.name: event for event in shared.log_events(since)}
     by_itself = {"automatic vacuum", "automatic analyze"}
     assert set(events) - by_itself == {"error", "checkpoint starting", "checkpoint complete"}
     assert begun_ms - 1000 < events["error"].unix_ms < time.time() * 1000 + 1000
-    assert 'column "nothing" does not exist' in events["error"].text
+    assert 'column "nothing" does not exist' in events["error"].text, "ours is not the server's"
     assert 0 <= events["checkpoint complete"].duration_s < 60
 
 

@@ -39,6 +39,7 @@ class Counting:
     left_out: tuple[str, ...]  # functions whose work depends on real time; none calls another
     settings: Mapping[str, str]  # that hold work still, where an arm names none of them
     refused: Mapping[str, str]  # a setting and the value that a counted server cannot have
+    unlimited: tuple[str, ...]  # by which a session's statements may take any time
     timeouts: Mapping[str, float]  # settings that end something by time; seconds of a bare number
     counted_s: float = COUNTED_S  # of the native rate, so many operations are counted
     counted_writes_s: float = COUNTED_WRITES_S  # the same of steps that write

@@ -24,6 +24,7 @@ class Subject:
     address: Address
     tables: Sequence[str] = ()
     explain: Mapping[str, str] = field(default_factory=dict)  # SQL by statement (Step.explain)
+    session: Sequence[str] = ()  # what sessions send first in which these statements run
     data_dir: Path | None = None  # None: not to be seen from here
     wal_dir: Path | None = None  # where the write-ahead log is, if not in `data_dir`
 

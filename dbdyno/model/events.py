@@ -220,6 +220,15 @@ class Captured(Event):
     notices: list[str]
 
 
+class SessionEnd(Event):
+    """A session has ended that was made anew after pauses: what it answered to the role's `ask`."""
+
+    role: str
+    client: Natural
+    connection: Natural
+    rows: list[list[str | None]]
+
+
 class Operation(Event):
     """One operation, of a job with `trace`."""
 
@@ -289,6 +298,7 @@ AnyEvent = (
     | Paused
     | Resumed
     | Captured
+    | SessionEnd
     | Operation
     | Error
     | Gave

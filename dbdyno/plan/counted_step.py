@@ -129,6 +129,7 @@ def counted(step: Step, lengths: tuple[int, int], counting: Counting, version_nu
         stop=RoleStop(operations=warmup + MARKS_BEFORE + operations + 1),
         marks=Marks(program=len(job.programs), warmup=warmup),
         statement_limit_s=None,  # it is of a server that runs by itself
+        session=(*role.session, *counting.unlimited),
     )
     job = structs.replace(
         job,
@@ -164,7 +165,7 @@ def on_one_connection(job: Job) -> tuple[Job, Role]:
     cursors = tuple(structs.replace(cursor, queued=False) for cursor in job.cursors)
     # A counted server has nobody to wait for.
     choose = tuple(structs.replace(each, before=None, after=None) for each in role.choose)
-    role = structs.replace(role, connections=1, after=(), choose=choose)
+    role = structs.replace(role, connections=1, after=(), choose=choose, renew=None)
     if tied:
         programs = [job.programs[each.choose[0].program] for each in (role, *tied)]
         together = reduce(one_after_another, programs)

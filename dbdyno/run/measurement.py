@@ -231,7 +231,8 @@ def write_probe(when: Literal["before", "after"], bench: Bench, step: Step, path
     if address is None or client is None or bench.counted:
         return
     folders = (None, None) if made is None else (made.data_dir, made.wal_dir)
-    subject = Subject(address, step.tables, step.explain, *folders)
+    session = next((role.session for role in step.job.roles if role.session), ())
+    subject = Subject(address, step.tables, step.explain, session, *folders)
     store.write_json(path, client.snapshot(when, subject))
 
 

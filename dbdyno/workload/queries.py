@@ -38,6 +38,13 @@ ALONE = "alone"
 MIX = "mix"
 """The step, and its set, in which an application's transactions run together."""
 ROLE = "query"
+BINDS = 20
+"""So often a session has planned a query before it is timed: sessions of applications last, and
+PostgreSQL chooses from the sixth call on between a plan for the values and one for any."""
+PLAN_COUNTS = (
+    "SELECT generic_plans, custom_plans FROM pg_prepared_statements "
+    "WHERE parameter_types <> '{{}}' AND NOT from_sql"
+)
 CONSTRAINTS = {"constraints": schema.Statement(any="SET CONSTRAINTS ALL IMMEDIATE")}
 """What checks at once that a commit would check."""
 
@@ -223,9 +230,28 @@ def _step(query: OwnQuery, rank: int) -> schema.Step:
                 kind="query",
                 session=session(query),
                 statement_limit_s=time_limit_s(query),
+                renew=_renewal(query),
             )
         },
     )
+
+
+def _renewal(query: OwnQuery) -> schema.Renew | None:
+    """How sessions begin anew whose server chooses between plans; None: they last.
+
+    Before 14 no view tells what was chosen, and two plans do: that of the session, and the generic
+    one.
+    """
+    count = parameters_of(query.text)
+    if query.protocol != "prepared" or not count:
+        return None
+    explain = f"EXPLAIN EXECUTE dyno_prepared({', '.join(['NULL'] * count)})"
+    generic = "SET plan_cache_mode = force_generic_plan"
+    before: dict[str, list[str]] = {
+        "postgres_before_14": [explain, "SELECT NULL", generic, explain],
+    }
+    ask = schema.PerEngine(any=[], postgres=PLAN_COUNTS, **before)  # type: ignore[arg-type]
+    return schema.Renew(binds=BINDS, ask=ask)
 
 
 def _mixed(mix: schema.Mix, file: schema.WorkloadFile, queries: Sequence[OwnQuery]) -> schema.Step:
@@ -268,9 +294,7 @@ def _names(mix: schema.Mix, file: schema.WorkloadFile) -> frozenset[str]:
 def session(query: OwnQuery) -> schema.PerEngine:
     """The SQL that makes a session such as those that sent the query."""
     reads = [] if query.writes else ["SET default_transaction_read_only = on"]
-    # A dump does not bring each role of its server: without it the query runs as the lab's user.
-    taken = "SELECT set_config('role', rolname, false) FROM pg_roles WHERE rolname = "
-    role = [] if query.role is None else [taken + literal(query.role)]
+    role = [] if query.role is None else [as_role(query.role)]
     variables = [
         f"SET SESSION {name} = {of_setting(value)}" for name, value in query.settings.items()
     ]
@@ -287,6 +311,17 @@ def session(query: OwnQuery) -> schema.PerEngine:
         ],
         mysql=[*variables, *mysql_reads],
         mariadb=[*variables, *mysql_reads],
+    )
+
+
+def as_role(role: str, *, local: bool = False) -> str:
+    """The SQL that makes a session, or a transaction, one of a role.
+
+    A dump does not bring each role of its server: without it the query runs as the lab's user.
+    """
+    return (
+        f"SELECT pg_catalog.set_config('role', rolname, {str(local).lower()}) "
+        f"FROM pg_catalog.pg_roles WHERE rolname = {literal(role)}"
     )
 
 

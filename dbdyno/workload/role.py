@@ -16,6 +16,7 @@ from dbdyno.model.job.role import (
     OnError,
     Pace,
     Rate,
+    Renew,
     Role,
     RoleStop,
     TableBy,
@@ -150,6 +151,7 @@ def _made(
         ),
         on_lost=role.on_lost,
         connect=sending.connect(role.connect, scope.at("connect")),
+        renew=_renew(role.renew, scope.at("renew")),
         queue=role.queue,
     )
     if made.thinks and not isinstance(made.pace, Closed):
@@ -158,6 +160,14 @@ def _made(
             "remove them, or `pace`"
         )
     return made
+
+
+def _renew(renew: schema.Renew | None, scope: Scope) -> Renew | None:
+    """How connections are made anew after pauses; None: they last."""
+    texts = scope.at("ask").sql(renew.ask) if renew is not None else ()
+    if renew is None or not texts:
+        return None
+    return Renew(binds=scope.at("binds").integer(renew.binds, low=0), ask="; ".join(texts))
 
 
 def _session(role: schema.Role, scope: Scope) -> tuple[str, ...]:

@@ -237,6 +237,13 @@ class OnError(Form):
     otherwise: Literal["fail_step", "count", "count_retryable"] = "fail_step"
 
 
+class Renew(Form):
+    """How connections are made anew after each turn, where an engine has SQL to ask them last."""
+
+    binds: Number = 0
+    ask: Sql
+
+
 class Role(Form):
     """A group of connections that do the same thing at the same pace."""
 
@@ -258,6 +265,7 @@ class Role(Form):
     on_error: OnError = Field(default_factory=OnError)
     on_lost: Literal["fail_step", "reconnect"] = "fail_step"
     connect: str = "once"
+    renew: Renew | None = None
     queue: Literal["role", "thread"] = "role"
 
 

@@ -75,6 +75,14 @@ pub enum Event {
         rows: Vec<Vec<Option<String>>>,
         notices: Vec<String>,
     },
+    /// A session ends and another takes its place, or the step is over: what it was asked last, and answered.
+    SessionEnd {
+        mono_ns: u64,
+        role: String,
+        client: u32,
+        connection: u32,
+        rows: Vec<Vec<Option<String>>>,
+    },
     /// One operation, with `trace`.
     Operation {
         mono_ns: u64,

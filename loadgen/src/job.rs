@@ -28,7 +28,7 @@ pub use piece::Piece;
 pub use program::{Instruction, Program};
 pub use role::{
     Arrivals, Choice, ChoiceRule, Connect, Marks, OnError, OnLost, Otherwise, Pace, Per, Queue,
-    Role, RoleStop, TableBy, TableUse, ThinkTime,
+    Renew, Role, RoleStop, TableBy, TableUse, ThinkTime,
 };
 pub use script::{
     ARGUMENTS_MAX, Assignment, Branch, Expression, FirstClient, Function, Initial, Into, Rest,

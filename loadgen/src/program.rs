@@ -2,20 +2,23 @@
 
 mod choice;
 mod cursor;
+mod renewal;
 mod sample;
+mod statement;
 mod think;
 
-use crate::draw::{Values, class_part};
+use crate::draw::Values;
 use crate::expression::ScriptCode;
 use crate::job::{Capture, Connect, Instruction, Job, Marks, OnLost, Otherwise, Piece, Role};
 use crate::record::{Code, Shape, number_code};
 use crate::samples::Samples;
 use crate::statement::Statement;
-use crate::wire::{Keep, Wire};
+use crate::wire::Wire;
 pub use choice::{Choices, Choosing};
 pub use cursor::CursorCode;
+pub use renewal::Renewal;
 pub use sample::Sample;
-use std::sync::Arc;
+pub use statement::{Column, StatementCode};
 use think::Thinks;
 
 /// A job in the form that workers run.
@@ -45,32 +48,6 @@ pub struct Compiled {
     pub script: ScriptCode,
     /// Which operations are logged; none where none are.
     pub log: Option<Sample>,
-}
-
-/// A column's name and the variable that takes it; none where such a column fails the step.
-pub type Column = (Box<[u8]>, Option<usize>);
-
-/// One statement, for all tables that it may go to.
-#[derive(Debug)]
-pub struct StatementCode {
-    /// By the table's number; one entry where it names no table.
-    by_table: Box<[Statement]>,
-    /// What its class draws tables with.
-    pub class: u64,
-    /// The cursors that it needs.
-    pub needs: Box<[usize]>,
-    /// The cursors that its generation advances.
-    pub advances: Box<[usize]>,
-    /// What stands in its notices in front of the rows that it has done.
-    pub progress: Option<Arc<[u8]>>,
-    /// Which results are kept for variables.
-    pub keep: Keep,
-    /// The columns that variables take.
-    pub into: Box<[Column]>,
-    /// What stands in front of the columns' names in those of variables.
-    pub prefix: String,
-    /// Where it was written.
-    pub place: String,
 }
 
 /// What a role runs and how it takes errors.
@@ -104,6 +81,8 @@ pub struct RoleCode {
     pub on_lost: OnLost,
     /// Whether each operation has a connection of its own.
     pub connects_each: bool,
+    /// How its connections are made anew after each pause; none: they last.
+    pub renewal: Option<Box<Renewal>>,
     /// Which of its operations are marks, and the program that these run.
     pub marks: Option<(Marks, Program)>,
 }
@@ -186,7 +165,7 @@ impl Compiled {
         Self {
             values: Values::with(job, samples),
             statements: (0..job.statements.len())
-                .map(|index| statement_code(job, index))
+                .map(|index| StatementCode::new(job, index))
                 .collect(),
             roles: roles.map(|role| role_code(job, role, &mut steps)).collect(),
             steps: steps.into(),
@@ -214,6 +193,12 @@ impl Compiled {
         }
     }
 
+    /// Whether some role's connections are made anew after each pause.
+    #[must_use]
+    pub fn renews(&self) -> bool {
+        self.roles.iter().any(|role| role.renewal.is_some())
+    }
+
     /// Returns the tables' numbers that a statement is compiled for: 0 alone where it names none.
     #[must_use]
     pub fn tables(&self, index: usize) -> std::ops::Range<u32> {
@@ -234,47 +219,6 @@ impl Compiled {
                 .map(|(code, role)| (clients(role), code.operations.len()))
                 .collect(),
         )
-    }
-}
-
-fn statement_code(job: &Job, index: usize) -> StatementCode {
-    let statement = &job.statements[index];
-    let cursors = 0..job.cursors.len();
-    let advances: Box<[usize]> = cursors
-        .filter(|cursor| job.cursors[*cursor].on == Some(index))
-        .collect();
-    let mut needs = job.cursors_of(index);
-    needs.extend(&advances);
-    StatementCode {
-        by_table: match job.tables_of(index).first() {
-            Some(of) => (0..job.table_count(of))
-                .map(|number| Statement::compile(job, index, &job.table_name(of, number)))
-                .collect(),
-            None => [Statement::compile(job, index, "")].into(),
-        },
-        class: class_part(statement.class.as_ref().unwrap_or(&statement.name)),
-        needs: needs.into_iter().collect(),
-        advances,
-        progress: statement
-            .progress
-            .as_deref()
-            .map(|text| Arc::from(text.as_bytes())),
-        keep: match &statement.into {
-            None => Keep::Nothing,
-            Some(into) if into.every => Keep::Every,
-            Some(_) => Keep::Last,
-        },
-        into: statement
-            .into
-            .iter()
-            .flat_map(|into| &into.columns)
-            .map(|(name, variable)| (name.as_bytes().into(), *variable))
-            .collect(),
-        prefix: statement
-            .into
-            .as_ref()
-            .map_or_else(String::new, |into| into.prefix.clone()),
-        place: statement.place.as_ref().unwrap_or(&statement.name).clone(),
     }
 }
 
@@ -323,6 +267,7 @@ fn role_code(job: &Job, role: &Role, steps: &mut Vec<Step>) -> RoleCode {
         otherwise: role.on_error.otherwise,
         on_lost: role.on_lost,
         connects_each: role.connect == Connect::Each,
+        renewal: Renewal::of(job, role).map(Box::new),
         marks,
     }
 }

@@ -86,6 +86,8 @@ pub struct Shared {
     command_ns: AtomicU64,
     quiet: AtomicU32,
     paused_ns: AtomicU64,
+    renewed: AtomicU32,
+    renewed_ns: AtomicU64,
     end_ns: AtomicU64,
     end: Mutex<Option<End>>,
     roles: Box<[Progress]>,
@@ -119,6 +121,8 @@ impl Shared {
             command_ns: AtomicU64::new(0),
             quiet: AtomicU32::new(0),
             paused_ns: AtomicU64::new(0),
+            renewed: AtomicU32::new(0),
+            renewed_ns: AtomicU64::new(0),
             end_ns: AtomicU64::new(u64::MAX),
             end: Mutex::new(None),
             roles: (0..job.roles.len())
@@ -158,6 +162,7 @@ impl Shared {
         self.command_ns.store(at_ns, SeqCst);
         if phase == Phase::Pausing {
             self.quiet.store(0, SeqCst);
+            self.renewed.store(0, SeqCst);
         }
         self.phase.store(phase as u8, SeqCst);
         self.wake();
@@ -185,6 +190,21 @@ impl Shared {
     #[must_use]
     pub fn paused_ns(&self) -> u64 {
         self.paused_ns.load(SeqCst)
+    }
+
+    /// Takes note that all connections of a worker that are made anew after a pause have been; the last one wakes all.
+    pub fn renew(&self, at_ns: u64) {
+        self.renewed_ns.fetch_max(at_ns, SeqCst);
+        if self.renewed.fetch_add(1, SeqCst) as usize + 1 == self.wakers.len() {
+            self.wake();
+        }
+    }
+
+    /// Returns when those of all workers had been; none while some are being made.
+    #[must_use]
+    pub fn renewed_ns(&self) -> Option<u64> {
+        let all = self.renewed.load(SeqCst) as usize == self.wakers.len();
+        all.then(|| self.renewed_ns.load(SeqCst))
     }
 
     /// Returns when the step ended; `u64::MAX` while it goes on.

@@ -251,6 +251,24 @@ impl Statement {
         }
     }
 
+    /// Appends a request that binds a prepared statement of PostgreSQL to values drawn anew, and executes nothing: it is
+    /// planned.
+    ///
+    /// # Errors
+    /// As [`Statement::encode`].
+    pub fn bind<'a>(
+        &self,
+        values: &Values,
+        draw: &mut Draw,
+        bound: impl Into<Bound<'a>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Overflow> {
+        self.gather(values, draw, bound, out)?;
+        out.truncate(out.len() - wire::postgres::EXECUTE.len());
+        wire::postgres::sync(out);
+        Ok(())
+    }
+
     /// Returns the parameters' kinds by the server's types.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 //! `state` (what it keeps), `operation` (begin, send, reply, complete), `progress` (rows before the reply),
 //! `failure` (errors, lost connections),
 //! `counting` (which operations count, and for how long their connections had such), `skipping` (what is too late to
-//! begin), `connecting` (a connection for each operation), `logging`, `cursor`, `sleep`, `think` (idle times between
+//! begin), `connecting` (a connection for each operation), `renewing` (another for each turn), `logging`, `cursor`, `sleep`, `think` (idle times between
 //! operations), `arrivals` (what schedules let start), `script` (what computes), `time` (ticks, pauses, the end), `spares` (empty records).
 
 mod arrivals;
@@ -25,6 +25,7 @@ mod progress;
 mod properties;
 #[cfg(test)]
 mod readings;
+mod renewing;
 mod script;
 #[cfg(test)]
 mod scripts;
@@ -89,6 +90,8 @@ enum Mode {
     Pausing,
     /// Is quiet.
     Paused,
+    /// Is quiet, and its connections are made anew before it goes on.
+    Renewing,
     /// The window is closed; waits for what is in flight.
     Draining,
     /// Holds its connections until it may close them.
@@ -142,6 +145,8 @@ pub struct Worker<S: Sessions> {
     cpu: time::Cpu,
     /// How long the thread had been ready to run without a processor when the step started.
     runnable_ns: u64,
+    /// Sessions that are asked their last, or made anew; none where nothing has begun of it.
+    renewing: Option<usize>,
     /// Operations in flight or waiting for a cursor, and cursors being read.
     busy: usize,
     /// Groups that may have something to start.
@@ -200,6 +205,7 @@ impl<S: Sessions> Worker<S> {
             stood_ns: None,
             cpu: time::Cpu::default(),
             runnable_ns: 0,
+            renewing: None,
             busy: 0,
             due_groups: Vec::with_capacity(layout.groups.len() * 2),
             computing: VecDeque::with_capacity(layout.groups.len()),
@@ -238,7 +244,10 @@ impl<S: Sessions> Worker<S> {
     fn finished(&mut self) -> bool {
         match self.shared.phase() {
             Phase::Aborting => true,
-            Phase::Closing => self.mode == Mode::Holding || self.mode == Mode::Waiting,
+            Phase::Closing => match self.mode {
+                Mode::Holding => self.has_left(),
+                mode => mode == Mode::Waiting,
+            },
             _ => false,
         }
     }
@@ -250,7 +259,9 @@ impl<S: Sessions> Worker<S> {
             Mode::Waiting if self.shared.phase() > Phase::Waiting => {
                 self.shared.go_ns().saturating_sub(AWAKE_NS)
             }
-            Mode::Waiting | Mode::Paused | Mode::Draining | Mode::Holding => u64::MAX,
+            Mode::Waiting | Mode::Paused | Mode::Renewing | Mode::Draining | Mode::Holding => {
+                u64::MAX
+            }
             Mode::Pausing => self.timeline.wake_ns(),
             Mode::Running if !self.computing.is_empty() => self.now_ns,
             Mode::Running => {
@@ -291,7 +302,9 @@ impl<S: Sessions> Worker<S> {
         self.hand_over();
         if self.mode == Mode::Running || self.mode == Mode::Pausing {
             self.pass_time(self.now_ns, true);
-        } else if self.mode == Mode::Paused && self.shared.end_ns() != u64::MAX {
+        } else if matches!(self.mode, Mode::Paused | Mode::Renewing)
+            && self.shared.end_ns() != u64::MAX
+        {
             self.close_window();
         }
         if self.mode == Mode::Running {

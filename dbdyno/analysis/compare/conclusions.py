@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dbdyno.analysis.compare import few_operations, nodes, witness
+from dbdyno.analysis.compare import few_operations, nodes, plan_choice, witness
 from dbdyno.analysis.compare.arm_vs_base import Contest, Where, contest
 from dbdyno.analysis.compare.arms_and_blocks import Arms
 from dbdyno.analysis.compare.calibration import calibration
@@ -53,7 +53,7 @@ class _OfArm:
 def conclude(rows: Sequence[Row], arms: Arms, rules: Rules) -> Concluded:
     """All verdicts."""
     aims = rules.aims
-    rows = few_operations.checked(rows, aims)
+    rows = plan_choice.checked(few_operations.checked(rows, aims))
     contests = {arm: _contests(rows, arm) for arm in arms.shown[1:]}
     said = {
         arm: _OfArm(

@@ -71,6 +71,7 @@ class Facing:
     bases: tuple[tuple[StepRun, ...], ...]  # for each run, the nearest first
     said: str = ""  # what is to be known of them beside a verdict
     withheld: bool = False  # whether they are shown and get no word
+    unstable: str = ""  # why a change of them is not shown as one
     units: Units = field(default_factory=Units)  # what the tests count
     # What the order of the arms could do to a block's log ratios, by the number of the block.
     patterns: Mapping[Order, Mapping[int, float]] = field(default_factory=dict)

@@ -146,6 +146,14 @@ def _verdict(contest: Contest, judgements: Sequence[Judgement]) -> Verdict:
     outcome = contest.outcome
     if outcome.yields and judgements and together(judgements).word in CHANGED:
         outcome = replace(outcome, word=None, reason="", withheld=False)
+    if contest.faced.unstable:
+        differs = outcome.word is None and judgements and together(judgements).word != "same"
+        outcome = replace(
+            outcome,
+            word="open" if differs else outcome.word,
+            text="; ".join(filter(None, (outcome.text, contest.faced.unstable))),
+            withheld=outcome.withheld or bool(differs),
+        )
     if outcome.word is not None:
         said = Verdict(word=outcome.word, reason=outcome.reason, by=(), judgements=())
     elif not judgements:

@@ -15,6 +15,7 @@ from dbdyno.analysis.step import (
     iostat,
     own_queue,
     pages,
+    plan_choice,
     raw_files,
     replay_lag,
     sums,
@@ -158,6 +159,7 @@ def means(evidence: Evidence) -> Metrics:
         "late_us_mean": late.mean_us if late else None,
         "late_us_sd": late.sd_us if late else None,
         "connect_us_mean": connect_us_mean(evidence),
+        "generic_plans": plan_choice.mean(evidence.load.session_ends, evidence.job),
     }
 
 

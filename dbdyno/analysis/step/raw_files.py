@@ -85,6 +85,7 @@ class Load:
     """By role what all ticks add up to, as `in_ticks` of the generator's totals has it."""
     stamps_ns: Sequence[int] = ()  # when each event was, but for single operations
     disordered: tuple[str, ...] = ()  # roles whose ticks go back in number or time, or stand twice
+    session_ends: Sequence[events.SessionEnd] = ()
     connections: Mapping[str, float] = field(default_factory=dict)
     """By role: how many connections had operations that count, on average over the window.
 
@@ -176,6 +177,7 @@ class _Said:
     stamps_ns: list[int] = field(default_factory=list)
     last_ticks: dict[str, events.Tick] = field(default_factory=dict)
     disordered: set[str] = field(default_factory=set)
+    session_ends: list[events.SessionEnd] = field(default_factory=list)
 
     def take(self, event: events.AnyEvent | events.Newer) -> None:
         """Takes note of an event."""
@@ -193,6 +195,8 @@ class _Said:
                 self.ticks.append(event)
             return
         self.names[event.name] += 1
+        if isinstance(event, events.SessionEnd):
+            self.session_ends.append(event)
         paused = self.of(events.Paused)
         if isinstance(event, events.Resumed) and paused and self.of(events.WindowOpen):
             self.pauses.append((paused.mono_ns, event.mono_ns + self.settle_ns))
@@ -233,6 +237,7 @@ def load(
         connections=_connections(measured, close),
         in_ticks=so_far.in_ticks,
         stamps_ns=so_far.stamps_ns,
+        session_ends=so_far.session_ends,
         disordered=tuple(sorted(so_far.disordered)),
         generator=_generator(so_far.of(events.Hello)),
     )

@@ -63,6 +63,10 @@ def of(name: str) -> Counting:
         left_out=("recv", "poll", "ppoll"),  # is the next request there yet
         settings=COUNTED_MARIADB if maria else {},
         refused={"innodb_use_native_aio": "1", "large_pages": "1"},
+        unlimited=(
+            "/*!50708 SET SESSION max_execution_time = 0 */",
+            "/*M!100101 SET SESSION max_statement_time = 0 */",
+        ),
         timeouts={
             "innodb_lock_wait_timeout": 1.0,
             "max_statement_time" if maria else "max_execution_time": 1.0 if maria else 1e-3,

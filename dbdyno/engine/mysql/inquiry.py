@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 SESSION = (
     "SET SESSION sql_mode = @@GLOBAL.sql_mode",  # as those have it who send the queries
     "SET SESSION time_zone = '+00:00'",
+)
+LIMITS = (
     "/*!50708 SET SESSION max_execution_time = {milliseconds} */",
     "/*M!100101 SET SESSION max_statement_time = {seconds} */",
 )
@@ -136,11 +138,12 @@ class MysqlInquirer:
         with cut_off(Wire(connection), 2 * CALL_S_MAX), connection, connection.cursor() as cursor:
             limit_s = CALL_S_MAX if call is None else call.limit_s
             limits = {"milliseconds": int(limit_s * 1000), "seconds": limit_s}
-            for statement in SESSION:
-                cursor.execute(statement.format_map(limits))
+            settings = {} if call is None else {**call.settings, **planner}
+            own = [f"SET SESSION {name} = {of_setting(value)}" for name, value in settings.items()]
+            # Limits of the source's sessions and of their roles end nothing here.
+            for statement in (*SESSION, *own, *(text.format_map(limits) for text in LIMITS)):
+                cursor.execute(statement)
             if call is not None:
-                for name, value in {**call.settings, **planner}.items():
-                    cursor.execute(f"SET SESSION {name} = {of_setting(value)}")
                 cursor.execute("START TRANSACTION" + ("" if call.writes else READS))
             yield connection
             # The connection ends with the block, and with it the transaction.

@@ -50,6 +50,10 @@ COUNTING = Counting(
     left_out=("secure_read", "pgstat_report_stat", "AdvanceXLInsertBuffer"),
     settings={"autovacuum": "off"},
     refused={"io_method": "io_uring", "huge_pages": "on"},
+    unlimited=(
+        "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('statement_timeout', "
+        "'lock_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout')",
+    ),
     timeouts={
         "statement_timeout": 1e-3,
         "lock_timeout": 1e-3,

@@ -24,7 +24,7 @@ from dbdyno.engine.inquiry import (
     Explained,
     Unanswered,
 )
-from dbdyno.engine.postgres import dump, plan_form
+from dbdyno.engine.postgres import plan_form
 from dbdyno.engine.postgres.catalog import PostgresCatalog
 from dbdyno.engine.postgres.connection import connect
 from dbdyno.engine.snapshot import one_line
@@ -32,6 +32,7 @@ from dbdyno.model import Address
 from dbdyno.model.answer import ROWS_MAX
 from dbdyno.model.error import ServerError
 from dbdyno.model.literal import literal
+from dbdyno.workload.queries import as_role
 
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn, PGresult
@@ -76,7 +77,7 @@ OTHER_SETTINGS: Sequence[tuple[str, Mapping[str, str]]] = (
 NUMBERS = frozenset({20, 21, 23, 26, 700, 701, 1700})
 """int8, int2, int4, oid, float4, float8 and numeric."""
 INEXACT = frozenset({700, 701})
-CANCELLED = "57014"
+CANCELLED, DENIED = "57014", "42501"
 SETTINGS_VERSION_NUM = GENERIC_VERSION_NUM = 120000
 """EXPLAIN (SETTINGS) and plan_cache_mode came with PostgreSQL 12."""
 ANALYZE_S_MAX = 300.0
@@ -148,7 +149,10 @@ class PostgresInquirer:
         except Refused as refusal:
             if refusal.code == CANCELLED:
                 return Answered(outcome="timed out", code=refusal.code, reason="timed out")
-            return Answered(outcome="failed", code=refusal.code, reason=refusal.words)
+            denied = call.role is not None and refusal.code == DENIED
+            of = refusal.of or (f"role `{call.role}`" if denied else "")
+            words = Refused(refusal.code, of).words
+            return Answered(outcome="failed", code=refusal.code, reason=words)
         return Answered(
             rows=changed if changed is not None and not fields else rows.count,
             cut=cut,
@@ -357,14 +361,14 @@ class PostgresInquirer:
         limit = {"statement_timeout": str(int(call.limit_s * 1000))}
         superuser = self.connection.parameter_status(b"is_superuser") == b"on"
         quiet = QUIET if superuser else {}
-        for name, value in (quiet | FIXED | limit | {**call.settings} | {**planner}).items():
+        for name, value in (quiet | FIXED | {**call.settings} | limit | {**planner}).items():
             try:
                 self._do(f"SELECT pg_catalog.set_config({literal(name)}, {literal(value)}, true)")
             except Refused as refusal:
                 raise Refused(refusal.code, f"setting `{name}`") from None
         if call.role is not None:
             try:
-                self._do(f"SET LOCAL ROLE {dump.quoted(call.role)}")
+                self._do(as_role(call.role, local=True))
             except Refused as refusal:
                 raise Refused(refusal.code, f"role `{call.role}`") from None
 

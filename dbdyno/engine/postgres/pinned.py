@@ -48,8 +48,10 @@ SETTINGS = {
     "transaction_timeout": "0",
     "idle_session_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
+    "log_min_messages": "fatal",
 }
-"""What dyno's own sessions read by; those that a version lacks are passed over."""
+"""What dyno's own sessions read by; those that a version lacks are passed over. Their errors are no
+errors of the server that its log counts, where their user may keep them out of it."""
 PIN = """
 SELECT pg_catalog.set_config(held.name, CASE
     WHEN held.name OPERATOR(pg_catalog.<>) 'search_path' THEN pinned.value
@@ -63,6 +65,8 @@ SELECT pg_catalog.set_config(held.name, CASE
     pg_catalog.pg_backend_pid()
 FROM (VALUES {pins}, ('search_path', '')) AS pinned (name, value)
 JOIN pg_catalog.pg_settings AS held ON held.name OPERATOR(pg_catalog.=) pinned.name
+WHERE held.context OPERATOR(pg_catalog.<>) 'superuser'
+   OR pg_catalog.current_setting('is_superuser') OPERATOR(pg_catalog.=) 'on'
 """
 """Sets all, until the transaction's end where the server's process is another than was told at the
 start: a pooler's own number."""

@@ -93,6 +93,18 @@ MARKS_BEFORE = 3
 """The marks before a window: between the last two lies nothing, which is the cost of a mark."""
 
 
+class Renew(Struct, frozen=True):
+    """How connections are made anew after each pause.
+
+    `binds`: so often a new one has each prepared statement planned for values, without executing
+    it. `ask`: SQL that the old one sends last, and whose rows are told; it calls the first
+    prepared statement `dyno_prepared`.
+    """
+
+    binds: Natural
+    ask: str
+
+
 class OnError(Struct, frozen=True, kw_only=True):
     """What follows an error of a statement."""
 
@@ -123,6 +135,7 @@ class Role(Struct, frozen=True, kw_only=True, omit_defaults=True):
     on_error: OnError | None = None
     on_lost: Literal["fail_step", "reconnect"] | None = None
     connect: Connect = "once"
+    renew: Renew | None = None  # None: its connections last
     queue: Literal["role", "thread"] = "role"
     marks: Marks | None = None
 

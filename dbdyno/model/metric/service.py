@@ -190,6 +190,13 @@ SERVICE: tuple[Metric, ...] = (
         last""",
     ),
     row.own(
+        "generic_plans", "share", "neutral", 2,
+        """calls by the generic plan | share of the calls of an application's prepared query that
+        ran a plan for any values and not one for theirs: in each session, one for each turn, then
+        the mean of sessions; before PostgreSQL 14 the share of sessions that had chosen it. NA
+        before 12, of other engines, and of queries that are not prepared or have no parameters""",
+    ),
+    row.own(
         "lag_us_p99", "µs", "lower", 0,
         """the generator's own delay p99 | time from when an operation was due and its connection
         free to its first sending, all clients and seconds of the window merged, for the role with

@@ -50,12 +50,28 @@ pub struct Role {
     /// How long a connection lasts.
     #[serde(default, skip_serializing_if = "Connect::is_once")]
     pub connect: Connect,
+    /// What makes its connections anew after each pause; null: they last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renew: Option<Renew>,
     /// Who shares arrivals, where the role is of the step.
     #[serde(default, skip_serializing_if = "Queue::is_of_role")]
     pub queue: Queue,
     /// Where its one connection cuts a window for who counts the server's work; null: nowhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marks: Option<Marks>,
+}
+
+/// How connections end and begin anew where a pause ends, so that no session decides for a whole step how its statements
+/// are planned.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Renew {
+    /// How often a new connection binds each prepared statement that has values, without executing it: PostgreSQL plans
+    /// it then, and chooses in time between plans for these values and one for any.
+    pub binds: u32,
+    /// SQL that a connection sends as its last, and whose rows are told; `dyno_prepared` in it is its first statement
+    /// with values.
+    pub ask: String,
 }
 
 /// Operations that cut a window out of a connection's others: [`Marks::BEFORE`] after the warm-up, and the last one.

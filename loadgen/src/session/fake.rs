@@ -228,7 +228,7 @@ impl FakeSessions {
                 }
             }
             Sent::Rollback => reply.in_block = false,
-            Sent::Cursor(_) => {}
+            Sent::Cursor(_) | Sent::Ask => {}
         }
     }
 }
@@ -328,7 +328,7 @@ impl Sessions for FakeSessions {
                     .map(|index| self.statements[*index].service_ns)
                     .sum()
             }
-            Sent::Rollback => nanoseconds(self.fake.default_us / 1e6),
+            Sent::Rollback | Sent::Ask => nanoseconds(self.fake.default_us / 1e6),
         };
         let service_ns = self.jittered(session, service_ns).max(1);
         self.sessions[session].in_flight = Some(sent);
@@ -421,7 +421,7 @@ impl Sessions for FakeSessions {
                 rows: vec![vec![Some(self.cursors[index].value.to_string())]],
                 ..Captured::default()
             },
-            Some(Sent::Statement(_)) => Captured {
+            Some(Sent::Statement(_) | Sent::Ask) => Captured {
                 columns: vec!["fake".to_owned()],
                 rows: vec![vec![Some("row".to_owned())]],
                 notices: vec!["the fake did it".to_owned()],

@@ -301,6 +301,7 @@ impl LiveSessions {
     /// Has a session made on another thread: once, or again and again for a while.
     fn make(&mut self, session: usize, again: bool) {
         self.lose(session);
+        self.slots[session].purpose.sessions += 1;
         let purpose = self.slots[session].purpose.clone();
         self.remaking.start(session, purpose, again);
     }
@@ -449,6 +450,12 @@ impl Sessions for LiveSessions {
             .as_mut()
             .map(AnySession::take_captured)
             .unwrap_or_default()
+    }
+
+    fn capture(&mut self, session: usize) {
+        if let Some(open) = &mut self.slots[session].session {
+            open.capture(true);
+        }
     }
 
     fn reconnect(&mut self, session: usize) {

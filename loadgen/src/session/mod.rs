@@ -65,6 +65,8 @@ pub enum Sent {
     Cursor(usize),
     /// A ROLLBACK after an error within a transaction.
     Rollback,
+    /// What a session is asked last, before another takes its place.
+    Ask,
 }
 
 /// Something that a worker has waited for.
@@ -148,6 +150,9 @@ pub trait Sessions {
 
     /// What the session has kept of its last replies: for cursors and jobs with `capture`.
     fn take_captured(&mut self, session: usize) -> Captured;
+
+    /// Has the session keep what its next replies hold, for [`take_captured`](Self::take_captured).
+    fn capture(&mut self, _session: usize) {}
 
     /// Makes a lost session anew, as soon as the server lets it in; ends with [`Ready::Reconnected`].
     fn reconnect(&mut self, session: usize);

@@ -18,6 +18,10 @@ pub(super) struct Purpose {
     role: Option<usize>,
     table: u32,
     walk: Walk,
+    /// The connection's number in its role.
+    number: u64,
+    /// How many sessions were made for it before.
+    pub(super) sessions: u64,
 }
 
 impl Purpose {
@@ -50,6 +54,8 @@ pub(super) fn purposes(layout: &WorkerLayout) -> Vec<Purpose> {
             role,
             table: connection.table,
             walk: connection.walk,
+            number: u64::from(connection.number),
+            sessions: 0,
         })
     });
     of_groups
@@ -57,6 +63,8 @@ pub(super) fn purposes(layout: &WorkerLayout) -> Vec<Purpose> {
             role: None,
             table: 0,
             walk: Walk::Stay,
+            number: 0,
+            sessions: 0,
         }))
         .collect()
 }
@@ -102,6 +110,9 @@ pub(super) fn open_one(
         }
     };
     let parameters = parameters.map_err(|error| format!("role `{name}`, {error}"))?;
+    if let AnySession::Postgres(session) = &mut session {
+        bind(code, session, purpose, &parameters).map_err(in_role)?;
+    }
     session.limit(None);
     session.capture(!code.capture.is_empty() || purpose.role.is_none());
     let server_pid = session.server_pid();
@@ -173,6 +184,48 @@ fn prepare_mysql(
         prepared += parameters[*index].prepared();
     }
     Ok(parameters)
+}
+
+/// Has prepared statements planned so often that the server has chosen how, where the role's connections are made anew.
+///
+/// What the server refuses ends it: the statement's executions will be refused, too, and are counted.
+fn bind(
+    code: &Compiled,
+    session: &mut PostgresSession,
+    purpose: &Purpose,
+    parameters: &[Parameters],
+) -> Result<(), SessionError> {
+    let Some(role) = purpose.role.map(|role| &code.roles[role]) else {
+        return Ok(());
+    };
+    let prepared = |index: &&usize| {
+        let statement = code.statement(**index, purpose.table);
+        statement.protocol == Protocol::Prepared && !statement.sources.is_empty()
+    };
+    let mut outcome = Ok(());
+    if let Some(renewal) = &role.renewal {
+        renewal.draws(purpose.number, purpose.sessions, |draw| {
+            for index in role.statements.iter().filter(prepared) {
+                let statement = code.statement(*index, purpose.table);
+                let mut fits = true;
+                let asked = session.ask(|out| {
+                    fits = statement
+                        .bind(&code.values, draw, &parameters[*index], out)
+                        .is_ok();
+                });
+                match asked {
+                    Ok(()) if fits => {}
+                    Ok(()) | Err(SessionError::Server(_)) => return false,
+                    Err(error) => {
+                        outcome = Err(error);
+                        return false;
+                    }
+                }
+            }
+            true
+        });
+    }
+    outcome
 }
 
 /// Prepares what a role sends, for every table that it may name; the parameters of each statement by its index.

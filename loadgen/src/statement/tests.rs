@@ -267,3 +267,25 @@ fn a_backslash_stands_in_mysqls_literals_as_the_session_takes_it() {
         assert!(text.starts_with(&format!("SELECT {literal}, ")), "{text}");
     }
 }
+
+#[test]
+fn a_bind_is_what_runs_a_prepared_statement_without_its_execution() {
+    let job = job();
+    let (values, mut draws) = draw(&job);
+    let statement = Statement::compile(&job, 2, "");
+    let kinds = vec![ParameterKind::Int8, ParameterKind::Text];
+    let parameters = Parameters::new(kinds);
+    let (mut whole, mut bound) = (Vec::new(), Vec::new());
+    statement
+        .encode(&values, &mut draws, &parameters, &mut whole)
+        .unwrap();
+    draws.begin(0);
+    statement
+        .bind(&values, &mut draws, &parameters, &mut bound)
+        .unwrap();
+    let sync = b"S\0\0\0\x04";
+    let start = whole.len() - sync.len() - wire::postgres::EXECUTE.len();
+    assert_eq!(&whole[start..], [wire::postgres::EXECUTE, sync].concat());
+    whole.drain(start..whole.len() - sync.len());
+    assert_eq!(bound, whole);
+}

@@ -142,9 +142,12 @@ pub fn execute_sync(out: &mut Vec<u8>) {
 }
 
 /// Executes the unnamed portal, all rows.
+pub const EXECUTE: &[u8] = b"E\0\0\0\x09\0\0\0\0\0";
+
+/// Executes the unnamed portal, all rows.
 #[inline]
 pub fn execute(out: &mut Vec<u8>) {
-    out.extend_from_slice(b"E\0\0\0\x09\0\0\0\0\0");
+    out.extend_from_slice(EXECUTE);
 }
 
 /// Ends a request of the extended protocol.

@@ -150,6 +150,7 @@ impl<S: Sessions> Worker<S> {
     pub(super) fn lost(&mut self, index: usize, error: &SessionError) {
         match (self.mode, self.connections[index].state) {
             // It has nothing more to do, or is being made anew already.
+            (_, State::Leaving) => self.left(index),
             (Mode::Holding, _) | (_, State::Connecting | State::Done | State::Lost) => {}
             (_, State::Idle | State::Thinking) => {
                 self.count_loss(index, error);
@@ -214,6 +215,7 @@ impl<S: Sessions> Worker<S> {
     /// Takes a lost connection that has been made anew, or the reason why it cannot be.
     #[cold]
     pub(super) fn reconnected(&mut self, index: usize, outcome: Result<Opened, SessionError>) {
+        self.renewed(index);
         if self.connections[index].state == State::Connecting {
             self.connected(index, outcome);
             return;
@@ -224,7 +226,7 @@ impl<S: Sessions> Worker<S> {
             Ok(opened) => opened,
             Err(error) => {
                 self.fail(format!(
-                    "role `{name}`: a lost connection could not be made anew: {error}"
+                    "role `{name}`: a connection could not be made anew: {error}"
                 ));
                 return;
             }

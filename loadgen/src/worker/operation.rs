@@ -214,6 +214,7 @@ impl<S: Sessions> Worker<S> {
                 match self.connections[index].state {
                     State::InFlight => self.replied(index),
                     State::RollingBack => self.rolled_back(index),
+                    State::Leaving => self.told(index),
                     State::Idle
                     | State::Connecting
                     | State::AwaitsCursor

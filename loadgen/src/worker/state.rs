@@ -29,6 +29,8 @@ pub(super) enum State {
     Thinking,
     /// A ROLLBACK is in flight, after an error.
     RollingBack,
+    /// Its session is asked what it is asked last.
+    Leaving,
     /// It has done its quota (which may be nothing), or its role has stopped.
     Done,
     /// It is being made anew.
@@ -82,6 +84,8 @@ pub(super) struct Connection {
     /// The index of its client's probe; none where its statements need no cursor.
     pub(super) probe: Option<usize>,
     pub(super) state: State,
+    /// Whether its session is being ended, and another made.
+    pub(super) renewing: bool,
     /// Operations that it may still begin.
     pub(super) quota: u64,
     pub(super) begun: u64,
@@ -205,6 +209,7 @@ pub(super) fn build(
                 group: index,
                 probe: probe.filter(|_| uses_cursors),
                 state: if quota > 0 { State::Idle } else { State::Done },
+                renewing: false,
                 quota,
                 begun: 0,
                 skipped: 0,

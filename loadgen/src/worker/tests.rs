@@ -143,6 +143,11 @@ pub(super) fn paused_ticks_of(job: &Job) -> Vec<TickRecord> {
     run(step(job, 1, 0), true).1
 }
 
+/// What each connection sends with such a pause, on that many workers.
+pub(super) fn requests_around_a_pause(job: &Job, threads: usize) -> Requests {
+    run(step(job, threads, 0), true).0
+}
+
 fn names(job: &Job, layout: &WorkerLayout) -> Vec<(String, u32)> {
     let groups = layout.groups.iter();
     let mut names: Vec<_> = groups

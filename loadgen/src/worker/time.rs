@@ -58,8 +58,14 @@ impl<S: Sessions> Worker<S> {
                     self.wake_group(group);
                 }
             }
+            (Mode::Paused, Phase::Running) if self.code.renews() => self.renew(),
             (Mode::Paused, Phase::Running) => self.resume(at_ns),
-            (Mode::Running | Mode::Pausing | Mode::Paused, Phase::Stopping) => {
+            (Mode::Renewing, Phase::Running) => {
+                if let Some(renewed_ns) = self.shared.renewed_ns() {
+                    self.resume(renewed_ns);
+                }
+            }
+            (Mode::Running | Mode::Pausing | Mode::Paused | Mode::Renewing, Phase::Stopping) => {
                 let end_ns = self
                     .sessions
                     .command_ns(Command::Stop, at_ns)
@@ -320,7 +326,7 @@ impl<S: Sessions> Worker<S> {
         let mut end_ns = self.shared.end_ns();
         let spent_ns = self.spent_ns();
         self.cpu.settle(spent_ns);
-        if self.mode == Mode::Paused && self.shared.all_quiet() {
+        if matches!(self.mode, Mode::Paused | Mode::Renewing) && self.shared.all_quiet() {
             // Nothing has happened since.
             end_ns = end_ns.min(self.shared.paused_ns());
         }

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 
 from msgspec.structs import replace
 
 from dbdyno.engine.snapshot import Subject
-from dbdyno.model.snapshot import FiguresOf, Snapshot
+from dbdyno.model.snapshot import FiguresOf, Snapshot, StatementPlan
 
 Pages = Mapping[str, FiguresOf | None]
 """The parts `visibility`, `bloat` and `leaves`."""
@@ -55,14 +56,26 @@ def together(
     return replace(counted, **seen, unavailable=unavailable, took_us=took_us)
 
 
+def planned(subject: Subject) -> tuple[dict[str, StatementPlan], dict[str, str]]:
+    """The plans of a step's statements in a session such as its own; what is missing, and why."""
+    from dbdyno.engine.postgres.probe import query_plans
+    from dbdyno.engine.postgres.probe.reader import Reader, connected
+
+    with connected(subject.address) as reader:
+        for text in subject.session if subject.explain else ():
+            reader.part("explain.session", partial(Reader.rows, sql=text))
+        return query_plans.plans(reader, subject.explain), reader.unavailable
+
+
 def counted(subject: Subject) -> Snapshot:
     """The parts that need no look into the tables' pages."""
-    from dbdyno.engine.postgres.probe import debt, query_plans, sizes, statistics
+    from dbdyno.engine.postgres.probe import debt, sizes, statistics
     from dbdyno.engine.postgres.probe.reader import connected, relations
 
     with connected(subject.address) as reader:
         # First what leaves traces in the statistics and in the log, then the counters.
-        plans = query_plans.plans(reader, subject.explain)
+        plans, without = planned(subject)
+        reader.unavailable |= without
         buffers = reader.part("buffers", statistics.buffers) or {"dirty": None, "dirty_bytes": None}
         reader.part("flush", statistics.flush)
         names = reader.part("relations", lambda _: relations(reader, subject.tables)) or []

@@ -198,6 +198,7 @@ impl Job {
         )?;
         think::check(role, weights, key)?;
         self.check_marks(role, key)?;
+        Self::check_renewal(role, key)?;
         let statements = self.statements_of(role);
         for choice in &role.choose {
             let program = &self.programs[choice.program];
@@ -240,6 +241,16 @@ impl Job {
             role.quota().is_some_and(|quota| quota >= least),
             key,
             format!("the role's `stop.operations` counts marks, too; give at least {least}"),
+        )
+    }
+
+    /// Connections that are made anew after pauses do nothing in these.
+    fn check_renewal(role: &Role, key: &str) -> Check {
+        let closed = role.pace == Pace::Closed {} && !role.thinks() && role.marks.is_none();
+        ensure(
+            role.renew.is_none() || closed && role.connect == Connect::Once,
+            format!("{key}.renew"),
+            "is of connections that last, at a closed pace without think times; leave it out",
         )
     }
 

@@ -84,6 +84,17 @@ impl PostgresSession {
         Ok(())
     }
 
+    /// Sends a request that is written so, and waits for its answer.
+    ///
+    /// # Errors
+    /// `Server` where the server refuses it, `Lost` where the connection ended.
+    pub(crate) fn ask(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), SessionError> {
+        let output = self.output();
+        output.clear();
+        write(output);
+        self.answer().map(|_| ())
+    }
+
     /// Sends the output during a COPY. An error that the server reports meanwhile comes back.
     ///
     /// # Errors

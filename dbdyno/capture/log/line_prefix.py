@@ -52,7 +52,8 @@ class Prefix:
     """A prefix of lines, as the setting writes it and as it is read."""
 
     written: str
-    pattern: re.Pattern[str]
+    pattern: re.Pattern[str]  # up to a severity, in whatever language
+    line: re.Pattern[str]  # with the severity
 
 
 class Said(Struct):
@@ -93,13 +94,17 @@ def prefix_of(written: str) -> Prefix:
         pieces.append(rf"\s*{pattern}\s*" if padded else pattern)
     pieces.append(re.escape(written[place:]))
     pieces.append(")?" if optional else "")
-    pieces.append(f"(?={ANY_SEVERITY.pattern})")  # names have spaces: they end where it begins
     if not names & {"time", "epoch"} or not names & {"session", "pid"}:
         raise DynoError(
             f"--prefix: `{written}` has no time (%m) or no session (%c or %p): without them a log "
             'tells no calls apart; set log_line_prefix = "%m [%c] %q%u@%d/%a "'
         )
-    return Prefix(written, re.compile("".join(pieces)))
+    begin = "".join(pieces)  # names have spaces: they end where a severity begins
+    return Prefix(
+        written,
+        re.compile(f"{begin}(?={ANY_SEVERITY.pattern})"),
+        re.compile(f"{begin}(?P<severity>{SEVERITIES}):  "),
+    )
 
 
 def beginning(line: str, lines: Sequence[str]) -> str:

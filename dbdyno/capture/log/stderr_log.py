@@ -7,12 +7,12 @@ understood, and the record before it is not whole.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from msgspec import structs
-
-from dbdyno.capture.log.line_prefix import SEVERITY, Prefix, Said
+from dbdyno.capture.log.line_prefix import Prefix
 from dbdyno.capture.log.record import Clock, Record
 from dbdyno.capture.log.tally import Tally, duration_s
 
@@ -37,80 +37,128 @@ def indentation(lines: Iterable[str], prefix: Prefix) -> str:
 
 def records(lines: Iterable[str], prefix: Prefix, tally: Tally, goes_on: str) -> Iterator[Record]:
     """The records of a file, whose lines begin with the prefix; `goes_on`: with what others do."""
-    clock, record, part = Clock(), None, ""
-    pieces: list[str] = []
-    matched, cut = prefix.pattern.match, len(goes_on)
+    begun: Begun | None = None
+    part, pieces = "", [""]
+    clock, fields = Clock(), Fields.of(prefix.line)
+    matched, severity, cut = prefix.line.match, fields.severity, len(goes_on)
+    blanks = goes_on != "\t"
     for line in lines:
         tally.lines += 1
-        if line.startswith(goes_on) and (goes_on == "\t" or matched(line) is None):
+        if line.startswith(goes_on) and not (blanks and matched(line)):
             pieces.append(line[cut:])
             continue
         match = matched(line)
-        head = SEVERITY.match(line, match.end()) if match is not None else None
-        if match is None or head is None:
-            if match is not None:
-                tally.translated += 1
-            elif not line.endswith("\n"):
-                tally.torn += 1
-            elif line.strip():
-                tally.strange_line(line)
-                if record is not None:
-                    record = structs.replace(record, lost=True)
+        if match is None:
+            if odd(line, prefix, tally) and begun is not None:
+                begun.lost = True
             continue
-        if record is not None:
-            record = with_part(record, part, pieces)
-        part, pieces = head[1], [line[head.end() :]]
+        if begun is not None:
+            begun.take(part, pieces)
+        part, pieces = match[severity], [line[match.end() :]]
         if part in BESIDE:
             continue
-        if record is not None:
-            yield kept(record, tally)
-        record = begun(match, part, clock)
-    if record is not None:
-        torn = bool(pieces) and not pieces[-1].endswith("\n")
+        if begun is not None:
+            yield begun.record(fields, tally)
+        begun = Begun.of(match, fields, clock)
+        if begun is None:
+            tally.strange_line(line)
+    if begun is not None:
+        torn = not pieces[-1].endswith("\n")
         tally.torn += torn
         if not torn:
-            yield kept(with_part(record, part, pieces), tally)
+            begun.take(part, pieces)
+            yield begun.record(fields, tally)
 
 
-def kept(record: Record, tally: Tally) -> Record:
-    """The record, of which the time is counted where not all of its lines were understood."""
-    if record.lost:
-        tally.lost_s += duration_s(record.message)
-    return record
+def odd(line: str, prefix: Prefix, tally: Tally) -> bool:
+    """Counts a line that begins no record; whether it may be a part of the one before."""
+    if prefix.pattern.match(line) is not None:
+        tally.translated += 1
+    elif not line.endswith("\n"):
+        tally.torn += 1
+    elif line.strip():
+        tally.strange_line(line)
+        return True
+    return False
 
 
-def begun(match: re.Match[str], severity: str, clock: Clock) -> Record | None:
-    """A record of which the prefix and the severity are read; None: it has no time."""
-    said = Said(**match.groupdict())
-    end_s = float(said.epoch) if said.epoch else clock.read(said.time or "")
-    if end_s is None:
-        return None
-    return Record(
-        end_s=end_s,
-        session=said.session or said.pid or "",
-        user=said.user or "",
-        database=said.database or "",
-        application=said.application or "",
-        severity=severity,
-        sqlstate=said.state or "",
-        query_id=int(said.query or 0),
-        message="",
-    )
+@dataclass(frozen=True)
+class Fields:
+    """The places of fields among the groups of a prefix's expression; -1: it has none."""
+
+    severity: int  # counted from 1, as of a match
+    time: int
+    epoch: int
+    pid: int
+    session: int
+    user: int
+    database: int
+    application: int
+    state: int
+    query: int
+
+    @classmethod
+    def of(cls, line: re.Pattern[str]) -> Fields:
+        """The places in an expression of lines."""
+        places = {
+            field.name: line.groupindex.get(field.name, 0) - 1 for field in dataclasses.fields(cls)
+        }
+        return cls(**places | {"severity": line.groupindex["severity"]})
 
 
-def with_part(record: Record, part: str, pieces: Sequence[str]) -> Record:
-    """The record with one of its parts, which may have gone on over lines."""
-    text = "".join(pieces).removesuffix("\n")
-    if part == "DETAIL":
-        return structs.replace(record, detail=text)
-    if part == "STATEMENT":
-        return structs.replace(record, statement=text)
-    if part == "CONTEXT":
-        return structs.replace(record, context=text)
-    if part in BESIDE:
-        return record
-    if text[5:7] == ": " and (code := CODE.match(text)) is not None:
-        return structs.replace(record, message=text[7:], sqlstate=code[1])
-    if text.startswith("[") and (place := PLACE.match(text)) is not None:
-        text = text[place.end() :]
-    return structs.replace(record, message=text)
+@dataclass
+class Begun:
+    """A record of which the first line is read."""
+
+    groups: Sequence[str]  # of the prefix, and a last empty one
+    end_s: float
+    message: str = ""
+    detail: str = ""
+    statement: str = ""
+    context: str = ""
+    lost: bool = False
+
+    @classmethod
+    def of(cls, match: re.Match[str], fields: Fields, clock: Clock) -> Begun | None:
+        """The record that a line begins; None: it has no time."""
+        groups = (*match.groups(""), "")
+        epoch = groups[fields.epoch]
+        end_s = float(epoch) if epoch else clock.read(groups[fields.time])
+        return None if end_s is None else cls(groups, end_s)
+
+    def take(self, part: str, pieces: Sequence[str]) -> None:
+        """Takes one of its parts, which may have gone on over lines."""
+        text = pieces[0][:-1] if len(pieces) == 1 else "".join(pieces).removesuffix("\n")
+        if part == "DETAIL":
+            self.detail = text
+        elif part == "STATEMENT":
+            self.statement = text
+        elif part == "CONTEXT":
+            self.context = text
+        elif part not in BESIDE:
+            self.message = text
+
+    def record(self, fields: Fields, tally: Tally) -> Record:
+        """The whole record; its time is counted where not all of its lines were understood."""
+        groups, message, state = self.groups, self.message, self.groups[fields.state]
+        if message[5:7] == ": " and (code := CODE.match(message)) is not None:
+            message, state = message[7:], code[1]
+        elif message.startswith("[") and (place := PLACE.match(message)) is not None:
+            message = message[place.end() :]
+        if self.lost:
+            tally.lost_s += duration_s(message)
+        return Record(
+            end_s=self.end_s,
+            session=groups[fields.session] or groups[fields.pid],
+            user=groups[fields.user],
+            database=groups[fields.database],
+            application=groups[fields.application],
+            severity=groups[fields.severity - 1],
+            sqlstate=state,
+            query_id=int(groups[fields.query] or 0),
+            message=message,
+            detail=self.detail,
+            statement=self.statement,
+            context=self.context,
+            lost=self.lost,
+        )

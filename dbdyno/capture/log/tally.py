@@ -73,7 +73,8 @@ class Tally:
         if not self.first_strange:
             within = " of the log within" if self.wrapped else ""
             number = self.lines - self.file_line - before
-            self.first_strange = f"`{self.file}`: line {number}{within}, `{shown(line)}`"
+            text = shown(line).encode("utf-8", "replace").decode()
+            self.first_strange = f"`{self.file}`: line {number}{within}, `{text}`"
 
     @property
     def line_share(self) -> float:

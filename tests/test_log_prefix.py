@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import pytest
 
@@ -27,7 +28,10 @@ TOLD = (
     *("%m [%p] queryid=%Q user=%u db=%d app=%a host=%h ", "%m [%p] %q[queryid=%Q] %u@%d/%a at %h "),
     *("< %m > [%p] user=%u,db=%d ", "pid=%p,user=%u,db=%d,app=%a,client=%h,time=%m "),
     *("'%t [ db=%d user=%u pid=%p xid=%x ]' ", "%m | %p | %e | user='%u' | db='%d' | app='%a' | "),
-    "%t [%p]  sql_error_code = %e ",
+    *("%t [%p]  sql_error_code = %e ", "%m [%p] %q%u@%d [%a] ", "%m [%p] %q%u@%d app=%a "),
+    *("%t [%p]: user=%u,db=%d,host=%h,app=%a ", "%m [%p] user=%u,db=%d [queryid=%Q] "),
+    *("%m [%p]: [%l-1] user=%u,db=%d,app=%a,client=%h,queryid=%Q ", "%m [%p] %u@%d (%h) "),
+    *("%m [%p] db=%d user=%u rhost=%r app=%a ", "%m %c %p %q%u@%d %v %x "),
 )
 """What people have, and what the lines alone tell."""
 ASKED = (
@@ -39,14 +43,24 @@ USERS, DATABASES = ("app", "reporting", "batch-1"), ("shop", "billing_prod")
 NAMED = ("user", "database", "application", "state")
 
 
-def lines_of(written: str, *, says_who: bool = False, count: int = 300) -> list[str]:
+APPLICATIONS = ("psql", "PostgreSQL JDBC Driver", "[unknown]", "web-1")
+
+
+def lines_of(
+    written: str,
+    *,
+    says_who: bool = False,
+    count: int = 300,
+    users: Sequence[str] = USERS,
+    applications: Sequence[str] = APPLICATIONS,
+) -> list[str]:
     """Lines that this prefix begins, one in twenty of another process than a session's."""
     draw, counts, made = random.Random(written), dict.fromkeys(range(1000, 1010), 0), []
     for number in range(count):
         other = number % 20 == 7
         process = 1000 if other else draw.randrange(1001, 1010)
         counts[process] += 1
-        user, database = draw.choice(USERS), draw.choice(DATABASES)
+        user, database = draw.choice(users), draw.choice(DATABASES)
         values = {
             "m": f"2026-11-26 10:00:{number // 10:02d}.{number % 1000:03d} UTC",
             "t": f"2026-11-26 10:00:{number // 10:02d} UTC",
@@ -58,7 +72,7 @@ def lines_of(written: str, *, says_who: bool = False, count: int = 300) -> list[
             "d": database,
             "e": "00000",
             "s": "2026-11-26 09:00:00 UTC",
-            "a": draw.choice(("psql", "PostgreSQL JDBC Driver", "[unknown]", "web-1")),
+            "a": draw.choice(applications),
             "h": draw.choice(("10.0.0.1", "[local]", "fe80::1")),
             "r": draw.choice(("10.0.0.1(5432)", "[local]", "ec2-1-2.compute.internal(33)")),
             "v": f"{process - 1000}/{number}",
@@ -95,6 +109,20 @@ def reading(prefix: Prefix, lines: list[str]) -> list[dict[str, str]]:
 def test_lines_tell_their_prefix(written: str) -> None:
     lines = lines_of(written)
     assert reading(detected(lines, "x.log"), lines) == reading(prefix_of(written), lines)
+
+
+@pytest.mark.parametrize("application", APPLICATIONS)
+@pytest.mark.parametrize("count", [3, 40])
+@pytest.mark.parametrize("written", TOLD)
+def test_few_lines_of_one_application_tell_it_too(
+    written: str, count: int, application: str
+) -> None:
+    lines = lines_of(written, count=count, users=["app"], applications=[application])
+    read, expected = (
+        reading(prefix, lines) for prefix in (detected(lines, "x.log"), prefix_of(written))
+    )
+    names = [{key: each.get(key) for key in ("user", "database")} for each in read]
+    assert names == [{key: each.get(key) for key in ("user", "database")} for each in expected]
 
 
 @pytest.mark.parametrize("written", ASKED)

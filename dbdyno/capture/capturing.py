@@ -14,6 +14,7 @@ from dbdyno.capture.dialect import Dialect
 from dbdyno.capture.folder import Captured, CapturedQuery, Source
 from dbdyno.capture.gather import Gathered, Query, queries_of
 from dbdyno.capture.log import read
+from dbdyno.capture.log.line_prefix import Reading
 from dbdyno.capture.log.tally import Tally
 from dbdyno.capture.mix import Mix
 from dbdyno.capture.naming import named
@@ -78,7 +79,7 @@ def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
             view = replace(view, rows=[replace(row, sample=False) for row in view.rows])
     gathered = Gathered(dialect, seed=wish.seed, keeps_values=wish.keeps_values)
     if files:
-        reading = read.Reading(
+        reading = Reading(
             prefix=wish.prefix,
             server_prefix=view.line_prefix if view else "",
             accepts_loss=wish.accepts_loss,
@@ -86,8 +87,8 @@ def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
         gathered.add_all(read.calls(files, dialect, reading, tally))
         engine = wish.engine or tally.engine or family.engine
         wish = replace(wish, engine=engine, version=tally.version)
-        if tally.prefix:
-            say(f"the log's lines begin as `{tally.prefix}` writes it")
+        for prefix in tally.prefixes:
+            say(f"the log's lines begin as `{prefix}` writes it")
     database = wish.database or (view.database if view else busiest(gathered))
     taken = of_log(gathered, database, tally) if wish.logs else None
     if taken is not None and wish.sampled is not None:

@@ -69,7 +69,7 @@ def records(source: Iterable[str], tally: Tally) -> Iterator[Record]:
             lines.leave()
             reader = csv.reader(lines, strict=True)
             continue
-        if not row:
+        if not row or row[0] == "log_time":  # a blank line, or the names that an export begins with
             continue
         end_s = clock.read(row[0]) if len(row) >= COLUMNS_MIN else None
         query_id = row[25] if len(row) > 25 else ""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 
 import msgspec
 from msgspec import Struct, field
@@ -21,6 +21,7 @@ from dbdyno.capture.log.line_prefix import SEVERITY
 from dbdyno.capture.log.message import Message
 
 BEGINS = re.compile(r"\{|\[\s*(?:\{|$)")
+HEAD_LINES = 100
 SAID = re.compile(r"(?=(?:duration|statement|execute \S+|connection \w+|disconnection): )")
 """Where a message begins in a text that has lost its severity."""
 
@@ -124,9 +125,7 @@ def fits(head: list[str]) -> bool:
     beginning = "".join(head)
     if BEGINS.match(head[0].lstrip()) is None or is_record(beginning):
         return False
-    if any(entry is not None and entry.text for entry in map(read_entry, head)):
-        return True
-    names = ("textPayload", "jsonPayload", "message", "MESSAGE")
+    names = ("textPayload", "jsonPayload", "message", "MESSAGE", "log")
     return any(f'"{name}"' in beginning for name in names)
 
 
@@ -138,16 +137,20 @@ def messages(lines: Iterator[str]) -> Iterator[Message]:
             entry.around(entry.text) for entry in of_document((first, *lines)) if entry.text
         )
         return
+    head = [first, *islice(lines, HEAD_LINES)]
+    ended = any(entry and entry.log.endswith("\n") for entry in map(read_entry, head))
     part = ""
-    for line in chain((first,), lines):
+    for line in chain(head, lines):
         entry = read_entry(line)
         if entry is None:
             yield Message(line, whole=line.endswith("\n"))
-        elif entry.log and not entry.log.endswith("\n"):
+        elif ended and entry.log and not entry.log.endswith("\n"):
             part += entry.log  # Docker's: a long line comes in parts
         elif entry.text:
             yield entry.around(part + entry.text)
             part = ""
+        else:
+            yield from (each.around(each.text) for each in of_document((line,)) if each.text)
     if part:
         yield Message(part, whole=False)
 

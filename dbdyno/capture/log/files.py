@@ -144,7 +144,9 @@ def format_of(head: str, path: Path) -> Format:
             f"`{path}`: its lines are JSON, but no jsonlog of PostgreSQL, nor a log that a service "
             "has wrapped (`textPayload`, `message`, `properties.message`, `record`, `log`)"
         )
-    if BEGINS.match(first) and first.count(",") >= COLUMNS_MIN // 2:
+    if (BEGINS.match(first) or first.startswith("log_time,")) and first.count(
+        ","
+    ) >= COLUMNS_MIN // 2:
         return "csv"
     return "stderr"
 

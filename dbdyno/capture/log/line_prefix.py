@@ -39,12 +39,23 @@ SEVERITIES = (
     r"LOG|ERROR|FATAL|PANIC|WARNING|NOTICE|INFO|DEBUG\d?|DETAIL|HINT|STATEMENT|CONTEXT|QUERY"
     r"|LOCATION|BACKTRACE"
 )
+BESIDE = frozenset({"DETAIL", "HINT", "STATEMENT", "CONTEXT", "QUERY", "LOCATION", "BACKTRACE"})
+"""Of lines that belong to the message before."""
 SEVERITY = re.compile(rf"({SEVERITIES}):  ")
 ANY_SEVERITY = re.compile(
     rf"(?:{SEVERITIES}):  |(?![^\W\d_]*(?:{SEVERITIES}):  )[^\W\d_]{{2,20}}:  "
 )
 """Of whatever language; a prefix may end in a letter directly before it."""
 SHOWN_MAX = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How a log is to be read."""
+
+    prefix: str = ""  # log_line_prefix as the user says; empty: its lines tell
+    server_prefix: str = ""  # as the server has it now
+    accepts_loss: bool = False  # whether lines that are not understood may be many
 
 
 @dataclass(frozen=True)

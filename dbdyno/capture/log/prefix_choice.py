@@ -14,6 +14,7 @@ from dbdyno.capture.log.line_prefix import (
     ANY_SEVERITY,
     SHOWN_MAX,
     Prefix,
+    Reading,
     Said,
     beginning,
     prefix_of,
@@ -90,6 +91,15 @@ def detected(lines: Sequence[str], name: str, server: str = "", given: str = "")
                 f"{ASKED} '{best.prefix.written}'"
             )
     return best.prefix
+
+
+def of_file(lines: Sequence[str], name: str, before: Prefix | None, reading: Reading) -> Prefix:
+    """The prefix of a file: that of the file before where it fits. Raises DynoError."""
+    if before is not None:
+        fit = fit_of(before, [each for each in map(begun_of, lines) if each is not None])
+        if reading.prefix or min(fit.share, fit.plausible) >= PLAUSIBLE_MIN:
+            return before
+    return detected(lines, name, reading.server_prefix, reading.prefix)
 
 
 def begun_of(line: str) -> Begun | None:

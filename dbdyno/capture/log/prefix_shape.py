@@ -53,7 +53,6 @@ NAME = r"[^\s,;|\])}>'\"]+"
 QUERY_ID_MIN = 10**10
 KINDS = "mtnrhcvebi"
 SURE_MIN = 0.95
-WORD = re.compile("[A-Z]{1,6}")
 TRANSACTION_MIN = 0.2
 """The share of lines without a transaction from which on a number is that of one."""
 
@@ -184,6 +183,10 @@ def numbered(slots: Sequence[Slot]) -> list[Slot]:
             made[place] = replace(slots[place], letter="Q")
             places.remove(place)
     process = next((place for place, slot in enumerate(slots) if slot.letter == "p"), None)
+    if process is None and not places and not letters & {"c", "p"}:
+        process = next((place for place, slot in enumerate(slots) if slot.letter == "l"), None)
+        if process is not None:  # `%p-%l` of sessions with one line each
+            made[process] = replace(slots[process], letter="p")
     if process is None and places:
         process = max(places, key=lambda place: (process_like(slots, place), -place))
         made[process] = replace(slots[process], letter="p")
@@ -230,15 +233,12 @@ def named(slots: Sequence[Slot]) -> Iterator[list[Slot]]:
     free = [name for name in NAMES if all(slot.letter != name for slot in made)]
     places = []
     for place, slot in enumerate(made):
-        same = len(set(slot.values)) == 1
-        if slot.letter == "w" and same and WORD.fullmatch(slot.text):
+        behind = [each.letter or each.text for each in slots[place + 1 : place + 3]]
+        if slot.letter == "w" and behind == ["-", "e"]:  # `PG-%e`
             made[place] = replace(slot, letter="")
         elif slot.letter == "w":
             places.append(place)
-    for place in [place for place in places if len(set(made[place].values)) == 1]:
-        if len(places) > len(free):  # more words than names: what all lines share is none
-            places.remove(place)
-            made[place] = replace(made[place], letter="")
+    made, places = fewer(made, places, len(free))
     yielded = False
     for likely in (free[: len(places)] if len(places) > 1 else free, free):
         for letters in itertools.permutations(likely, len(places)) if not yielded else ():
@@ -249,6 +249,33 @@ def named(slots: Sequence[Slot]) -> Iterator[list[Slot]]:
                     replace(slot, letter=chosen.get(at, slot.letter))
                     for at, slot in enumerate(made)
                 ]
+
+
+def fewer(slots: list[Slot], places: list[int], count: int) -> tuple[list[Slot], list[int]]:
+    """So many places of names at most: of more words some are texts, or one name together."""
+    constant = [place for place in places if len(set(slots[place].values)) == 1]
+    if len(constant) < len(places):
+        for place in constant[: max(0, len(places) - count)]:
+            slots[place] = replace(slots[place], letter="")
+            places = [each for each in places if each != place]
+    surplus = len(places) - count
+    first, last = (places[-surplus - 1], places[-1]) if surplus > 0 and count else (0, 0)
+    if surplus <= 0 or not count or last - first != 2 * surplus:  # words with one blank between
+        return slots, places
+    values = [
+        "".join(parts)
+        for parts in zip(*(slot.values for slot in spread(slots[first : last + 1])), strict=False)
+    ]
+    return [*slots[:first], Slot("w", values), *slots[last + 1 :]], [*places[: -surplus - 1], first]
+
+
+def spread(slots: Sequence[Slot]) -> list[Slot]:
+    """The places, with the texts that all lines share repeated for each line."""
+    count = max(len(slot.values) for slot in slots)
+    return [
+        slot if len(slot.values) == count else replace(slot, values=[slot.text] * count)
+        for slot in slots
+    ]
 
 
 def written(slots: Sequence[Slot]) -> Iterator[str]:

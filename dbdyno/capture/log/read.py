@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from dbdyno.capture.log import csv_log, json_log, prefix_choice, stderr_log
 from dbdyno.capture.log.calls import Reader
 from dbdyno.capture.log.files import Format, files_in, in_order, opened
 from dbdyno.capture.log.general_log import GeneralLog
+from dbdyno.capture.log.line_prefix import Prefix, Reading
 from dbdyno.capture.log.plans import TRIED_MAX, only_plans
 from dbdyno.capture.log.record import Record
 from dbdyno.capture.log.slow_log import SlowLog
@@ -38,15 +38,6 @@ def ordered(paths: Sequence[Path], tally: Tally) -> list[tuple[Path, Format]]:
     if not files:
         raise DynoError(f"`{paths[0]}`: is empty: name a log of the time that is to be captured")
     return files
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reading:
-    """How a log is to be read."""
-
-    prefix: str = ""  # log_line_prefix as the user says; empty: its lines tell
-    server_prefix: str = ""  # as the server has it now
-    accepts_loss: bool = False  # whether lines that are not understood may be many
 
 
 def calls(
@@ -97,17 +88,16 @@ def timed(calls_of_log: Iterable[Call], tally: Tally) -> Iterator[Call]:
 
 def records(files: Sequence[tuple[Path, str]], reading: Reading, tally: Tally) -> Iterator[Record]:
     """The records of all files. Raises DynoError."""
-    path, name = files[0]
-    if name == "stderr":
-        with opened(path) as lines:
-            head = list(islice(lines, prefix_choice.TRIED_MAX))
-        prefix = prefix_choice.detected(head, str(path), reading.server_prefix, reading.prefix)
-        tally.prefix = prefix.written
-        goes_on = stderr_log.indentation(head, prefix)
-        tally.tabs_lost = goes_on != "\t"
-    for path, _ in files:
+    prefix: Prefix | None = None
+    for path, name in files:
+        if name == "stderr":
+            with opened(path) as lines:
+                head = list(islice(lines, prefix_choice.TRIED_MAX))
+            prefix = prefix_choice.of_file(head, str(path), prefix, reading)
+            goes_on = stderr_log.indentation(head, prefix)
+            tally.read_by(prefix.written, tabs_lost=goes_on != "\t")
         with opened(path, tally) as lines:
-            if name == "stderr":
+            if prefix is not None:
                 yield from stderr_log.records(lines, prefix, tally, goes_on)
             elif name == "csv":
                 yield from csv_log.records(lines, tally)
@@ -137,6 +127,11 @@ def refuse_useless(name: str, tally: Tally) -> None:
     if tally.translated:
         raise DynoError(
             f"`{name}`: its messages are in another language: set lc_messages = 'C' and log anew"
+        )
+    if tally.plans:
+        raise DynoError(
+            f"`{name}`: has {tally.plans} plans that are neither JSON nor text: "
+            "set auto_explain.log_format = 'json'"
         )
     if tally.texts_without_time:
         raise DynoError(f"`{name}`: has statements without their times: {EVERY_CALL}")

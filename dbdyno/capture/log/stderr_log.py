@@ -12,12 +12,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dbdyno.capture.log.line_prefix import Prefix
+from dbdyno.capture.log.line_prefix import BESIDE, Prefix
 from dbdyno.capture.log.record import Clock, Record
 from dbdyno.capture.log.tally import Tally, duration_s
 
-BESIDE = frozenset({"DETAIL", "HINT", "STATEMENT", "CONTEXT", "QUERY", "LOCATION", "BACKTRACE"})
-"""Lines that belong to the message before."""
 CODE = re.compile(r"(?=[A-Z]*\d)([\dA-Z]{5}): ")
 """Before a message where log_error_verbosity is verbose."""
 PLACE = re.compile(r"\[\w+\.\w+:\d+\]\s+")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from dbdyno.capture.log.line_prefix import SEVERITY
+from dbdyno.capture.log.line_prefix import BESIDE, SEVERITY
 from dbdyno.capture.log.message import Message, head_shape
 
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)"
@@ -40,6 +40,13 @@ class Pending:
     time: str
     since: int  # the line in which it went on last
     parts: list[str] = field(default_factory=list)
+
+    def goes_on(self, part: re.Match[str] | None, text: str) -> bool:
+        """Whether a further text of its process is a part of it; parts may have no numbers."""
+        if part is not None:
+            return part[1] == self.number and part[2] != "1"
+        severity = SEVERITY.search(text)
+        return text.startswith("\t") or (severity is not None and severity[1] in BESIDE)
 
 
 def matched(line: str) -> re.Match[str] | None:
@@ -77,17 +84,15 @@ def messages(lines: Iterable[str]) -> Iterator[Message]:
         ours, last = names[name], None
         if not ours:
             continue
-        if part is None:
-            yield Message(text, time=time_of(time), process=digits(process))
-            continue
         last = pending.get(process)
-        if last is not None and last.number == part[1] and part[2] != "1":
-            last.parts.append(part[3])
+        if last is not None and last.goes_on(part, text):
+            last.parts.append(text if part is None else part[3])
             last.since = number
             continue
         if last is not None:
             yield whole(last, process)
-        last = pending[process] = Pending(part[1], time, number, [part[3]])
+        first, number_of = (text, "") if part is None else (part[3], part[1])
+        last = pending[process] = Pending(number_of, time, number, [first])
         if number % KEPT_LINES == 0:
             for other in [key for key, each in pending.items() if number - each.since > KEPT_LINES]:
                 yield whole(pending.pop(other), other)

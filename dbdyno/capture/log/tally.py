@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dbdyno.capture.log.line_prefix import ANY_SEVERITY, SEVERITY, SHOWN_MAX
 from dbdyno.engine.mysql import flavour
@@ -47,7 +47,7 @@ class Tally:
     tabs_lost: bool = False  # lines that go on begin with blanks
     beside: str = ""  # files that are not read as they say the same: a sentence
     format: str = ""
-    prefix: str = ""
+    prefixes: list[str] = field(default_factory=list)  # how lines of stderr begin
     engine: str = ""  # of the server, where the log tells it
     version: str = ""
     untimed: int = 0  # calls of a log that has no times at all
@@ -60,6 +60,12 @@ class Tally:
         self.engine = flavour.told(version)
         digits = DIGITS.search(version.removeprefix("5.5.5-"))
         self.version = digits[0] if digits else ""
+
+    def read_by(self, prefix: str, *, tabs_lost: bool) -> None:
+        """Takes how lines begin; those of a folder can have more than one prefix."""
+        if prefix not in self.prefixes:
+            self.prefixes.append(prefix)
+        self.tabs_lost = self.tabs_lost or tabs_lost
 
     def begins(self, file: str) -> None:
         """Takes the name of the file whose lines come next."""

@@ -38,7 +38,7 @@ def records(lines: Iterable[str], prefix: Prefix, tally: Tally, goes_on: str) ->
     begun: Begun | None = None
     part, pieces = "", [""]
     clock, fields = Clock(), Fields.of(prefix.line)
-    matched, severity, cut = prefix.line.match, fields.severity, len(goes_on)
+    matched, severity, cut = prefix.line.match, fields.severity + 1, len(goes_on)
     blanks = goes_on != "\t"
     for line in lines:
         tally.lines += 1
@@ -84,7 +84,7 @@ def odd(line: str, prefix: Prefix, tally: Tally) -> bool:
 class Fields:
     """The places of fields among the groups of a prefix's expression; -1: it has none."""
 
-    severity: int  # counted from 1, as of a match
+    severity: int
     time: int
     epoch: int
     pid: int
@@ -101,7 +101,7 @@ class Fields:
         places = {
             field.name: line.groupindex.get(field.name, 0) - 1 for field in dataclasses.fields(cls)
         }
-        return cls(**places | {"severity": line.groupindex["severity"]})
+        return cls(**places)
 
 
 @dataclass
@@ -151,7 +151,7 @@ class Begun:
             user=groups[fields.user],
             database=groups[fields.database],
             application=groups[fields.application],
-            severity=groups[fields.severity - 1],
+            severity=groups[fields.severity],
             sqlstate=state,
             query_id=int(groups[fields.query] or 0),
             message=message,

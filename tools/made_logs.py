@@ -1,6 +1,6 @@
 """Makes a PostgreSQL log of realistic calls, in each of its formats, as long as one wishes.
 
-`python tools/bench/made_logs.py csv 300 postgresql.csv` writes 300 MB. Calls are parse, bind and
+`python tools/made_logs.py csv 300 postgresql.csv` writes 300 MB. Calls are parse, bind and
 execute with bound values, of 300 texts by a Zipf-like weight; one in ten is a simple statement.
 """
 

@@ -122,6 +122,17 @@ def test_files_of_one_folder_may_begin_their_lines_otherwise(tmp_path: Path) -> 
     assert "100.0 % of 600 calls" in (tmp_path / "app/coverage.md").read_text()
 
 
+def test_a_server_that_is_told_another_prefix_goes_on_in_the_same_file(tmp_path: Path) -> None:
+    path = tmp_path / "postgresql.log"
+    other = "2026-11-26 11:00:00.{:03d} UTC [7]: user=app,db=shop,client=10.0.0.1 "
+    few = "".join(call(number, "SELECT b\nFROM t", other) for number in range(5))
+    path.write_text(few + MANY + few)
+    page, texts = captured([path], tmp_path / "app")
+    assert "100.0 % of 310 calls" in page
+    assert "not understood" not in page
+    assert "SELECT b\nFROM t" in texts
+
+
 @pytest.mark.parametrize(
     ("log", "said"),
     [

@@ -102,6 +102,19 @@ def of_file(lines: Sequence[str], name: str, before: Prefix | None, reading: Rea
     return detected(lines, name, reading.server_prefix, reading.prefix)
 
 
+def another(lines: Sequence[str], known: Sequence[Prefix]) -> Prefix | None:
+    """The prefix of lines that none of these has begun; None: they do not tell it."""
+    others = [line for line in lines if not any(each.line.match(line) for each in known)]
+    begun = [each for each in map(begun_of, others) if each is not None]
+    if not any(OF_SESSION.match(each.message) for each in begun):
+        return None
+    fits = sorted((fit_of(each, begun) for each in derived(begun)), key=lambda fit: fit.rank)
+    if not fits or not is_good(fits[-1]):
+        return None
+    rivals = [fit for fit in fits if fit.rank == fits[-1].rank]
+    return fits[-1].prefix if len({fit.reading for fit in rivals}) == 1 else None
+
+
 def begun_of(line: str) -> Begun | None:
     """The parts of a line that begins with a prefix; None: it does not."""
     severity = None if line.startswith("\t") else ANY_SEVERITY.search(line)

@@ -98,7 +98,8 @@ def records(files: Sequence[tuple[Path, str]], reading: Reading, tally: Tally) -
             tally.read_by(prefix.written, tabs_lost=goes_on != "\t")
         with opened(path, tally) as lines:
             if prefix is not None:
-                yield from stderr_log.records(lines, prefix, tally, goes_on)
+                learns = 0 if reading.prefix else stderr_log.LEARNS_MAX
+                yield from stderr_log.records(lines, prefix, tally, goes_on, learns=learns)
             elif name == "csv":
                 yield from csv_log.records(lines, tally)
             else:

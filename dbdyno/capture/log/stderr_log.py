@@ -11,11 +11,14 @@ import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 
 from dbdyno.capture.log.line_prefix import BESIDE, Prefix
+from dbdyno.capture.log.prefix_choice import another, begun_of
 from dbdyno.capture.log.record import Clock, Record
 from dbdyno.capture.log.tally import Tally, duration_s
 
+LEARNS_MAX, AHEAD_LINES = 5, 300
 CODE = re.compile(r"(?=[A-Z]*\d)([\dA-Z]{5}): ")
 """Before a message where log_error_verbosity is verbose."""
 PLACE = re.compile(r"\[\w+\.\w+:\d+\]\s+")
@@ -33,39 +36,57 @@ def indentation(lines: Iterable[str], prefix: Prefix) -> str:
     return " " * min(blanks) if blanks else "\t"
 
 
-def records(lines: Iterable[str], prefix: Prefix, tally: Tally, goes_on: str) -> Iterator[Record]:
-    """The records of a file, whose lines begin with the prefix; `goes_on`: with what others do."""
+def records(
+    lines: Iterator[str], prefix: Prefix, tally: Tally, goes_on: str, *, learns: int = LEARNS_MAX
+) -> Iterator[Record]:
+    """The records of a file, whose lines begin with the prefix; `goes_on`: with what others do.
+
+    `learns`: so often another prefix is looked for where lines begin otherwise: a server was told
+    another one while it wrote the file.
+    """
     begun: Begun | None = None
-    part, pieces = "", [""]
-    clock, fields = Clock(), Fields.of(prefix.line)
-    matched, severity, cut = prefix.line.match, fields.severity + 1, len(goes_on)
-    blanks = goes_on != "\t"
-    for line in lines:
-        tally.lines += 1
-        if line.startswith(goes_on) and not (blanks and matched(line)):
-            pieces.append(line[cut:])
-            continue
-        match = matched(line)
-        if match is None:
-            if odd(line, prefix, tally) and begun is not None:
-                begun.lost = True
-            continue
-        if begun is not None:
-            begun.take(part, pieces)
-        part, pieces = match[severity], [line[match.end() :]]
-        if part in BESIDE:
-            continue
-        if begun is not None:
-            yield begun.record(fields, tally)
-        begun = Begun.of(match, fields, clock)
-        if begun is None:
-            tally.strange_line(line)
+    part, pieces, further = "", [""], True
+    clock, forms = Clock(), [Form.of(prefix)]
+    matched, cut, blanks = prefix.line.match, len(goes_on), goes_on != "\t"
+    while further:
+        further = False
+        for line in lines:
+            tally.lines += 1
+            if line.startswith(goes_on) and not (blanks and matched(line)):
+                pieces.append(line[cut:])
+                continue
+            form, match = forms[0], matched(line)
+            if match is None:
+                form = next((each for each in forms[1:] if each.prefix.line.match(line)), form)
+                match = form.prefix.line.match(line)
+            if match is None and learns and begun_of(line) is not None:
+                learns, further = learns - 1, True
+                ahead = [line, *islice(lines, AHEAD_LINES)]
+                lines, tally.lines = chain(ahead, lines), tally.lines - 1
+                if (other := another(ahead, [each.prefix for each in forms])) is not None:
+                    forms.append(Form.of(other))
+                    tally.read_by(other.written, tabs_lost=blanks)
+                break
+            if match is None:
+                if odd(line, prefix, tally) and begun is not None:
+                    begun.lost = True
+                continue
+            if begun is not None:
+                begun.take(part, pieces)
+            part, pieces = match[form.severity + 1], [line[match.end() :]]
+            if part in BESIDE:
+                continue
+            if begun is not None:
+                yield begun.record(tally)
+            begun = Begun.of(match, form, clock)
+            if begun is None:
+                tally.strange_line(line)
     if begun is not None:
         torn = not pieces[-1].endswith("\n")
         tally.torn += torn
         if not torn:
             begun.take(part, pieces)
-            yield begun.record(fields, tally)
+            yield begun.record(tally)
 
 
 def odd(line: str, prefix: Prefix, tally: Tally) -> bool:
@@ -81,9 +102,10 @@ def odd(line: str, prefix: Prefix, tally: Tally) -> bool:
 
 
 @dataclass(frozen=True)
-class Fields:
-    """The places of fields among the groups of a prefix's expression; -1: it has none."""
+class Form:
+    """A prefix, and the places of its fields among the groups of its expression; -1: none."""
 
+    prefix: Prefix
     severity: int
     time: int
     epoch: int
@@ -96,18 +118,17 @@ class Fields:
     query: int
 
     @classmethod
-    def of(cls, line: re.Pattern[str]) -> Fields:
-        """The places in an expression of lines."""
-        places = {
-            field.name: line.groupindex.get(field.name, 0) - 1 for field in dataclasses.fields(cls)
-        }
-        return cls(**places)
+    def of(cls, prefix: Prefix) -> Form:
+        """The places in a prefix."""
+        _, *names = (field.name for field in dataclasses.fields(cls))
+        return cls(prefix, *(prefix.line.groupindex.get(name, 0) - 1 for name in names))
 
 
 @dataclass
 class Begun:
     """A record of which the first line is read."""
 
+    form: Form
     groups: Sequence[str]  # of the prefix, and a last empty one
     end_s: float
     message: str = ""
@@ -117,12 +138,12 @@ class Begun:
     lost: bool = False
 
     @classmethod
-    def of(cls, match: re.Match[str], fields: Fields, clock: Clock) -> Begun | None:
+    def of(cls, match: re.Match[str], form: Form, clock: Clock) -> Begun | None:
         """The record that a line begins; None: it has no time."""
         groups = (*match.groups(""), "")
-        epoch = groups[fields.epoch]
-        end_s = float(epoch) if epoch else clock.read(groups[fields.time])
-        return None if end_s is None else cls(groups, end_s)
+        epoch = groups[form.epoch]
+        end_s = float(epoch) if epoch else clock.read(groups[form.time])
+        return None if end_s is None else cls(form, groups, end_s)
 
     def take(self, part: str, pieces: Sequence[str]) -> None:
         """Takes one of its parts, which may have gone on over lines."""
@@ -136,9 +157,10 @@ class Begun:
         elif part not in BESIDE:
             self.message = text
 
-    def record(self, fields: Fields, tally: Tally) -> Record:
+    def record(self, tally: Tally) -> Record:
         """The whole record; its time is counted where not all of its lines were understood."""
-        groups, message, state = self.groups, self.message, self.groups[fields.state]
+        form, groups, message = self.form, self.groups, self.message
+        state = groups[form.state]
         if message[5:7] == ": " and (code := CODE.match(message)) is not None:
             message, state = message[7:], code[1]
         elif message.startswith("[") and (place := PLACE.match(message)) is not None:
@@ -147,13 +169,13 @@ class Begun:
             tally.lost_s += duration_s(message)
         return Record(
             end_s=self.end_s,
-            session=groups[fields.session] or groups[fields.pid],
-            user=groups[fields.user],
-            database=groups[fields.database],
-            application=groups[fields.application],
-            severity=groups[fields.severity],
+            session=groups[form.session] or groups[form.pid],
+            user=groups[form.user],
+            database=groups[form.database],
+            application=groups[form.application],
+            severity=groups[form.severity],
             sqlstate=state,
-            query_id=int(groups[fields.query] or 0),
+            query_id=int(groups[form.query] or 0),
             message=message,
             detail=self.detail,
             statement=self.statement,

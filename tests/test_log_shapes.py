@@ -59,6 +59,28 @@ def test_a_log_gives_the_same_folder_in_every_shape(
     compared(captured(path), expected, names=name != "Heroku")
 
 
+@pytest.mark.parametrize("name", ["CloudNativePG", "Docker", "S3", "syslog, RFC 5424", "Azure"])
+def test_a_log_whose_first_line_is_torn_gives_the_rest(
+    name: str, tmp_path: Path, expected: dict[str, str]
+) -> None:
+    path = tmp_path / "torn.log"
+    path.write_bytes((SHAPES[name]() * 60)[30:].encode())
+    files = captured(path)
+    assert files.keys() == expected.keys()
+    assert int(files["coverage.md"].rsplit(" calls.", 1)[0].rsplit(" ", 1)[1]) in (179, 180)
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_log_that_begins_within_a_record_gives_the_others(form: str, tmp_path: Path) -> None:
+    log = WrittenLog(tmp_path / "postgresql.csv")
+    for number in range(150):
+        log.call(f"SELECT a\nFROM t\nWHERE a = {number}")
+    path = log.write() if form == "csv" else log.write_json()
+    whole = path.read_text()
+    path.write_text(whole[whole.index("FROM") :])
+    assert "100.0 % of 149 calls" in captured(path)["coverage.md"]
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-8-sig"])
 def test_a_log_is_read_in_each_encoding_of_windows(
     encoding: str, tmp_path: Path, expected: dict[str, str]

@@ -11,10 +11,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from dbdyno.capture.log.line_prefix import SEVERITY
 from dbdyno.capture.log.record import STAMP, Clock, Record
 from dbdyno.capture.log.tally import Tally
 
-COLUMNS_MIN = 23
+COLUMNS_MIN, SEVERITY_COLUMN = 23, 11
 BEGINS = re.compile(rf'"?{STAMP.pattern}"?,')
 """How a row begins; tools that write CSV anew quote its time."""
 NUMBER = re.compile(r"(?:-?[0-9]{1,20})?")
@@ -49,6 +50,16 @@ class Lines:
         for place, line in enumerate(row[:end]):
             if line.strip():
                 self.tally.strange_line(line, before=end - place - 1)
+
+
+def is_row(line: str) -> bool:
+    """Whether a line begins a row: a time, and a severity in its column."""
+    if BEGINS.match(line) is None:
+        return False
+    row = next(csv.reader([line]), [])
+    return (
+        len(row) > SEVERITY_COLUMN and SEVERITY.fullmatch(f"{row[SEVERITY_COLUMN]}:  ") is not None
+    )
 
 
 def records(source: Iterable[str], tally: Tally) -> Iterator[Record]:

@@ -21,7 +21,8 @@ from dbdyno.capture.log.line_prefix import SEVERITY
 from dbdyno.capture.log.message import Message
 
 BEGINS = re.compile(r"\{|\[\s*(?:\{|$)")
-HEAD_LINES = 100
+HEAD_LINES, TORN_LINES = 100, 2
+"""Of the latter the first may be torn."""
 SAID = re.compile(r"(?=(?:duration|statement|execute \S+|connection \w+|disconnection): )")
 """Where a message begins in a text that has lost its severity."""
 
@@ -123,7 +124,7 @@ def of_epoch(seconds: float) -> str:
 def fits(head: list[str]) -> bool:
     """Whether a file begins as such a log; the server's own jsonlog does not."""
     beginning = "".join(head)
-    if BEGINS.match(head[0].lstrip()) is None or is_record(beginning):
+    if is_record(beginning) or not any(BEGINS.match(line.lstrip()) for line in head[:TORN_LINES]):
         return False
     names = ("textPayload", "jsonPayload", "message", "MESSAGE", "log")
     return any(f'"{name}"' in beginning for name in names)
@@ -131,13 +132,12 @@ def fits(head: list[str]) -> bool:
 
 def messages(lines: Iterator[str]) -> Iterator[Message]:
     """The texts of all entries, the earliest first; a line that is no entry stays as it is."""
-    first = next((line for line in lines if line.strip()), "")
-    if read_entry(first) is None:
+    head = list(islice(lines, HEAD_LINES))
+    if not any(map(read_entry, [line for line in head if line.strip()][:TORN_LINES])):
         yield from (
-            entry.around(entry.text) for entry in of_document((first, *lines)) if entry.text
+            entry.around(entry.text) for entry in of_document((*head, *lines)) if entry.text
         )
         return
-    head = [first, *islice(lines, HEAD_LINES)]
     ended = any(entry and entry.log.endswith("\n") for entry in map(read_entry, head))
     part = ""
     for line in chain(head, lines):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from dbdyno.capture.log import general_log, slow_log
-from dbdyno.capture.log.csv_log import BEGINS, COLUMNS_MIN
+from dbdyno.capture.log.csv_log import is_row
 from dbdyno.capture.log.json_log import is_record
 from dbdyno.capture.log.record import STAMP
 from dbdyno.capture.log.tally import Tally
@@ -25,7 +25,7 @@ from dbdyno.model.error import DynoError
 
 Format = Literal["csv", "json", "slow", "general", "stderr"]
 """The fullest first: a server that writes several says each thing in each."""
-HEAD_BYTES, HEAD_LINES, NAMED_MAX = 1 << 16, 400, 3
+HEAD_BYTES, HEAD_LINES, BEGUN_LINES, NAMED_MAX = 1 << 16, 400, 2, 3
 ZSTD = b"\x28\xb5\x2f\xfd"
 Stream = io.BufferedReader | gzip.GzipFile | lzma.LZMAFile | bz2.BZ2File
 PACKED: Mapping[bytes, Callable[[Path], Stream]] = {
@@ -37,7 +37,7 @@ PACKED: Mapping[bytes, Callable[[Path], Stream]] = {
 ENCODINGS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 """How texts are encoded, by their first bytes; others are UTF-8."""
 SUFFIXES = (".csv", ".json", ".jsonl", ".log", ".txt", ".gz", ".zst", ".xz", ".bz2")
-ROTATED = re.compile(r"(?:\.[\d.T_-]+)+")
+ROTATED = re.compile(r"(?:[.-][\d.T_-]+)+$")
 """What stands behind the suffix of a rotated file: `x.log.1`, `postgresql.log.2026-11-26-10`."""
 
 
@@ -59,7 +59,7 @@ def files_in(path: Path) -> list[Path]:
 
 def looks_like_a_log(file: Path) -> bool:
     """Whether a file of a folder is read: by its suffix, also of rotated ones."""
-    return re.sub(rf"{ROTATED.pattern}$", "", file.name).endswith(SUFFIXES)
+    return ROTATED.sub("", file.name).endswith(SUFFIXES)
 
 
 @contextmanager
@@ -136,18 +136,16 @@ def format_of(head: str, path: Path) -> Format:
         return "slow"
     if general_log.BEGINS.search(head):
         return "general"
-    first = next((line for line in head.splitlines() if line.strip()), "")
-    if first.startswith("{"):
+    lines = [line for line in head.splitlines() if line.strip()]
+    if lines[0].startswith("log_time,") or any(map(is_row, lines)):
+        return "csv"
+    if any(line.startswith("{") for line in lines[:BEGUN_LINES]):  # the first may be torn
         if is_record(head):
             return "json"
         raise DynoError(
             f"`{path}`: its lines are JSON, but no jsonlog of PostgreSQL, nor a log that a service "
             "has wrapped (`textPayload`, `message`, `properties.message`, `record`, `log`)"
         )
-    if (BEGINS.match(first) or first.startswith("log_time,")) and first.count(
-        ","
-    ) >= COLUMNS_MIN // 2:
-        return "csv"
     return "stderr"
 
 

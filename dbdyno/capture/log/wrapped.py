@@ -21,7 +21,7 @@ HEAD_LINES = 200
 LAYERS_MAX = 4
 ISO = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)"
 CONTAINER = re.compile(rf"({ISO}) std(?:out|err) ([FP])(?::\w+)? ?(.*)", re.DOTALL)
-TIME_BEFORE = re.compile(rf"({ISO})[ \t](.*)", re.DOTALL)
+TIME_BEFORE = re.compile(rf"({ISO}) (.*)", re.DOTALL)
 COMPOSE = re.compile(r"()[\w.-]+ +\| ?(.*)", re.DOTALL)
 PROCESS = re.compile(r"(?<![\w.(/-])(?:(?!00000)\d+(?![\w.-])|[\da-f]{6,8}\.[\da-f]+\b)")
 """A number by itself, or a session, in what stands before a severity."""
@@ -56,8 +56,8 @@ def completed(messages: Iterator[Message]) -> Iterator[str]:
     """The lines of messages, with the time and the process that they do not have themselves."""
     head = list(islice(messages, HEAD_LINES))
     begun = [each for each in head if SEVERITY.search(each.text)]
-    lacks_time = begun and not any(map(has_time, begun))
-    lacks_process = not any(map(has_process, begun))
+    lacks_time = 2 * sum(map(has_time, begun)) < len(begun)
+    lacks_process = 2 * sum(map(has_process, begun)) < len(begun)
     for message in chain(head, messages):
         if not message.whole:
             yield message.text
@@ -97,12 +97,12 @@ def has_process(message: Message) -> bool:
 
 
 def most(pattern: re.Pattern[str]) -> Callable[[list[str]], bool]:
-    """Whether a pattern fits the first line and half of the lines that do not go on."""
+    """Whether a pattern fits half of the lines that do not go on."""
 
     def fits(head: list[str]) -> bool:
         begun = [line for line in head if not line[0].isspace()]
         fitting = sum(pattern.match(line) is not None for line in begun)
-        return pattern.match(head[0]) is not None and 2 * fitting > len(begun)
+        return 2 * fitting > len(begun)
 
     return fits
 

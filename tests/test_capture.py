@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import tomllib
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ import pytest
 from captured_log import STDERR_PREFIX, WrittenLog
 from dbdyno.capture.capturing import Wish, capture
 from dbdyno.capture.coverage import Coverage
-from dbdyno.capture.log.stderr_log import COMMON
 from dbdyno.model.error import DynoError
 
 
@@ -310,7 +308,10 @@ def test_logs_that_cannot_be_used_are_refused_in_a_line_that_says_what_to_do(
         ("duration: 1.000 ms", "times without their statements: set log_min_duration_statement"),
         ("statement: SELECT 1", "statements without their times: set log_min_duration_statement"),
         ("Dauer: 1.000 ms  Anweisung: SELECT 1", "another language: set lc_messages = 'C'"),
-        ("checkpoint starting: time", "holds no statements: set log_min_duration_statement = 0"),
+        (
+            "checkpoint starting: time",
+            "no statements among 1 records: set log_min_duration_statement = 0",
+        ),
     ):
         log.rows.clear()
         log.add(message)
@@ -340,7 +341,8 @@ def test_three_formats_of_a_log_are_one_folder(log: WrittenLog, tmp_path: Path) 
     contents = []
     for name, path in formats(log).items():
         folder = tmp_path / name
-        wish = Wish(logs=[path], server=None, engine="postgres", out=folder, prefix=STDERR_PREFIX)
+        prefix = STDERR_PREFIX if name == "stderr" else ""
+        wish = Wish(logs=[path], server=None, engine="postgres", out=folder, prefix=prefix)
         capture(wish, lambda line: None)
         files = (path for path in folder.rglob("*") if path.is_file())
         contents.append({str(path.relative_to(folder)): path.read_text() for path in files})
@@ -374,37 +376,6 @@ def test_a_log_cut_off_anywhere_ends_in_a_folder_or_one_line(
             assert (folder / "workload.toml").is_file()
             shutil.rmtree(folder)
     assert not list(tmp_path.glob(".*"))
-
-
-@pytest.mark.parametrize("written", COMMON)
-def test_each_common_prefix_is_told_by_the_lines_themselves(written: str, tmp_path: Path) -> None:
-    said = {
-        "m": "2026-11-26 10:00:00.123 UTC",
-        "t": "2026-11-26 10:00:00 UTC",
-        "p": "7",
-        "c": "6b0a062e.2061",
-        "u": "app",
-        "d": "shop",
-        "a": "web x",
-        "h": "10.0.0.1",
-        "q": "",
-        "r": "10.0.0.1(5432)",
-        "l": "3",
-        "e": "00000",
-        "s": "2026-11-26 10:00:00 UTC",
-        "v": "4/7",
-        "x": "0",
-    }
-    begin = re.sub("%([a-z])", lambda match: said[match[1]], written)
-    text = "duration: 1.500 ms  statement: SELECT a FROM t WHERE b = 'x'\n"
-    path = tmp_path / "postgresql.log"
-    path.write_text(f"{begin}LOG:  {text}" * 3)
-    lines: list[str] = []
-    capture(Wish(logs=[path], server=None, engine="postgres", out=tmp_path / "app"), lines.append)
-    application = tomllib.loads((tmp_path / "app/workload.toml").read_text())
-    (query,) = application["queries"].values()
-    assert (query["calls"], query["time_s"]) == (3, 0.0045)
-    assert lines == [f"the log's lines begin as `{written}` writes it"]
 
 
 def test_a_log_without_databases_is_taken_for_that_of_the_one_that_is_named(

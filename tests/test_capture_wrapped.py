@@ -76,8 +76,8 @@ def test_a_wrapped_log_gives_the_folder_of_the_log_within(
     said, files = captured(wrapped)
     assert said.covered_calls == 2
     page = files.pop("coverage.md")
-    assert "A service has wrapped the log in JSON" in page
-    assert "wrapped" not in expected.pop("coverage.md")
+    assert "The log came within JSON of a service" in page
+    assert "came within" not in expected.pop("coverage.md")
     assert files == expected
 
 

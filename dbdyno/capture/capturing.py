@@ -14,7 +14,7 @@ from dbdyno.capture.dialect import Dialect
 from dbdyno.capture.folder import Captured, CapturedQuery, Source
 from dbdyno.capture.gather import Gathered, Query, queries_of
 from dbdyno.capture.log import read
-from dbdyno.capture.log.stderr_log import COMMON
+from dbdyno.capture.log.line_prefix import Reading
 from dbdyno.capture.log.tally import Tally
 from dbdyno.capture.mix import Mix
 from dbdyno.capture.naming import named
@@ -59,12 +59,14 @@ class Wish:
     sampled: float | None = None  # the share of calls that the log has
     seed: int = 1
     real_clock: bool = False  # whether now() and its like stay as they are
+    accepts_loss: bool = False  # whether much of a log may be not understood
 
 
 def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
     """Captures the application and writes its folder. Raises DynoError in one line."""
     folder.refuse(wish.out)
-    files = read.ordered(wish.logs) if wish.logs else []
+    tally = Tally()
+    files = read.ordered(wish.logs, tally) if wish.logs else []
     family = engines.family(wish.engine, files[0][1] if files else None)
     dialect = family.dialect()
     view = None
@@ -75,14 +77,18 @@ def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
         dialect = dialect.within(view.of_sessions.get(ANY, {}))
         if not wish.keeps_values:
             view = replace(view, rows=[replace(row, sample=False) for row in view.rows])
-    tally = Tally()
     gathered = Gathered(dialect, seed=wish.seed, keeps_values=wish.keeps_values)
     if files:
-        gathered.add_all(read.calls(files, dialect, prefixes(wish, view), tally))
+        reading = Reading(
+            prefix=wish.prefix,
+            server_prefix=view.line_prefix if view else "",
+            accepts_loss=wish.accepts_loss,
+        )
+        gathered.add_all(read.calls(files, dialect, reading, tally))
         engine = wish.engine or tally.engine or family.engine
         wish = replace(wish, engine=engine, version=tally.version)
-        if tally.prefix:
-            say(f"the log's lines begin as `{tally.prefix}` writes it")
+        for prefix in tally.prefixes:
+            say(f"the log's lines begin as `{prefix}` writes it")
     database = wish.database or (view.database if view else busiest(gathered))
     taken = of_log(gathered, database, tally) if wish.logs else None
     if taken is not None and wish.sampled is not None:
@@ -97,13 +103,6 @@ def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
         raise DynoError(empty(wish, database, gathered))
     taken = replace_queries(taken, in_sessions(taken.queries, view, database))
     return write(wish, taken, source_of(wish, taken, view, database, gathered), gathered, dialect)
-
-
-def prefixes(wish: Wish, view: View | None) -> list[str]:
-    """How lines of the log may begin: as the user says, or as the server does."""
-    if wish.prefix:
-        return [wish.prefix]
-    return [view.line_prefix, *COMMON] if view and view.line_prefix else []
 
 
 def busiest(gathered: Gathered) -> str:
@@ -143,7 +142,7 @@ def notes_of(tally: Tally) -> list[str]:
     notes = []
     for count, what in (
         (tally.torn, "records without an end"),
-        (tally.strange, "lines that are no records"),
+        (tally.strange, f"lines that are not understood, the first is {tally.first_strange}"),
         (tally.translated, "messages in another language"),
         (tally.texts_without_time, "statements without a time"),
         (tally.cut_values, "calls whose values are cut (`log_parameter_max_length`)"),
@@ -152,9 +151,16 @@ def notes_of(tally: Tally) -> list[str]:
             notes.append(f"The log has {count} {what}")
     if tally.wrapped:
         notes.append(
-            "A service has wrapped the log in JSON, which was tried on made files alone: look "
-            "whether its queries are all here"
+            f"The log came within {', in '.join(tally.wrapped)}, which was tried on made files "
+            "alone: look whether its queries are all here"
         )
+    if tally.beside:
+        notes.append(tally.beside)
+    if tally.tabs_lost:
+        notes.append("The log's tabs have become blanks: values over lines may have others")
+    if tally.time_share:
+        share = coverage.percent(tally.time_share, 1.0)
+        notes.append(f"Calls with {share} of the time were not understood, or not wholly")
     if tally.without_session:
         notes.append("The log does not tell sessions apart: what they set is not known")
     if tally.untimed:

@@ -17,6 +17,9 @@ import typer
 if TYPE_CHECKING:
     from dbdyno.capture.view import Place
 
+Loss = Annotated[
+    bool, typer.Option("--accept-loss", help="Go on where much of a log is not understood.")
+]
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -59,6 +62,7 @@ def capture(
     real_clock: Annotated[
         bool, typer.Option("--real-clock", help="Leave now() and its like as they are.")
     ] = False,
+    accept_loss: Loss = False,
 ) -> None:
     """Capture an application's queries from a server's log, its statistics, or both; read only.
 
@@ -90,6 +94,7 @@ def capture(
             seconds=seconds,
             sampled=sampled,
             real_clock=real_clock,
+            accepts_loss=accept_loss,
         )
         said = captured(wish, say)
     say(f"{out}: {coverage.summary(said)}; coverage.md has the rest")

@@ -16,6 +16,7 @@ import psycopg
 from bench import (
     analysis,
     arms,
+    capture,
     figure,
     fill,
     fill_mysql,
@@ -60,6 +61,7 @@ MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "share": share.measure,
     "waits": waits.measure,
     "analysis": analysis.measure,
+    "capture": capture.measure,
     "interleave": interleave.measure,
 }
 """In the order in which they run."""

@@ -29,7 +29,8 @@ DURATION_S_MAX = 1e8
 UNNAMED = "<unnamed>"
 CUT = "..."
 """How a value ends that `log_parameter_max_length` cut."""
-TIME = re.compile(r"\w+: \d+[.,]\d+ ms")
+TIME = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)? ?: ?\d+[.,]\d+ \w+")
+"""How a message with a time begins in other languages."""
 
 
 @dataclass

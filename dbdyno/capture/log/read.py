@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
+from dbdyno.capture import coverage
 from dbdyno.capture.call import Call
 from dbdyno.capture.dialect import Dialect
-from dbdyno.capture.log import csv_log, json_log, stderr_log
+from dbdyno.capture.log import csv_log, json_log, prefix_choice, stderr_log
 from dbdyno.capture.log.calls import Reader
 from dbdyno.capture.log.files import Format, files_in, in_order, opened
 from dbdyno.capture.log.general_log import GeneralLog
+from dbdyno.capture.log.line_prefix import Prefix, Reading
 from dbdyno.capture.log.plans import TRIED_MAX, only_plans
 from dbdyno.capture.log.record import Record
 from dbdyno.capture.log.slow_log import SlowLog
 from dbdyno.capture.log.tally import Tally
-from dbdyno.capture.log.wrapped import Unwrapped
 from dbdyno.model.error import DynoError
 
 READERS: Mapping[Format, Callable[[Tally], SlowLog | GeneralLog]] = {
@@ -28,69 +29,81 @@ EVERY_CALL = "set log_min_duration_statement = 0 for the time of the capture"
 SLOW_LOG = "set slow_query_log = ON and long_query_time = 0 for the time of the capture"
 
 
-def ordered(paths: Sequence[Path]) -> list[tuple[Path, Format]]:
+def ordered(paths: Sequence[Path], tally: Tally) -> list[tuple[Path, Format]]:
     """The files at these places in the order of their records, all of one format.
 
     Raises DynoError in a line that says what to do.
     """
-    files = in_order([file for path in paths for file in files_in(path)])
+    files, tally.beside = in_order([file for path in paths for file in files_in(path)])
     if not files:
         raise DynoError(f"`{paths[0]}`: is empty: name a log of the time that is to be captured")
     return files
 
 
 def calls(
-    files: Sequence[tuple[Path, Format]], dialect: Dialect, prefixes: Sequence[str], tally: Tally
+    files: Sequence[tuple[Path, Format]], dialect: Dialect, reading: Reading, tally: Tally
 ) -> Iterator[Call]:
-    """The calls of files that are in order. Raises DynoError in a line that says what to do.
-
-    `prefixes`: how lines of stderr may begin, the likeliest first; empty: the common ones.
-    """
+    """The calls of files that are in order. Raises DynoError in a line that says what to do."""
     path, format = files[0]
-    with opened(path) as stream:
-        tally.wrapped = isinstance(stream, Unwrapped)
+    tally.format = format
     if format in READERS:
         reader = READERS[format](tally)
         for each, _ in files:
-            tally.files.append(each.name)
-            with opened(each) as stream:
-                yield from reader.calls(stream)
+            with opened(each, tally) as lines:
+                yield from timed(reader.calls(counted(lines, tally)), tally)
         refuse_empty(str(path), tally)
         return
-    lines_of_log = records(files, prefixes, tally)
-    head = list(islice(lines_of_log, TRIED_MAX))
-    reading = Reader(dialect, tally, plans=only_plans(head))
-    yield from reading.calls(chain(head, lines_of_log))
+    begun = records(files, reading, tally)
+    head = list(islice(begun, TRIED_MAX))
+    made = Reader(dialect, tally, plans=only_plans(head))
+    yield from timed(made.calls(chain(head, begun)), tally)
     refuse_useless(str(path), tally)
+    if tally.is_lossy and not reading.accepts_loss:
+        raise DynoError(lossy(tally))
 
 
-def records(
-    files: Sequence[tuple[Path, str]], prefixes: Sequence[str], tally: Tally
-) -> Iterator[Record]:
+def lossy(tally: Tally) -> str:
+    """The line on a log of which too much is not understood."""
+    lines, time = coverage.percent(tally.line_share, 1.0), coverage.percent(tally.time_share, 1.0)
+    return (
+        f"{tally.first_strange}: is not understood, nor are {tally.strange - 1} other lines, "
+        f"{lines} of all with {time} of the time: name a log as the server wrote it, or leave them "
+        "out by --accept-loss"
+    )
+
+
+def counted(lines: Iterable[str], tally: Tally) -> Iterator[str]:
+    """The lines, which are counted."""
+    for line in lines:
+        tally.lines += 1
+        yield line
+
+
+def timed(calls_of_log: Iterable[Call], tally: Tally) -> Iterator[Call]:
+    """The calls, whose times are counted."""
+    for call in calls_of_log:
+        tally.time_s += call.duration_s or 0.0
+        yield call
+
+
+def records(files: Sequence[tuple[Path, str]], reading: Reading, tally: Tally) -> Iterator[Record]:
     """The records of all files. Raises DynoError."""
-    tally.files = [path.name for path, _ in files]
-    name = files[0][1]
-    if name == "stderr":
-        prefix = stderr_log.detected(
-            list(islice(lines(files), stderr_log.TRIED_MAX)),
-            [stderr_log.prefix_of(written) for written in prefixes or stderr_log.COMMON],
-        )
-        tally.prefix = prefix.written
-        yield from stderr_log.records(lines(files), prefix, tally)
-        return
-    for path, _ in files:
-        with opened(path) as stream:
-            if name == "csv":
-                yield from csv_log.records(stream, tally)
+    prefix: Prefix | None = None
+    for path, name in files:
+        if name == "stderr":
+            with opened(path) as lines:
+                head = list(islice(lines, prefix_choice.TRIED_MAX))
+            prefix = prefix_choice.of_file(head, str(path), prefix, reading)
+            goes_on = stderr_log.indentation(head, prefix)
+            tally.read_by(prefix.written, tabs_lost=goes_on != "\t")
+        with opened(path, tally) as lines:
+            if prefix is not None:
+                learns = 0 if reading.prefix else stderr_log.LEARNS_MAX
+                yield from stderr_log.records(lines, prefix, tally, goes_on, learns=learns)
+            elif name == "csv":
+                yield from csv_log.records(lines, tally)
             else:
-                yield from json_log.records(stream, tally)
-
-
-def lines(files: Sequence[tuple[Path, str]]) -> Iterator[str]:
-    """The lines of all files."""
-    for path, _ in files:
-        with opened(path) as stream:
-            yield from stream
+                yield from json_log.records(lines, tally)
 
 
 def refuse_empty(name: str, tally: Tally) -> None:
@@ -106,9 +119,20 @@ def refuse_useless(name: str, tally: Tally) -> None:
     """Raises DynoError where a log has nothing that capture could count, saying why."""
     if tally.texts_with_time:
         return
+    if tally.strange_calls:
+        raise DynoError(
+            f"{tally.first_strange}: is not understood, nor are {tally.strange - 1} others, of "
+            f"which {tally.strange_calls} have a `duration`: name a log as the server wrote it, or "
+            "how its lines begin (--prefix)"
+        )
     if tally.translated:
         raise DynoError(
             f"`{name}`: its messages are in another language: set lc_messages = 'C' and log anew"
+        )
+    if tally.plans:
+        raise DynoError(
+            f"`{name}`: has {tally.plans} plans that are neither JSON nor text: "
+            "set auto_explain.log_format = 'json'"
         )
     if tally.texts_without_time:
         raise DynoError(f"`{name}`: has statements without their times: {EVERY_CALL}")
@@ -116,6 +140,9 @@ def refuse_useless(name: str, tally: Tally) -> None:
         raise DynoError(f"`{name}`: has times without their statements: {EVERY_CALL}")
     if tally.torn and not tally.records:
         raise DynoError(f"`{name}`: its only record has no end: name a log that is whole")
-    if not tally.records:
-        raise DynoError(f"`{name}`: holds no records of a log that dyno knows")
-    raise DynoError(f"`{name}`: holds no statements: {EVERY_CALL}")
+    if tally.first_strange and tally.strange > tally.records:
+        raise DynoError(
+            f"{tally.first_strange}: is not understood, the first of {tally.strange} lines: name a "
+            "log of PostgreSQL, MySQL or MariaDB"
+        )
+    raise DynoError(f"`{name}`: holds no statements among {tally.records} records: {EVERY_CALL}")

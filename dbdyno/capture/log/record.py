@@ -23,12 +23,16 @@ class Record(Struct, frozen=True, kw_only=True):
     statement: str = ""  # of an error: what failed
     sqlstate: str = ""
     query_id: int = 0
+    context: str = ""
+    lost: bool = False  # lines behind it were not understood, so its text may be cut
 
 
 STAMP = re.compile(
     r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(\.\d{3})?(?: ?([A-Z][A-Za-z]*|[+-]\d\d(?::?\d\d)?))?"
 )
 """A time as PostgreSQL's logs have it: %m, %t, and the columns of csvlog and jsonlog."""
+ISO = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d(?::?\d\d)?|)")
+"""A time as services write it."""
 ZONES = {"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7} | {
     "CET": 1,
     "CEST": 2,
@@ -85,3 +89,12 @@ def offset(zone: str) -> timedelta:
         ahead = timedelta(hours=int(digits[:2]), minutes=int(digits[2:] or 0))
         return ahead if zone[0] == "+" else -ahead
     return timedelta(hours=ZONES.get(zone, 0))
+
+
+def stamp_of(time: str) -> str:
+    """A time of ISO 8601 (`2026-11-26T10:00:00.123456Z`) as %m writes it."""
+    match = ISO.match(time)
+    if match is None:
+        return time
+    zone = match[4] if match[4] not in ("", "Z") else "UTC"
+    return f"{match[1]} {match[2]}.{(match[3] or '')[:3]:0<3} {zone}"

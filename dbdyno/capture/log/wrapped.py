@@ -1,143 +1,147 @@
-"""Logs as services hand them out: a line of the server's log as a field of an object of JSON.
+"""Logs as services and tools hand them out: the server's text within lines or objects of theirs.
 
-Google's Cloud Logging has it in `textPayload`, Azure's diagnostics in `properties.message`,
-CloudWatch (RDS, Aurora) in `message`. A file has an object a line, or is one list of them, which
-may be the value of `events`, `value` or `records`. (The services' manuals; tried on made files.)
+A wrapper is told by the beginning of a file, and one can stand in another: a record of
+CloudNativePG in a line of a container's log. The time and the process that a wrapper has stand
+before a text that has none itself. (Shapes are those of the tools' manuals and of public reports.)
 """
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Iterable, Iterator
-from typing import TextIO
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
 
-import msgspec
-from msgspec import Struct, field
+from dbdyno.capture.log import entries, syslog
+from dbdyno.capture.log.line_prefix import SEVERITY
+from dbdyno.capture.log.message import Message, head_shape
+from dbdyno.capture.log.record import STAMP, stamp_of
 
-LINES_GO_ON = re.compile(r"\b(?:LOG|ERROR|FATAL|DETAIL|STATEMENT):  ")
-"""In a message of PostgreSQL's log, whose further lines begin with a tab."""
-BEGINS = re.compile(r"\{|\[\s*\{")
-STAMPED = re.compile(r"\t|\d{4}-\d\d-\d\d ")
-
-
-class Properties(Struct):
-    """Of Azure's entries."""
-
-    message: str = ""
-
-
-class Entry(Struct):
-    """What capture reads of an entry, whatever the service."""
-
-    text_payload: str = field(name="textPayload", default="")
-    message: str = ""
-    properties: Properties | None = None
-    timestamp: str | int | float = ""  # by which a list is told to begin with the latest
-    error_severity: str = ""  # of PostgreSQL's own jsonlog, which is no wrapper
-
-    @property
-    def text(self) -> str:
-        """The server's own text; empty: the entry has none."""
-        if self.error_severity:
-            return ""
-        return self.text_payload or (self.properties or Properties()).message or self.message
+HEAD_LINES = 200
+LAYERS_MAX = 4
+ISO = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)"
+CONTAINER = re.compile(rf"({ISO}) std(?:out|err) ([FP])(?::\w+)? ?(.*)", re.DOTALL)
+TIME_BEFORE = re.compile(rf"({ISO}) (.*)", re.DOTALL)
+COMPOSE = re.compile(r"()[\w.-]+ +\| ?(.*)", re.DOTALL)
+PROCESS = re.compile(r"(?<![\w.(/-])(?:(?!00000)\d+(?![\w.-])|[\da-f]{6,8}\.[\da-f]+\b)")
+"""A number by itself, or a session, in what stands before a severity."""
+CSV_BEGINS = re.compile(rf'"?{STAMP.pattern}"?,')
 
 
-class Document(Struct):
-    """A file that is one object."""
+@dataclass(frozen=True)
+class Wrapper:
+    """A way to hand out a log."""
 
-    events: list[Entry] = []
-    value: list[Entry] = []
-    records: list[Entry] = []
-
-    @property
-    def entries(self) -> list[Entry]:
-        """Its entries."""
-        return self.events or self.value or self.records
+    name: str
+    fits: Callable[[list[str]], bool]
+    messages: Callable[[Iterator[str]], Iterator[Message]]
 
 
-def is_wrapped(head: str) -> bool:
-    """Whether a file with this beginning is such a log."""
-    first = head.lstrip()
-    if BEGINS.match(first) is None:
-        return False
-    line = first.split("\n", 1)[0]
-    try:
-        return bool(msgspec.json.decode(line.encode("utf-8", "surrogateescape"), type=Entry).text)
-    except (msgspec.DecodeError, UnicodeError):
-        names = ("textPayload", "message")
-        return '"error_severity"' not in first and any(f'"{name}"' in first for name in names)
+def unwrapped(lines: Iterator[str]) -> tuple[Iterator[str], tuple[str, ...]]:
+    """The server's own lines, and the names of what they were wrapped in."""
+    names: list[str] = []
+    for _ in range(LAYERS_MAX):
+        head = list(islice(lines, HEAD_LINES))
+        lines = chain(head, lines)
+        begun = [line for line in head if line.strip()]
+        wrapper = next((each for each in WRAPPERS if begun and each.fits(begun)), None)
+        if wrapper is None:
+            break
+        names.append(wrapper.name)
+        lines = completed(wrapper.messages(lines))
+    return lines, tuple(names)
 
 
-class Unwrapped(io.TextIOBase):
-    """The server's lines of a wrapped log, as a file to be read once."""
-
-    def __init__(self, wrapped: TextIO) -> None:
-        self._lines = lines_of(wrapped)
-        self._rest = ""
-
-    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
-        """The next line; empty at the end."""
-        line, self._rest = self._rest or next(self._lines, ""), ""
-        return line
-
-    def read(self, size: int | None = -1, /) -> str:
-        """So many characters, or all."""
-        parts, left = [self._rest], -1 if size is None else size
-        self._rest = ""
-        while left < 0 or sum(map(len, parts)) < left:
-            line = next(self._lines, "")
-            if not line:
-                break
-            parts.append(line)
-        text = "".join(parts)
-        if left < 0:
-            return text
-        self._rest = text[left:]
-        return text[:left]
-
-
-def lines_of(wrapped: TextIO) -> Iterator[str]:
-    """The server's lines of all entries, in the order of a log that ends with the latest."""
-    for entry in entries(wrapped):
-        lines = entry.text.rstrip("\n").split("\n")
-        goes_on = LINES_GO_ON.search(lines[0]) is not None
-        for number, line in enumerate(lines):
-            tab = "\t" if number and goes_on and not STAMPED.match(line) else ""
-            yield f"{tab}{line}\n"
+def completed(messages: Iterator[Message]) -> Iterator[str]:
+    """The lines of messages, with the time and the process that they do not have themselves."""
+    head = list(islice(messages, HEAD_LINES))
+    begun = [each for each in head if SEVERITY.search(each.text)]
+    lacks_time = 2 * sum(map(has_time, begun)) < len(begun)
+    lacks_process = 2 * sum(map(has_process, begun)) < len(begun)
+    for message in chain(head, messages):
+        if not message.whole:
+            yield message.text
+            continue
+        first, *more = message.text.rstrip("\n").split("\n")
+        shape = None if first[:1] in ("\t", "{") else head_shape(first)
+        process = f"[{message.process}] " if lacks_process and message.process else ""
+        time = f"{stamp_of(message.time)} " if lacks_time and message.time else ""
+        yield f"{first}\n" if shape is None else f"{time}{process}{first}\n"
+        goes_on = shape is not None and CSV_BEGINS.match(first) is None
+        for line in more:
+            if not goes_on or line.startswith("\t"):
+                yield f"{line}\n"
+            elif head_shape(line) == shape:
+                yield f"{time}{process}{line}\n"
+            else:
+                yield f"\t{line}\n"
+        if shape is not None and message.detail:
+            detail = message.detail.rstrip("\n").replace("\n", "\n\t")
+            yield f"{time}{process}{first[: begins_at(first)]}DETAIL:  {detail}\n"
 
 
-def entries(wrapped: TextIO) -> Iterator[Entry]:
-    """The entries of a file that have a text; a torn one is left out."""
-    first = next((line for line in wrapped if line.strip()), "")
-    decoder = msgspec.json.Decoder(Entry)
-    by_line = read_entry(first, decoder)
-    if by_line is not None and by_line.text:
-        yield by_line
-        for line in wrapped:
-            entry = read_entry(line, decoder)
-            if entry is not None and entry.text:
-                yield entry
-        return
-    yield from of_document((first, *wrapped))
+def begins_at(line: str) -> int:
+    """Where the severity of a line begins."""
+    severity = SEVERITY.search(line)
+    return severity.start() if severity is not None else 0
 
 
-def read_entry(line: str, decoder: msgspec.json.Decoder[Entry]) -> Entry | None:
-    """The entry of a line; None: it is none."""
-    try:
-        return decoder.decode(line.encode("utf-8", "surrogateescape"))
-    except (msgspec.DecodeError, UnicodeError):
-        return None
+def has_time(message: Message) -> bool:
+    """Whether a text has its own time."""
+    return STAMP.search(message.text, 0, begins_at(message.text)) is not None
 
 
-def of_document(lines: Iterable[str]) -> list[Entry]:
-    """The entries of a file that is one list or object; none where it is torn."""
-    raw = "".join(lines).encode("utf-8", "surrogateescape")
-    try:
-        whole = msgspec.json.decode(raw, type=list[Entry] | Document)
-    except (msgspec.DecodeError, UnicodeError):
-        return []
-    listed = whole if isinstance(whole, list) else whole.entries
-    ends = [str(entry.timestamp) for entry in (*listed[:1], *listed[-1:])]
-    return listed[::-1] if ends and ends[0] > ends[-1] else listed
+def has_process(message: Message) -> bool:
+    """Whether a text has its own process or session."""
+    return PROCESS.search(STAMP.sub("", message.text[: begins_at(message.text)])) is not None
+
+
+def most(pattern: re.Pattern[str]) -> Callable[[list[str]], bool]:
+    """Whether a pattern fits half of the lines that do not go on."""
+
+    def fits(head: list[str]) -> bool:
+        begun = [line for line in head if not line[0].isspace()]
+        fitting = sum(pattern.match(line) is not None for line in begun)
+        return 2 * fitting > len(begun)
+
+    return fits
+
+
+def container(lines: Iterable[str]) -> Iterator[Message]:
+    """Of a container's log (CRI), in which long lines come in parts."""
+    time, parts = "", [""]
+    for line in lines:
+        match = CONTAINER.match(line)
+        if match is None:
+            yield Message(line)
+            continue
+        time = time or match[1]
+        parts.append(match[3])
+        if match[2] == "P":
+            parts[-1] = parts[-1].removesuffix("\n")
+            continue
+        yield Message("".join(parts), time=time)
+        time, parts = "", [""]
+    if parts[1:]:
+        yield Message("".join(parts), time=time, whole=False)
+
+
+def behind(pattern: re.Pattern[str]) -> Callable[[Iterator[str]], Iterator[Message]]:
+    """Of lines with something before the server's text, which lines that go on may lack."""
+
+    def messages(lines: Iterable[str]) -> Iterator[Message]:
+        for line in lines:
+            match, whole = pattern.match(line), line.endswith("\n")
+            text, time = (line, "") if match is None else (match[2], match[1])
+            yield Message(text, time=time, whole=whole)
+
+    return messages
+
+
+WRAPPERS = (
+    Wrapper("lines of a container", most(CONTAINER), container),
+    Wrapper("lines of syslog", syslog.fits, syslog.messages),
+    Wrapper("a time before each line", most(TIME_BEFORE), behind(TIME_BEFORE)),
+    Wrapper("a container's name before each line", most(COMPOSE), behind(COMPOSE)),
+    Wrapper("JSON of a service", entries.fits, entries.messages),
+)

@@ -21,7 +21,7 @@ from dbdyno.capture.naming import named
 from dbdyno.capture.taken import (
     ELSEWHERE,
     Taken,
-    of_one_database,
+    of_one_application,
     scaled,
     without_catalogs,
     without_foreign,
@@ -59,6 +59,7 @@ class Wish:
     sampled: float | None = None  # the share of calls that the log has
     seed: int = 1
     real_clock: bool = False  # whether now() and its like stay as they are
+    with_monitoring: bool = False  # whether what others than the application sent is kept
 
 
 def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
@@ -76,7 +77,12 @@ def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
         if not wish.keeps_values:
             view = replace(view, rows=[replace(row, sample=False) for row in view.rows])
     tally = Tally()
-    gathered = Gathered(dialect, seed=wish.seed, keeps_values=wish.keeps_values)
+    gathered = Gathered(
+        dialect,
+        seed=wish.seed,
+        keeps_values=wish.keeps_values,
+        with_monitoring=wish.with_monitoring,
+    )
     if files:
         gathered.add_all(read.calls(files, dialect, prefixes(wish, view), tally))
         engine = wish.engine or tally.engine or family.engine
@@ -90,9 +96,10 @@ def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
     if view is not None and view.uncounted and taken is not None:
         taken = replace(taken, notes=[*taken.notes, OF_LOG])
     elif view is not None:
-        taken = without_foreign(with_view(taken, view, database, dialect), view.foreign)
+        sums = join.summed(view, database, dialect, with_monitoring=wish.with_monitoring)
+        taken = without_foreign(with_view(taken, view, sums, database), view.foreign)
     assert taken is not None, "there is a source"
-    taken = of_one_database(without_catalogs(taken))
+    taken = of_one_application(without_catalogs(taken))
     if not taken.queries:
         raise DynoError(empty(wish, database, gathered))
     taken = replace_queries(taken, in_sessions(taken.queries, view, database))
@@ -169,9 +176,8 @@ def notes_of(tally: Tally) -> list[str]:
     return notes
 
 
-def with_view(taken: Taken | None, view: View, database: str, dialect: Dialect) -> Taken:
+def with_view(taken: Taken | None, view: View, sums: join.Sums, database: str) -> Taken:
     """What a view has of a database, with the values of a log where there is one."""
-    sums = join.summed(view, database, dialect)
     queries = (
         join.alone(sums, database) if taken is None else join.joined(taken.queries, sums, database)
     )

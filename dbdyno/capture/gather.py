@@ -13,12 +13,11 @@ from dbdyno.capture.dialect import ALL, ROLE, Dialect, Form, Inside, Setting, St
 from dbdyno.capture.folder import Sample
 from dbdyno.capture.mix import Transactions
 from dbdyno.capture.reservoir import Reservoir, Values
+from dbdyno.capture.senders import OWN, Sender, by_name, by_text
 from dbdyno.model.own_query import LeftOut
 
 APPLICATION = "dyno capture"
-"""The name of capture's own sessions, which are left out."""
-DUMPS = frozenset({"pg_dump", "pg_dumpall", "pg_restore", "pg_basebackup", "mysqldump"})
-DUMP = "dumps of the database"
+"""The name of capture's own sessions."""
 VARIANTS_MAX = 10
 """So many different literals beside bound values are taken for parts of the program's text."""
 TEXTS_MAX = 20_000
@@ -83,6 +82,7 @@ class Session:
     cursors: dict[str, Key] = field(default_factory=dict)
     now: Mapping[str, str] = field(default_factory=dict)  # both, as they hold now
     key: Settings = ()
+    sender: Sender | None = None
 
     def renew(self) -> None:
         """Makes the key of the settings that hold now."""
@@ -101,6 +101,7 @@ class Gathered:
     dialect: Dialect
     seed: int = 1
     keeps_values: bool = True
+    with_monitoring: bool = False
     groups: dict[Key, Group] = field(default_factory=dict)
     left_out: dict[tuple[str, str], LeftOut] = field(default_factory=dict)
     errors: Counter[str] = field(default_factory=Counter)
@@ -115,17 +116,20 @@ class Gathered:
     def add_all(self, calls: Iterable[Call]) -> None:
         """Adds calls in the order in which they ended."""
         for call in calls:
-            if call.application != APPLICATION:
-                readable = call.database.isascii() and call.user.isascii() and call.error.isascii()
-                self.add(call if readable else with_readable_names(call))
+            readable = call.database.isascii() and call.user.isascii() and call.error.isascii()
+            self.add(call if readable else with_readable_names(call))
 
     def add(self, call: Call) -> None:
         """Adds a call."""
+        sender = self.sender(call)
+        if sender is not None and sender.reason == OWN:
+            self.leave_out(call, OWN)
+            return
         start_s = call.start_s
         self.first_s = start_s if self.first_s is None else min(self.first_s, start_s)
         self.last_s = call.end_s if self.last_s is None else max(self.last_s, call.end_s)
-        if call.application in DUMPS:
-            self.leave_out(call, DUMP)
+        if sender is not None and not self.with_monitoring and sender.sent(self.read(call).form):
+            self.leave_out(call, sender.reason)
             return
         if call.error:
             self.errors[call.error] += 1
@@ -138,6 +142,22 @@ class Gathered:
         if place >= 0 and call.text[place + 1 :].strip() and self.several(call):
             return
         self.statement(call, call.duration_s or 0.0)
+
+    def sender(self, call: Call) -> Sender | None:
+        """Who sent a call, if that was not the application.
+
+        A log of MySQL does not name programs, so what a session begins with tells all of it.
+        """
+        sender = by_text(call.text) or by_name(call.application, call.user or call.account)
+        if not call.account or not call.session:
+            return sender
+        session = self.sessions.get(call.session)
+        if session is None and sender is not None:
+            session = self.sessions[call.session] = Session()
+        if session is None:
+            return None
+        session.sender = session.sender or sender
+        return session.sender
 
     def several(self, call: Call) -> bool:
         """Adds the statements of a message that has more than one; whether it has."""

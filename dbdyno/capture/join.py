@@ -13,6 +13,7 @@ from typing import Literal
 from dbdyno.capture.dialect import Dialect, Form
 from dbdyno.capture.folder import Sample
 from dbdyno.capture.gather import Query
+from dbdyno.capture.senders import OWN, by_name, by_text
 from dbdyno.capture.taken import ELSEWHERE
 from dbdyno.capture.view import Counted, View
 from dbdyno.model.own_query import LeftOut
@@ -48,7 +49,7 @@ class Sums:
     left_out: Sequence[LeftOut]
 
 
-def summed(view: View, database: str, dialect: Dialect) -> Sums:
+def summed(view: View, database: str, dialect: Dialect, *, with_monitoring: bool = False) -> Sums:
     """The view's rows of one database, summed by form."""
     sums: dict[str, Sum] = {}
     left: dict[str, LeftOut] = {}
@@ -66,7 +67,11 @@ def summed(view: View, database: str, dialect: Dialect) -> Sums:
             reason = LOST
         else:
             form, values = read(row, dialect)
+            sender = by_text(row.text) or by_name("", row.user)
             reason = form.left_out
+            if sender is not None and sender.sent(form):
+                kept = with_monitoring and sender.reason != OWN
+                reason = reason if kept else sender.reason
         if reason or form is None:
             left_out = left.setdefault(reason, LeftOut(reason))
             if reason != NESTED:  # the time of these is in what calls them

@@ -13,11 +13,9 @@ from dbdyno.model.error import ServerError
 if TYPE_CHECKING:
     import psycopg
 
-OWN = ("SELECT pg_catalog.set_config(held.name,",)
-"""How statements begin by which dyno pins its sessions (engine/postgres/pinned.py)."""
 LIMIT_MS = 10_000
 MARK = "dyno capture"
-"""Stands in a comment of capture's statements, which are left out."""
+"""Stands in a comment of capture's statements."""
 PRIVATE = "<insufficient privilege>"
 SIZES = (
     *("shared_buffers", "work_mem", "maintenance_work_mem", "effective_cache_size"),
@@ -139,7 +137,6 @@ LEFT JOIN pg_roles r ON r.oid = s.userid"""
             nested=within,
         )
         for text, query_id, database, user, calls, time_s, count, within in read
-        if text is None or not text.lstrip().startswith((f"/* {MARK} */", *OWN))
     ]
     notes = []
     hidden = sum(row.hidden for row in rows)

@@ -59,6 +59,13 @@ def capture(
     real_clock: Annotated[
         bool, typer.Option("--real-clock", help="Leave now() and its like as they are.")
     ] = False,
+    with_monitoring: Annotated[
+        bool,
+        typer.Option(
+            "--with-monitoring",
+            help="Keep what monitoring agents, dumps, maintenance and replication sent.",
+        ),
+    ] = False,
 ) -> None:
     """Capture an application's queries from a server's log, its statistics, or both; read only.
 
@@ -90,6 +97,7 @@ def capture(
             seconds=seconds,
             sampled=sampled,
             real_clock=real_clock,
+            with_monitoring=with_monitoring,
         )
         said = captured(wish, say)
     say(f"{out}: {coverage.summary(said)}; coverage.md has the rest")

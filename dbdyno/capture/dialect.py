@@ -41,6 +41,7 @@ class Form:
     writes: bool = False
     left_out: str = ""  # why it cannot be a query of its own
     refused: bool = False  # the parser does not take it: it is run as it stands
+    open: bool = False  # it ends where no statement can
 
 
 @dataclass(frozen=True)

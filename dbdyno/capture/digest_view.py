@@ -162,7 +162,8 @@ def counted_of(row: tuple[Any, ...]) -> Counted:
     """A row of the view."""
     database, text, digest, calls, wait, sent, affected, _ = row
     return Counted(
-        text="" if text is None or text.endswith(CUT) else text,
+        text=text or "",
+        cut=(text or "").endswith(CUT),
         sample=True,
         query_id=0 if digest is None else int(digest[:15], 16),
         database=database or "",

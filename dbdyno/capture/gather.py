@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -52,6 +53,8 @@ class Group:
     variants: dict[Values, Variant] = field(default_factory=dict)
     types: tuple[str, ...] = ()
     query_ids: set[int] = field(default_factory=set)
+    length_min: int = sys.maxsize  # of its texts, in bytes
+    cut: bool = False  # the log may have lost the end of one of them
     many: bool = False  # more variants than are taken for the program's own
 
 
@@ -71,6 +74,8 @@ class Query:
     role: str = ""
     database: str = ""
     query_ids: frozenset[int] = frozenset()
+    length_min: int = 0  # of its texts, in bytes
+    cut: bool = False  # its text may lack its end
 
 
 @dataclass
@@ -110,6 +115,7 @@ class Gathered:
     texts: dict[str, Statement] = field(default_factory=dict)  # of the last calls
     temporary: set[str] = field(default_factory=set)
     transactions: dict[str, Transactions] = field(default_factory=dict)  # by database
+    length_max: int = 0  # of all texts, in bytes
     first_s: float | None = None
     last_s: float | None = None
 
@@ -138,6 +144,7 @@ class Gathered:
         if not call.text.isascii() and not is_utf8(call.text):
             self.leave_out(call, NOT_UTF8)
             return
+        self.length_max = max(self.length_max, size_of(call.text))
         place = call.text.find(";")
         if place >= 0 and call.text[place + 1 :].strip() and self.several(call):
             return
@@ -258,6 +265,8 @@ class Gathered:
             seed = f"{self.seed}:{form.key}"
             group = self.groups[key] = Group(form=form, samples=Reservoir(seed))
         group.time_s += time_s
+        group.cut = group.cut or call.cut
+        group.length_min = min(group.length_min, size_of(call.text))
         if call.further:
             return key
         group.calls += 1
@@ -322,6 +331,11 @@ def with_readable_names(call: Call) -> Call:
     return structs.replace(call, database=database, user=user, error=error)
 
 
+def size_of(text: str) -> int:
+    """The bytes of a text."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
+
+
 def is_utf8(text: str) -> bool:
     """Whether a text that was read as UTF-8 was that."""
     try:
@@ -357,6 +371,8 @@ def queries_of(gathered: Gathered, database: str) -> list[Query]:
             role=role,
             database=database,
             query_ids=frozenset(group.query_ids),
+            length_min=group.length_min,
+            cut=group.cut,
         )
         queries += variants(query, group) if bound else [simple(query, group)]
     return queries

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from dbdyno.capture.cut import CUT, marked
 from dbdyno.capture.dialect import Dialect, Form
 from dbdyno.capture.folder import Sample
-from dbdyno.capture.gather import Query
+from dbdyno.capture.gather import Query, size_of
 from dbdyno.capture.senders import OWN, by_name, by_text
 from dbdyno.capture.taken import ELSEWHERE
 from dbdyno.capture.view import Counted, View
@@ -47,6 +48,7 @@ class Sums:
 
     sums: Sequence[Sum]
     left_out: Sequence[LeftOut]
+    length_max: int  # of all texts, in bytes
 
 
 def summed(view: View, database: str, dialect: Dialect, *, with_monitoring: bool = False) -> Sums:
@@ -63,6 +65,8 @@ def summed(view: View, database: str, dialect: Dialect, *, with_monitoring: bool
             reason = ELSEWHERE
         elif row.hidden:
             reason = HIDDEN
+        elif row.cut:
+            reason = CUT
         elif not row.text:
             reason = LOST
         else:
@@ -86,7 +90,8 @@ def summed(view: View, database: str, dialect: Dialect, *, with_monitoring: bool
         total.rows += row.rows
         total.query_ids.add(row.query_id)
         total.users[row.user] = total.users.get(row.user, 0) + row.calls
-    return Sums(list(sums.values()), list(left.values()))
+    length_max = max((size_of(row.text) for row in view.rows), default=0)
+    return Sums(list(sums.values()), list(left.values()), length_max)
 
 
 def read(row: Counted, dialect: Dialect) -> tuple[Form, tuple[str, ...]]:
@@ -97,9 +102,9 @@ def read(row: Counted, dialect: Dialect) -> tuple[Form, tuple[str, ...]]:
     return statement.form, statement.literals
 
 
-def alone(sums: Sums, database: str) -> list[Query]:
-    """The queries of a view without a log: texts and counts, no values."""
-    return [of_sum(total, database) for total in sums.sums]
+def unlogged(rest: Sequence[Sum], sums: Sums, database: str) -> list[Query]:
+    """The queries of rows that no log has: texts and counts, of some the values of a call."""
+    return marked([of_sum(total, database) for total in rest], sums.length_max)
 
 
 def of_sum(total: Sum, database: str) -> Query:
@@ -115,6 +120,7 @@ def of_sum(total: Sum, database: str) -> Query:
         role=users[0] if users else "",
         database=database,
         query_ids=frozenset(total.query_ids),
+        length_min=size_of(total.text),
     )
 
 
@@ -129,7 +135,7 @@ def joined(queries: Sequence[Query], sums: Sums, database: str) -> list[Query]:
             matched.update(map(id, (*pair.sums, *pair.queries)))
         rest = [total for total in rest if id(total) not in matched]
         unmatched = [query for query in unmatched if id(query) not in matched]
-    return [*done, *unmatched, *(of_sum(total, database) for total in rest)]
+    return [*done, *unmatched, *unlogged(rest, sums, database)]
 
 
 @dataclass(eq=False)

@@ -54,6 +54,7 @@ def named(queries: Sequence[Query], dialect: Dialect, at_s: float | None) -> lis
                 settings=query.settings,
                 role=query.role,
                 clock=text.clock,
+                cut=query.cut,
             )
         )
     return captured

@@ -18,6 +18,7 @@ import postgast
 from google.protobuf.message import Message
 from postgast import PgQueryError, pg_query_pb2
 
+from dbdyno.capture.cut import is_open
 from dbdyno.capture.dialect import Form, Inside, Setting, Slot, Statement
 from dbdyno.capture.postgres_literals import (
     Token,
@@ -202,8 +203,12 @@ def shape_of(text: str, tokens: Sequence[Token]) -> Shape:
         if len(tree.stmts) != 1 or not agree(text, tokens):
             return as_it_stands(text, tokens)
         fingerprint = postgast.fingerprint(text).hex
-    except (PgQueryError, UnicodeError):
-        return as_it_stands(text, tokens)
+    except (PgQueryError, UnicodeError) as error:
+        shape = as_it_stands(text, tokens)
+        # `5 !` was whole to 13.
+        early = "end of input" in str(error) and not text.rstrip("; \n").endswith("!")
+        is_cut = early or is_open(taken_out(text)[0], refused=True)
+        return replace(shape, form=replace(shape.form, open=is_cut))
     statement = tree.stmts[0].stmt
     traits = traits_of(statement)
     if FOREIGN_KEY.match(text):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from dbdyno.capture.cut import CUT
 from dbdyno.capture.gather import Query
 from dbdyno.capture.senders import OWN, is_catalog
 from dbdyno.model.own_query import LeftOut
@@ -58,6 +59,11 @@ def without_catalogs(taken: Taken) -> Taken:
             and all(map(is_catalog, query.form.tables))
         ),
     )
+
+
+def without_cut(taken: Taken) -> Taken:
+    """The same without writes whose texts may be cut."""
+    return without(taken, CUT, lambda query: query.cut and query.form.writes)
 
 
 def without(taken: Taken, reason: str, leaves_out: Callable[[Query], bool]) -> Taken:

@@ -45,6 +45,7 @@ def records(lines: Iterable[str], tally: Tally) -> Iterator[Record]:
             sqlstate=row[12],
             message=row[13],
             detail=row[14],
+            context=row[18],
             statement=row[19],
             application=row[22],
             query_id=int(query_id or 0),

@@ -22,6 +22,7 @@ class Line(Struct):
     state_code: str = ""
     message: str = ""
     detail: str = ""
+    context: str = ""
     statement: str = ""
     application_name: str = ""
     query_id: int = 0
@@ -52,6 +53,7 @@ def records(lines: Iterable[str], tally: Tally) -> Iterator[Record]:
             sqlstate=read.state_code,
             message=read.message,
             detail=read.detail,
+            context=read.context,
             statement=read.statement,
             application=read.application_name,
             query_id=read.query_id,

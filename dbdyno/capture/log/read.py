@@ -47,12 +47,12 @@ def calls(
     `prefixes`: how lines of stderr may begin, the likeliest first; empty: the common ones.
     """
     path, format = files[0]
+    tally.format = format
     with opened(path) as stream:
         tally.wrapped = isinstance(stream, Unwrapped)
     if format in READERS:
         reader = READERS[format](tally)
         for each, _ in files:
-            tally.files.append(each.name)
             with opened(each) as stream:
                 yield from reader.calls(stream)
         refuse_empty(str(path), tally)
@@ -68,7 +68,6 @@ def records(
     files: Sequence[tuple[Path, str]], prefixes: Sequence[str], tally: Tally
 ) -> Iterator[Record]:
     """The records of all files. Raises DynoError."""
-    tally.files = [path.name for path, _ in files]
     name = files[0][1]
     if name == "stderr":
         prefix = stderr_log.detected(

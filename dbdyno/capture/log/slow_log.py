@@ -23,7 +23,7 @@ LINES_MAX = 10_000
 BANNER = re.compile(r"\S.*, Version: (\S+) .*started with:\n?")
 """The first of three lines that a server writes when it opens the log."""
 BANNER_REST = ("Tcp port: ", "TCP Port: ", "Time\t", "Time  ")
-HOST = re.compile(r"# User@Host: (.*?)\[.*?\] @ .*?\[.*?\](?:\s+Id:\s*(\d+))?")
+HOST = re.compile(r"# User@Host: (.*?)\[(.*?)\] @ .*?\[.*?\](?:\s+Id:\s*(\d+))?")
 TIMES = re.compile(
     r"# Query_time: +(\d+(?:\.\d+)?) +Lock_time: +[\d.]+ +Rows_sent: +(\d+) +Rows_examined: +\d+"
 )
@@ -120,7 +120,7 @@ class SlowLog:
         known = self.users.get(line)
         if known is None:
             match = HOST.match(line)
-            known = (match[1].strip(), match[2] or "") if match else ("", "")
+            known = (match[2].strip() or match[1].strip(), match[3] or "") if match else ("", "")
             if len(self.users) >= LINES_MAX:
                 self.users.clear()
             self.users[line] = known
@@ -185,6 +185,7 @@ class SlowLog:
             end_s=end_s,
             duration_s=head.duration_s,
             session=head.session,
+            account=head.user,
             database=self.database if head.schema is None else head.schema,
             text=text[:-2],
             rows=rows_of(head, text),

@@ -155,8 +155,9 @@ def records(lines: Iterable[str], prefix: Prefix, tally: Tally) -> Iterator[Reco
         if match is None or head is None:
             if match is not None:
                 tally.translated += 1
-            else:
-                tally.strange += bool(line.strip())
+            elif line.strip():
+                tally.strange += 1
+                record = record and structs.replace(record, lost=True)
             continue
         if record is not None:
             record = with_part(record, part, pieces)
@@ -213,6 +214,8 @@ def with_part(record: Record, part: str, pieces: Sequence[str]) -> Record:
         return structs.replace(record, detail=text)
     if part == "STATEMENT":
         return structs.replace(record, statement=text)
+    if part == "CONTEXT":
+        return structs.replace(record, context=text)
     if part in BESIDE:
         return record
     return structs.replace(record, message=text)

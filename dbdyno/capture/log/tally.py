@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from dbdyno.engine.mysql import flavour
 
@@ -21,13 +21,11 @@ class Tally:
     texts_without_time: int = 0
     texts_with_time: int = 0
     plans: int = 0
+    nested: int = 0  # plans of statements that functions ran
     translated: int = 0  # messages in another language
     cut_values: int = 0
     wrapped: bool = False  # whether a service has put its lines into JSON
-    not_utf8: int = 0
-    severities: dict[str, int] = field(default_factory=dict)
-    files: list[str] = field(default_factory=list)
-    formats: set[str] = field(default_factory=set)
+    format: str = ""
     prefix: str = ""
     engine: str = ""  # of the server, where the log tells it
     version: str = ""

@@ -37,7 +37,8 @@ VERSION = re.compile(r"(?:5\.5\.5-)?(\d+)\.(\d+)\.(\d+)")
 PINS = (
     "/* dyno */ SET SESSION sql_mode = '', time_zone = '+00:00', lc_messages = 'en_US', "
     "wait_timeout = 28800, sql_select_limit = 18446744073709551615, "
-    "max_join_size = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0, sql_auto_is_null = 0, completion_type = 0"
+    "max_join_size = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0, "
+    "sql_auto_is_null = 0, completion_type = 0"
     "/*!50720 , max_execution_time = 0, transaction_read_only = 0 */"
     "/*M!100101 , max_statement_time = 0, tx_read_only = 0 */"
 )

@@ -8,6 +8,8 @@ from typing import Literal, Protocol
 
 ROLE, ALL = "role", "all"
 """Settings of a session that are more than a value: who runs statements, and what resets all."""
+NESTED = "within functions, run by what calls them"
+"""Why a statement is no call of the application's."""
 Part = Literal["bound", "literal", "clock"]
 """What a parameter of a form stood for: a bound value, a literal, or the clock."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from msgspec import structs
 
 from dbdyno.capture.call import Call, Way
-from dbdyno.capture.dialect import ALL, ROLE, Dialect, Form, Inside, Setting, Statement
+from dbdyno.capture.dialect import ALL, NESTED, ROLE, Dialect, Form, Inside, Setting, Statement
 from dbdyno.capture.folder import Sample
 from dbdyno.capture.mix import Transactions
 from dbdyno.capture.reservoir import Reservoir, Values
@@ -137,6 +137,9 @@ class Gathered:
         if sender is not None and not self.with_monitoring and sender.sent(self.read(call).form):
             self.leave_out(call, sender.reason)
             return
+        if call.nested:
+            self.leave_out(call, NESTED)
+            return
         if call.error:
             self.errors[call.error] += 1
             self.leave_out(call, FAILED)
@@ -155,16 +158,14 @@ class Gathered:
 
         A log of MySQL does not name programs, so what a session begins with tells all of it.
         """
-        sender = by_text(call.text) or by_name(call.application, call.user or call.account)
-        if not call.account or not call.session:
-            return sender
-        session = self.sessions.get(call.session)
-        if session is None and sender is not None:
-            session = self.sessions[call.session] = Session()
-        if session is None:
-            return None
-        session.sender = session.sender or sender
-        return session.sender
+        sender = by_text(call.text)
+        if call.account and call.session:
+            session = self.sessions.get(call.session)
+            if session is None and sender is not None:
+                session = self.sessions[call.session] = Session()
+            if session is not None:
+                sender = session.sender = session.sender or sender
+        return sender or by_name(call.application, call.user or call.account)
 
     def several(self, call: Call) -> bool:
         """Adds the statements of a message that has more than one; whether it has."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from dbdyno.capture.cut import CUT, marked
-from dbdyno.capture.dialect import Dialect, Form
+from dbdyno.capture.dialect import NESTED, Dialect, Form
 from dbdyno.capture.folder import Sample
 from dbdyno.capture.gather import Query, size_of
 from dbdyno.capture.senders import OWN, by_name, by_text
@@ -19,7 +19,6 @@ from dbdyno.capture.taken import ELSEWHERE
 from dbdyno.capture.view import Counted, View
 from dbdyno.model.own_query import LeftOut
 
-NESTED = "within functions, counted by what calls them"
 HIDDEN = "other users' statements, whose texts may not be seen"
 LOST = "texts that the server no longer has"
 Name = Literal["form", "fingerprint", "id"]

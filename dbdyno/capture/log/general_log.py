@@ -14,7 +14,7 @@ from msgspec import structs
 
 from dbdyno.capture.call import Call
 from dbdyno.capture.log.mysql_time import MysqlClock
-from dbdyno.capture.log.slow_log import BANNER, BANNER_REST
+from dbdyno.capture.log.slow_log import BANNER, BANNER_REST, unix_ends
 from dbdyno.capture.log.tally import Tally
 from dbdyno.capture.mysql_prepared import bound_values, pieces_of
 
@@ -60,7 +60,7 @@ class GeneralLog:
         """The calls of a file."""
         begun: re.Match[str] | None = None
         text: list[str] = []
-        lines = iter(lines)
+        lines = unix_ends(lines)
         head = list(islice(lines, HEAD_LINES))
         time_s = self.first_s(head)
         lines = chain(head, lines)
@@ -107,7 +107,7 @@ class GeneralLog:
             session = self.sessions[name] = Session()
         text = "".join(lines)
         text = text[:-1] if text.endswith("\n") else text
-        if command == "Connect":
+        if command in ("Connect", "Change user"):
             match = CONNECTED.fullmatch(text)
             session.account, session.database = match.groups() if match else ("", "")
         elif command == "Init DB":

@@ -77,7 +77,9 @@ def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
         view = family.view(wish.server, wish.seconds, time.sleep)
         if view.uncounted and not wish.logs:
             raise DynoError(f"{wish.server.name}: {view.uncounted}")
-        dialect = dialect.within(view.of_sessions.get(ANY, {}))
+        made = view.of_sessions
+        of_database = made.get((wish.database or view.database, ""), {})
+        dialect = dialect.within({**made.get(ANY, {}), **of_database})
         if not wish.keeps_values:
             view = replace(view, rows=[replace(row, sample=False) for row in view.rows])
     tally = Tally()

@@ -38,7 +38,10 @@ WHERE e.extname = 'pg_stat_statements'"""
 SETTINGS = f"""/* {MARK} */
 SELECT name, current_setting(name) FROM pg_settings
 WHERE (category LIKE '{PLANNER}%%' OR name = ANY (%s)) AND setting IS DISTINCT FROM boot_val"""
-READ_BY = ("DateStyle", "IntervalStyle", "TimeZone", "default_text_search_config")
+READ_BY = (
+    *("DateStyle", "IntervalStyle", "TimeZone", "default_text_search_config"),
+    "standard_conforming_strings",
+)
 """Settings by which sessions read values and names; the server's own may differ from an arm's."""
 DEFAULTS = f"""/* {MARK} */
 SELECT lower(name), reset_val FROM pg_settings

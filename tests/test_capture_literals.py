@@ -176,3 +176,9 @@ def test_a_session_may_read_a_backslash_as_an_escape_in_any_text(one: str, other
     assert json.loads(dialect.read(f"SELECT {written}").literals[0]) == one
     plain = dialect.within({"standard_conforming_strings": "on"})
     assert plain.quoted(statement.literals[0]) == quoted(one).source
+
+
+def test_a_string_of_bits_and_null_in_its_place_are_kept_apart() -> None:
+    dialect = PostgresSql()
+    keys = [dialect.read(f"SELECT {bits} = {bits}").form.key for bits in ("NULL", "b'1'", "x'f'")]
+    assert keys == ["SELECT $1 = $2", "SELECT bit $1 = bit $2", "SELECT bit $1 = bit $2"]

@@ -308,7 +308,7 @@ class Gathered:
                 return
             if not all(value is None or value.isascii() or is_utf8(value) for value in call.values):
                 return
-            bound = tuple(map(self.dialect.bound, call.values))
+            bound = tuple(map(self.dialect_of(call).bound, call.values))
         group.samples.add(bound + statement.literals)
 
     def leave_out(

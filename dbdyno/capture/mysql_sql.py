@@ -173,7 +173,7 @@ class MysqlSql:
 
     def bound(self, value: str | None) -> str:
         """A bound value as JSON."""
-        return "null" if value is None else bound_json(value)
+        return "null" if value is None else bound_json(self.reading.usual(value))
 
     def quoted(self, value: str) -> str:
         """A value, as JSON, as a literal."""

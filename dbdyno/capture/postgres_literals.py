@@ -29,8 +29,8 @@ WORDS = ("true", "false", "null")
 TOKENS = re.compile(f"{BEGIN}{TOKEN})", re.VERBOSE | re.DOTALL)
 TOKENS_AND_WORDS = re.compile(f"{BEGIN}tTfFnN{TOKEN}{WORD})", re.VERBOSE | re.DOTALL)
 """Where none of the words is, their first letters need not be tried: a third of the time."""
-TAKEN = "\0"
-"""Stands in a skeleton for a literal; no text of SQL has it."""
+TAKEN, BITS = "\0", "\1"
+"""Stand in a skeleton for a literal and for a string of bits; no text of SQL has them."""
 HINT = "/*+"
 """How a comment begins that changes plans, by pg_hint_plan."""
 
@@ -66,7 +66,7 @@ def taken_out(text: str) -> tuple[str, list[str]]:
         else:
             if text[first] == "'" and text[first - 1] in PREFIXES:
                 first = beginning(text, first)
-            pieces += (text[at:first], TAKEN)
+            pieces += (text[at:first], TAKEN if text[first] not in "bBxX" else BITS)
             tokens.append(text[first:end])
         at = end
     pieces.append(text[at:])

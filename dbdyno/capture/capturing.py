@@ -109,6 +109,11 @@ def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
     if not taken.queries:
         raise DynoError(empty(wish, database, gathered))
     taken = replace_queries(taken, in_sessions(taken.queries, view, database))
+    if wish.server is not None and family.typed is not None:
+        top = family.typed(wish.server, taken.queries[: wish.top], dialect)
+        taken = replace(taken, queries=[*top, *taken.queries[wish.top :]])
+    if view is None and family.unknown:
+        taken = replace(taken, notes=[*taken.notes, family.unknown])
     return write(wish, taken, source_of(wish, taken, view, database, gathered), gathered, dialect)
 
 

@@ -168,7 +168,7 @@ def with_escapes(text: str) -> str:
     """A statement of a session without `standard_conforming_strings`, as one with it has it."""
 
     def escaped(match: re.Match[str]) -> str:
-        return f" E{match[0]}" if match["plain"] and "\\" in match[0] else match[0]
+        return f" E{match[0]}" if match.group("plain") and "\\" in match[0] else match[0]
 
     return PLAIN_OR_REST.sub(escaped, text) if "\\" in text else text
 

@@ -68,6 +68,7 @@ SCANNED = frozenset(
 )
 """Tokens of the parser that the expression takes for literals or bound parameters."""
 FINGERPRINT_DIGITS = 16
+CONFORMING = "standard_conforming_strings"
 OFF = frozenset({"off", "false", "no", "0"})
 
 
@@ -102,7 +103,7 @@ class PostgresSql:
 
     def within(self, settings: Mapping[str, str]) -> PostgresSql:
         """The reader of texts of a session with these settings."""
-        setting = settings.get("standard_conforming_strings", "")
+        setting = settings.get(CONFORMING, "")
         escapes = setting.lower() in OFF if setting else self.escapes
         if escapes == self.escapes:
             return self

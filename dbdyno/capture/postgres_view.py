@@ -209,10 +209,10 @@ def stands_in(bodies: Sequence[str], text: str) -> bool:
     """Whether a statement of the view, or the expression that it computes, is a function's."""
     pieces = re.split(r"\$\d+", " ".join(text.rstrip("; \n").split()))
     said = ".+?".join(map(re.escape, pieces))
-    found = [STATEMENT.format(said)]
+    patterns = [STATEMENT.format(said)]
     if pieces[0].startswith("SELECT "):
-        found.append(EXPRESSION.format(said.removeprefix(re.escape("SELECT "))))
-    return bool(text) and any(re.search(each, body) for each in found for body in bodies)
+        patterns.append(EXPRESSION.format(said.removeprefix(re.escape("SELECT "))))
+    return bool(text) and any(re.search(each, body) for each in patterns for body in bodies)
 
 
 def track(connection: psycopg.Connection[Any]) -> str:

@@ -82,9 +82,9 @@ def by_text(text: str) -> Sender | None:
     match = MARKS.match(text)
     if match is None:
         return None
-    if match["agent"]:
-        return Sender(f"{MONITORING} ({match['agent']})")
-    return Sender(OWN if match["own"] else DUMPS if match["dump"] else REPLICATION)
+    if agent := match.group("agent"):
+        return Sender(f"{MONITORING} ({agent})")
+    return Sender(OWN if match.group("own") else DUMPS if match.group("dump") else REPLICATION)
 
 
 @lru_cache(NAMES_MAX)

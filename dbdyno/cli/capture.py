@@ -60,11 +60,7 @@ def capture(
         bool, typer.Option("--real-clock", help="Leave now() and its like as they are.")
     ] = False,
     with_monitoring: Annotated[
-        bool,
-        typer.Option(
-            "--with-monitoring",
-            help="Keep what monitoring agents, dumps, maintenance and replication sent.",
-        ),
+        bool, typer.Option("--with-monitoring", help="Keep what agents, dumps, replicas … sent.")
     ] = False,
 ) -> None:
     """Capture an application's queries from a server's log, its statistics, or both; read only.

@@ -115,7 +115,7 @@ class Gathered:
     texts: dict[str, Statement] = field(default_factory=dict)  # of the last calls
     temporary: set[str] = field(default_factory=set)
     transactions: dict[str, Transactions] = field(default_factory=dict)  # by database
-    length_max: int = 0  # of all texts, in bytes
+    length_max: int = 0  # of all texts of queries, in bytes
     first_s: float | None = None
     last_s: float | None = None
 
@@ -147,7 +147,6 @@ class Gathered:
         if not call.text.isascii() and not is_utf8(call.text):
             self.leave_out(call, NOT_UTF8)
             return
-        self.length_max = max(self.length_max, size_of(call.text))
         place = call.text.find(";")
         if place >= 0 and call.text[place + 1 :].strip() and self.several(call):
             return
@@ -267,7 +266,11 @@ class Gathered:
             group = self.groups[key] = Group(form=form, samples=Reservoir(seed))
         group.time_s += time_s
         group.cut = group.cut or call.cut
-        group.length_min = min(group.length_min, size_of(call.text))
+        size = len(call.text) if call.text.isascii() else size_of(call.text)
+        if size < group.length_min:
+            group.length_min = size
+        if size > self.length_max:
+            self.length_max = size
         if call.further:
             return key
         group.calls += 1
@@ -334,7 +337,7 @@ def with_readable_names(call: Call) -> Call:
 
 def size_of(text: str) -> int:
     """The bytes of a text."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
+    return len(text.encode("utf-8", "surrogateescape"))
 
 
 def is_utf8(text: str) -> bool:

@@ -58,6 +58,11 @@ MARKS = re.compile(
     r"|(?:CREATE|DROP|READ|ALTER)_REPLICATION_SLOT)\b)"
 )
 """How texts begin that tell who sent them."""
+MARKED = (
+    *("/*", "SELECT /*", "SHOW /*", "SET /*", "SELECT pg_catalog.set_config(", "START_", "BASE_"),
+    *("IDENTIFY_", "TIMELINE_", "CREATE_", "DROP_", "READ_", "ALTER_"),
+)
+"""How all of these begin; a text that does not needs no expression."""
 SCHEMAS = frozenset({"pg_catalog", "information_schema", "mysql", "performance_schema", "sys"})
 """Of catalogs, in any engine."""
 NAMES_MAX = 10_000
@@ -79,7 +84,7 @@ class Sender:
 
 def by_text(text: str) -> Sender | None:
     """The sender whose texts begin so; None: nobody's do."""
-    match = MARKS.match(text)
+    match = MARKS.match(text) if text.lstrip().startswith(MARKED) else None
     if match is None:
         return None
     if agent := match.group("agent"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 from dbdyno.capture.call import Call
 from dbdyno.capture.log.mysql_time import MysqlClock
@@ -16,6 +17,7 @@ from dbdyno.capture.log.tally import Tally
 from dbdyno.engine.mysql import flavour
 
 TIME, QUERY_TIME = "# Time: ", "# Query_time: "
+BEGINNINGS = ("# User@Host: ", TIME)
 BEGINNING = re.compile(r"# Time: \d{2,4}[-\d]+[T ]+\d|# User@Host: .*\[.*\] @ .*\[.*\]")
 ADMINISTRATOR = "# administrator command: "
 LINES_MAX = 10_000
@@ -86,7 +88,7 @@ class SlowLog:
         self.head, self.text, self.database = Head(), [], ""
         for line in unix_ends(lines):
             if line[0] == "#":
-                if BEGINNING.match(line):
+                if line.startswith(BEGINNINGS) and (line in self.users or BEGINNING.match(line)):
                     if self.text:
                         call = self.ended()
                         if call is not None:
@@ -202,11 +204,12 @@ class SlowLog:
 
 def unix_ends(lines: Iterable[str]) -> Iterator[str]:
     """The lines of a file; those of a server on Windows as any other writes them."""
-    windows = None
-    for line in lines:
-        if windows is None:
-            windows = line.endswith("\r\n")
-        yield line[:-2] + "\n" if windows and line.endswith("\r\n") else line
+    rest = iter(lines)
+    first = next(rest, "")
+    whole = chain((first,) if first else (), rest)
+    if not first.endswith("\r\n"):
+        return whole
+    return (line[:-2] + "\n" if line.endswith("\r\n") else line for line in whole)
 
 
 def rows_of(head: Head, text: str) -> int | None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import dbdyno
-from captured_log import WrittenLog
+from captured_log import STDERR_PREFIX, WrittenLog
 from dbdyno.capture import join
 from dbdyno.capture.capturing import Wish, capture
 from dbdyno.capture.postgres_sql import PostgresSql
@@ -146,3 +146,20 @@ def test_a_session_of_mysql_is_told_by_how_it_begins(tmp_path: Path) -> None:
         "replication (`SQL_SLAVE`)": 1,
     }
     assert "- 2 calls of 0.002 s are dyno's own" in page
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "stderr"])
+def test_a_plan_of_a_statement_within_a_function_is_no_call(form: str, tmp_path: Path) -> None:
+    log = WrittenLog(tmp_path / "postgresql.csv")
+    plan = 'duration: 1.000 ms  plan:\n{{\n  "Query Text": "{}"\n}}'
+    for text, context in (
+        ("SELECT a FROM t WHERE b = x", "PL/pgSQL function f(integer) line 3 at SQL statement"),
+        ("INSERT INTO t VALUES (1)", 'SQL function "g" statement 1'),
+        ("SELECT f(5)", ""),
+        ("SELECT 1 + $1", "unnamed portal with parameters: $1 = '5'"),
+    ):
+        log.add(plan.format(text), context=context)
+    path = {"csv": log.write, "json": log.write_json, "stderr": log.write_stderr}[form]()
+    texts, _, page = captured(path, prefix=STDERR_PREFIX)
+    assert texts == {"SELECT f($1)", "SELECT 1 + $1"}
+    assert "2 plans are of statements within functions" in page

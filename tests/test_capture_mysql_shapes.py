@@ -44,7 +44,8 @@ SHAPES = {
     f"use shop;\n{SET}",
     "Percona Server": f"# Time: 2024-01-01T01:02:03.123456Z\n{USER}"
     "# Schema: shop  Last_errno: 0  Killed: 0\n"
-    f"{TIMES}  Rows_affected: 0  Bytes_sent: 66\n# InnoDB_trx_id: 1500\n"
+    f"{TIMES}  Rows_affected: 0  Bytes_sent: 66\n"
+    "  Tmp_tables: 1  Tmp_disk_tables: 2  Tmp_table_sizes: 3\n# InnoDB_trx_id: 1500\n"
     "# QC_Hit: No  Full_scan: Yes  Full_join: No  Tmp_table: No  Tmp_table_on_disk: No\n"
     "# Filesort: No  Filesort_on_disk: No  Merge_passes: 0\n#   InnoDB_IO_r_ops: 0  "
     f"InnoDB_IO_r_bytes: 0  InnoDB_IO_r_wait: 0.000000\n{SET}",

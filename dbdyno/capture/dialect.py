@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, Protocol
 
 ROLE, ALL = "role", "all"
@@ -44,6 +45,16 @@ class Form:
     left_out: str = ""  # why it cannot be a query of its own
     refused: bool = False  # the parser does not take it: it is run as it stands
     open: bool = False  # it ends where no statement can
+
+    @cached_property
+    def layout(self) -> str:
+        """Which places are bound, and to what; empty where none is.
+
+        Texts of one key may differ in it: `a = $1 AND b = 5`, `a = 5 AND b = $1`.
+        """
+        if not self.bound:
+            return ""
+        return ",".join(f"{slot.part}{slot.number}" for slot in self.slots)
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ FAILED = "failed when they were captured"
 TEMPORARY = "temporary tables"
 
 Settings = tuple[tuple[str, str], ...]
-Key = tuple[str, str, bool, Settings, str]
-"""Database, form, whether values are bound, settings of the session, role."""
+Key = tuple[str, str, str, Settings, str]
+"""Database, form, its layout, settings of the session, role."""
 
 
 @dataclass
@@ -259,7 +259,7 @@ class Gathered:
         session = self.sessions.get(call.session)
         settings = session.key if session is not None else ()
         role = session.role(call.user) if session is not None else call.user
-        key = (call.database, form.key, form.bound > 0, settings, role)
+        key = (call.database, form.key, form.layout, settings, role)
         group = self.groups.get(key)
         if group is None:
             seed = f"{self.seed}:{form.key}"

@@ -126,14 +126,20 @@ def of_sum(total: Sum, database: str) -> Query:
 def joined(queries: Sequence[Query], sums: Sums, database: str) -> list[Query]:
     """Queries of a log with the counts of a view; rows that no query has follow them."""
     rest, unmatched = list(sums.sums), list(queries)
-    done: list[Query] = []
+    matches: list[Pair] = []
     for name in NAMES:
-        matched: set[int] = set()
-        for pair in pairs(rest, unmatched, name):
-            done += shared(pair)
-            matched.update(map(id, (*pair.sums, *pair.queries)))
+        paired = pairs(rest, unmatched, name)
+        matches += paired
+        matched = {id(each) for pair in paired for each in (*pair.sums, *pair.queries)}
         rest = [total for total in rest if id(total) not in matched]
         unmatched = [query for query in unmatched if id(query) not in matched]
+    # A server has one row for `a = $1` and `a = $1::int`: a text without a row shares it.
+    rows = {total.form.fingerprint: pair for pair in matches for total in pair.sums}
+    for query in unmatched:
+        if query.form.fingerprint in rows:
+            rows[query.form.fingerprint].queries.append(query)
+    unmatched = [query for query in unmatched if query.form.fingerprint not in rows]
+    done = [query for pair in matches for query in shared(pair)]
     return [*done, *unmatched, *unlogged(rest, sums, database)]
 
 

@@ -33,6 +33,8 @@ SCHEMA = re.compile(r"Schema:(.*?)(?:  ?\w+: |\s*\Z)")
 SESSION = re.compile(r"#? ?Thread_id: (\d+)")
 AFFECTED = re.compile(r"Rows_affected: (\d+)")
 FAILED = re.compile(r"(?:Errno|Last_errno): (\d+)")
+UNMARKED = re.compile(r"\s+[A-Z]\w*: \S+(?:\s+\w+: \S+)*\s*\Z")
+"""A header's line without its `#`, as Percona Server 8 writes one."""
 ROUTINE = re.compile(r"# Stored[ _]routine: ")
 RATE = re.compile(r"Log_slow_rate_limit: (\d+)")
 SET_TIME = re.compile(r"SET (?:[\w=,]*,)?timestamp=(\d+(?:\.\d+)?);\n")
@@ -109,6 +111,8 @@ class SlowLog:
                     self.text.append(line)
                 elif not line.startswith(BANNER_REST):
                     self.tally.strange += bool(line.strip())
+            elif not self.text and UNMARKED.match(line):
+                self.header(line)
             elif self.text or line.strip():
                 self.text.append(line)
         call = self.ended()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import postgast
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dbdyno.capture.gather import Query
@@ -162,6 +162,7 @@ def test_escapes_say_what_the_server_reads(written: str, said: str) -> None:
     assert json.loads(value) == said
 
 
+@example("it's \\ 'x", "\\'\n")
 @given(TEXT, TEXT)
 def test_a_session_may_read_a_backslash_as_an_escape_in_any_text(one: str, other: str) -> None:
     """`standard_conforming_strings = off`: what is an escape string elsewhere is a plain text."""

@@ -67,8 +67,11 @@ def named(queries: Sequence[Query], dialect: Dialect, at_s: float | None) -> lis
 
 def told_by(query: Query, of_key: Sequence[Query]) -> str:
     """What tells a query from others of the same text, whichever of them costs more."""
-    pairs = [set(each.settings.items()) for each in of_key]
-    settings = sorted(set(query.settings.items()) - set.intersection(*pairs))
+    settings = sorted(
+        (name, value)
+        for name, value in query.settings.items()
+        if any(other.settings.get(name) != value for other in of_key)
+    )
     return repr((settings, query.role, query.form.layout, query.literals))
 
 

@@ -291,3 +291,6 @@ def test_bound_values_have_the_types_that_the_server_infers(
         if "a - 9" in (tmp_path / "app" / query["text"]).read_text()
     ]
     assert query["types"] == ["integer", "text"]
+    captured(tmp_path / "again", [], Place("source `x`", place))
+    again = [path.read_text() for path in (tmp_path / "again/queries").iterdir()]
+    assert not [text for text in again if "format_type" in text or "set_config" in text]

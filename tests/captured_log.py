@@ -17,6 +17,7 @@ JSON = {
     "state_code": 12,
     "message": 13,
     "detail": 14,
+    "context": 18,
     "statement": 19,
     "application_name": 22,
 }
@@ -41,6 +42,7 @@ class WrittenLog:
         severity: str = "LOG",
         state: str = "00000",
         statement: str = "",
+        context: str = "",
         database: str = "shop",
         user: str = "app",
         application: str = "web",
@@ -54,7 +56,7 @@ class WrittenLog:
         self.rows.append(
             [
                 *(stamp, user, database, "7", "[local]", session, count, "SELECT", stamp, "1/1"),
-                *("0", severity, state, message, detail, "", "", "", "", statement, "", ""),
+                *("0", severity, state, message, detail, "", "", "", context, statement, "", ""),
                 *(application, "client backend", "", query_id),
             ]
         )
@@ -92,7 +94,8 @@ class WrittenLog:
         with path.open("w", newline="") as file:
             for row in self.rows:
                 prefix = f"{row[0]} [{row[5]}] {row[12]} {row[1]}@{row[2]}/{row[22]} "
-                parts = [(row[11], row[13]), ("DETAIL", row[14]), ("STATEMENT", row[19])]
+                parts = [(row[11], row[13]), ("DETAIL", row[14])]
+                parts += [("CONTEXT", row[18]), ("STATEMENT", row[19])]
                 for severity, text in parts:
                     if text:
                         lines = str(text).replace("\n", "\n\t")

@@ -244,6 +244,7 @@ def test_capture_s_own_sessions_are_left_out(log: WrittenLog, tmp_path: Path) ->
     assert application.text(application.only()[0]) == "SELECT a FROM t"
     page = (tmp_path / "app/coverage.md").read_text()
     assert "| dumps of the database | 1 | 0.001 s | 50.0 % |" in page
+    assert "- 1 calls of 0.001 s are dyno's own and no part of this." in page
 
 
 def test_statements_of_one_message_are_queries_whose_time_is_not_divided(

@@ -116,3 +116,12 @@ def test_two_readings_have_what_was_counted_between_them() -> None:
         ("SELECT c FROM t", 2, 4),  # dropped and counted anew
     ]
     assert between.seconds == 10.0
+
+
+def test_a_text_without_a_row_of_its_own_shares_that_of_its_fingerprint() -> None:
+    queries = logged(
+        ("SELECT a FROM t WHERE a IN (1, 2)", "simple", 0),
+        ("SELECT a FROM t WHERE a IN (1, 2, 3)", "simple", 0),
+    )
+    row = ("SELECT a FROM t WHERE a IN ($1, $2)", 8, 10)
+    assert [each[2:] for each in counts(joined(queries, view(row)))] == [(5, 10), (5, 10)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import postgast
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dbdyno.capture.gather import Query
@@ -144,3 +144,42 @@ def test_what_writes_is_told(text: str, writes: bool) -> None:
     form = PostgresSql().read(text).form
     assert form.writes is writes
     assert "x" not in form.tables
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (r"E'\xc3\xa9 \303\251'", "é é"),
+        (r"E'\uD83D\uDE00 \U0001F600'", "😀 😀"),
+        (r"U&'\D83D\DE00 \+01F600 \\'", "😀 😀 \\"),
+        (r"E'\\xDEADBEEF'", r"\xDEADBEEF"),
+        (r"E'\n\b\'''", "\n\b''"),
+        (r"E'\uD83D'", "\ufffd"),
+    ],
+)
+def test_escapes_say_what_the_server_reads(written: str, said: str) -> None:
+    (value,) = PostgresSql().read(f"SELECT {written}").literals
+    assert json.loads(value) == said
+
+
+@example("it's \\ 'x", "\\'\n")
+@given(TEXT, TEXT)
+def test_a_session_may_read_a_backslash_as_an_escape_in_any_text(one: str, other: str) -> None:
+    """`standard_conforming_strings = off`: what is an escape string elsewhere is a plain text."""
+    texts = [escaped(text).source[1:] for text in (one, other)]
+    dialect = PostgresSql().within({"standard_conforming_strings": "off"})
+    statement = dialect.read(
+        f"SELECT \"c'\\\" FROM t WHERE b = {texts[0]} AND c = E{texts[1]} -- '"
+    )
+    assert [json.loads(value) for value in statement.literals] == [one, other]
+    assert statement.form.key == 'SELECT "c\'\\" FROM t WHERE b = $1 AND c = $2'
+    written = dialect.quoted(statement.literals[0])
+    assert json.loads(dialect.read(f"SELECT {written}").literals[0]) == one
+    plain = dialect.within({"standard_conforming_strings": "on"})
+    assert plain.quoted(statement.literals[0]) == quoted(one).source
+
+
+def test_a_string_of_bits_and_null_in_its_place_are_kept_apart() -> None:
+    dialect = PostgresSql()
+    keys = [dialect.read(f"SELECT {bits} = {bits}").form.key for bits in ("NULL", "b'1'", "x'f'")]
+    assert keys == ["SELECT $1 = $2", "SELECT bit $1 = bit $2", "SELECT bit $1 = bit $2"]

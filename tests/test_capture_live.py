@@ -242,3 +242,55 @@ def test_what_the_server_reads_by_goes_with_its_queries(server: LabServer, tmp_p
     for query in file["queries"].values():
         assert query["settings"]["datestyle"] == "German, DMY"
         assert query["settings"]["work_mem"] == "7MB"
+
+
+def test_statements_within_functions_are_counted_by_what_calls_them(
+    server: LabServer, tmp_path: Path
+) -> None:
+    place = address(server)
+    body = """BEGIN
+        SELECT count(*) INTO STRICT n FROM t WHERE t.a = x AND t.b <> 'it''s';  -- inner
+        PERFORM 5 * x;
+        UPDATE t SET b = 'y' WHERE t.a = x AND false;
+        RETURN n + 7;
+    END"""
+    with connection(place) as session:
+        session.execute(
+            "CREATE OR REPLACE FUNCTION f(x int) RETURNS bigint LANGUAGE plpgsql "
+            f"AS $f$DECLARE n bigint; {body}$f$".encode()
+        )
+        session.execute("ALTER DATABASE shop SET pg_stat_statements.track = 'all'")
+    try:
+        with connection(place) as session:
+            session.execute("SELECT pg_stat_statements_reset()")
+            session.execute("SELECT f(1)")
+            session.execute("UPDATE t SET b = 'y' WHERE a = 3")
+        captured(tmp_path / "app", [], Place("source `x`", place))
+    finally:
+        with connection(place) as session:
+            session.execute("ALTER DATABASE shop RESET pg_stat_statements.track")
+    file = tomllib.loads((tmp_path / "app/workload.toml").read_text())
+    found = {(tmp_path / "app" / q["text"]).read_text().strip() for q in file["queries"].values()}
+    assert {text for text in found if "pg_" not in text} == {
+        "SELECT f($1)",
+        "UPDATE t SET b = $1 WHERE a = $2",
+    }
+
+
+def test_bound_values_have_the_types_that_the_server_infers(
+    server: LabServer, tmp_path: Path
+) -> None:
+    place = address(server)
+    with connection(place) as session:
+        session.execute("SELECT a - 9 FROM t WHERE a = %s AND b < %s", ("7", "x"), prepare=True)
+    captured(tmp_path / "app", logs(server, ".csv"), Place("source `x`", place))
+    file = tomllib.loads((tmp_path / "app/workload.toml").read_text())
+    (query,) = [
+        query
+        for query in file["queries"].values()
+        if "a - 9" in (tmp_path / "app" / query["text"]).read_text()
+    ]
+    assert query["types"] == ["integer", "text"]
+    captured(tmp_path / "again", [], Place("source `x`", place))
+    again = [path.read_text() for path in (tmp_path / "again/queries").iterdir()]
+    assert not [text for text in again if "format_type" in text or "set_config" in text]

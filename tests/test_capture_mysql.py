@@ -377,3 +377,18 @@ def test_an_execute_of_another_text_gives_no_values() -> None:
     dialect = MysqlSql()
     assert dialect.executed("SELECT a FROM u WHERE b = 5 LIMIT 3", PREPARED_LIMIT) is None
     assert dialect.executed("SELECT a FROM t WHERE b = x'FF' LIMIT 3", PREPARED_LIMIT) is None
+
+
+def test_a_literal_of_bytes_and_null_in_its_place_are_kept_apart() -> None:
+    dialect = MysqlSql()
+    pieces = {
+        written: dialect.read(f"INSERT INTO t VALUES (1, {written})").form.key
+        for written in ("NULL", f"x'{CODE}01'", "x'41'", "'a'", "0b11", "NULL")
+    }
+    assert pieces == {
+        "NULL": "INSERT INTO t VALUES ($1, $2)",
+        f"x'{CODE}01'": "INSERT INTO t VALUES ($1, unhex($2))",
+        "x'41'": "INSERT INTO t VALUES ($1, x'41')",
+        "'a'": "INSERT INTO t VALUES ($1, $2)",
+        "0b11": "INSERT INTO t VALUES ($1, 0b11)",
+    }

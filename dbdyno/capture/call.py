@@ -18,6 +18,7 @@ class Call(Struct, frozen=True, kw_only=True):
     session: str
     database: str = ""
     user: str = ""
+    account: str = ""  # of MySQL and MariaDB, whose accounts are no roles of queries
     application: str = ""
     text: str
     values: tuple[str | None, ...] | None = (
@@ -29,6 +30,8 @@ class Call(Struct, frozen=True, kw_only=True):
     further: bool = False  # one more fetch of the call before: adds time, is no call
     error: str = ""  # SQLSTATE, or a word where the log has none
     query_id: int = 0
+    nested: bool = False  # a stored routine ran it
+    cut: bool = False  # the log may have lost the text's end
 
     @property
     def start_s(self) -> float:

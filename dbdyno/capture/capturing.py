@@ -10,6 +10,7 @@ from pathlib import Path
 
 from dbdyno.capture import coverage, engines, folder, join, mix
 from dbdyno.capture.coverage import Coverage
+from dbdyno.capture.cut import marked
 from dbdyno.capture.dialect import Dialect
 from dbdyno.capture.folder import Captured, CapturedQuery, Source
 from dbdyno.capture.gather import Gathered, Query, queries_of
@@ -21,9 +22,10 @@ from dbdyno.capture.naming import named
 from dbdyno.capture.taken import (
     ELSEWHERE,
     Taken,
-    of_one_database,
+    of_one_application,
     scaled,
     without_catalogs,
+    without_cut,
     without_foreign,
 )
 from dbdyno.capture.view import Place, View
@@ -38,6 +40,8 @@ BEYOND = "cheaper than the first {top} (--top)"
 OF_LOG = "Calls and times are of the log: the server counts no statement with a text"
 ANY = ("", "")
 """What all sessions of a server begin with: of any database, of any role."""
+WITHOUT_ENDS = frozenset({"stderr", "general"})
+"""Logs whose records do not show where a text ends."""
 LIST = "/*, ... */"
 """What the view of 18 has in place of a list's other members."""
 
@@ -60,6 +64,7 @@ class Wish:
     seed: int = 1
     real_clock: bool = False  # whether now() and its like stay as they are
     accepts_loss: bool = False  # whether much of a log may be not understood
+    with_monitoring: bool = False  # whether what others than the application sent is kept
 
 
 def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
@@ -74,10 +79,17 @@ def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
         view = family.view(wish.server, wish.seconds, time.sleep)
         if view.uncounted and not wish.logs:
             raise DynoError(f"{wish.server.name}: {view.uncounted}")
-        dialect = dialect.within(view.of_sessions.get(ANY, {}))
+        made = view.of_sessions
+        of_database = made.get((wish.database or view.database, ""), {})
+        dialect = dialect.within({**made.get(ANY, {}), **of_database})
         if not wish.keeps_values:
             view = replace(view, rows=[replace(row, sample=False) for row in view.rows])
-    gathered = Gathered(dialect, seed=wish.seed, keeps_values=wish.keeps_values)
+    gathered = Gathered(
+        dialect,
+        seed=wish.seed,
+        keeps_values=wish.keeps_values,
+        with_monitoring=wish.with_monitoring,
+    )
     if files:
         reading = Reading(
             prefix=wish.prefix,
@@ -96,12 +108,18 @@ def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
     if view is not None and view.uncounted and taken is not None:
         taken = replace(taken, notes=[*taken.notes, OF_LOG])
     elif view is not None:
-        taken = without_foreign(with_view(taken, view, database, dialect), view.foreign)
+        sums = join.summed(view, database, dialect, with_monitoring=wish.with_monitoring)
+        taken = without_foreign(with_view(taken, view, sums, database), view.foreign)
     assert taken is not None, "there is a source"
-    taken = of_one_database(without_catalogs(taken))
+    taken = of_one_application(without_cut(without_catalogs(taken)))
     if not taken.queries:
         raise DynoError(empty(wish, database, gathered))
     taken = replace_queries(taken, in_sessions(taken.queries, view, database))
+    if wish.server is not None and family.typed is not None:
+        top = family.typed(wish.server, taken.queries[: wish.top], dialect)
+        taken = replace(taken, queries=[*top, *taken.queries[wish.top :]])
+    if view is None and family.unknown:
+        taken = replace(taken, notes=[*taken.notes, family.unknown])
     return write(wish, taken, source_of(wish, taken, view, database, gathered), gathered, dialect)
 
 
@@ -129,7 +147,8 @@ def of_log(gathered: Gathered, database: str, tally: Tally) -> Taken:
         if name != database:
             other.calls += group.calls
             other.time_s += group.time_s
-    queries = queries_of(gathered, database)
+    has_ends = tally.format not in WITHOUT_ENDS
+    queries = marked(queries_of(gathered, database), gathered.length_max, has_ends=has_ends)
     left_out = [each for (name, _), each in gathered.left_out.items() if name == database]
     first, last = gathered.first_s, gathered.last_s
     seconds = last - first if first is not None and last is not None and last > first else None
@@ -149,6 +168,10 @@ def notes_of(tally: Tally) -> list[str]:
     ):
         if count:
             notes.append(f"The log has {count} {what}")
+    if tally.nested:
+        notes.append(
+            f"{tally.nested} plans are of statements within functions, counted by what calls them"
+        )
     if tally.wrapped:
         notes.append(
             f"The log came within {', in '.join(tally.wrapped)}, which was tried on made files "
@@ -175,11 +198,12 @@ def notes_of(tally: Tally) -> list[str]:
     return notes
 
 
-def with_view(taken: Taken | None, view: View, database: str, dialect: Dialect) -> Taken:
+def with_view(taken: Taken | None, view: View, sums: join.Sums, database: str) -> Taken:
     """What a view has of a database, with the values of a log where there is one."""
-    sums = join.summed(view, database, dialect)
     queries = (
-        join.alone(sums, database) if taken is None else join.joined(taken.queries, sums, database)
+        join.unlogged(sums.sums, sums, database)
+        if taken is None
+        else join.joined(taken.queries, sums, database)
     )
     notes = [*view.notes, *(taken.notes if taken else [])]
     if taken is not None and view.sampled:
@@ -295,7 +319,12 @@ def write(
         covered_time_s=sum(query.time_s for query in queries),
         left_out=left_out,
         without_values=sum(lacks_values(query) for query in queries),
-        refused=[q.name for q, own in zip(queries, top, strict=True) if own.form.refused],
+        refused=[
+            query.name
+            for query, own in zip(queries, top, strict=True)
+            if own.form.refused and not query.cut
+        ],
+        cut=[query.name for query in queries if query.cut],
         errors=gathered.errors,
         notes=notes,
     )

@@ -20,6 +20,7 @@ class Coverage:
     left_out: Sequence[LeftOut]  # that weigh most first
     without_values: int  # queries that have parameters and no values
     refused: Sequence[str]  # names of queries that the parser does not take
+    cut: Sequence[str]  # names of queries whose texts may lack their ends
     errors: Mapping[str, int]  # calls by SQLSTATE or number
     notes: Sequence[str]  # what else there is to say, a sentence each
 
@@ -54,9 +55,12 @@ def page(coverage: Coverage) -> str:
         notes.append(
             f"{count} {verb} not known: a log has them, or a race draws them from its data"
         )
-    if coverage.refused:
-        names = ", ".join(f"`{name}`" for name in coverage.refused)
-        notes.append(f"The parser does not take {names}; they are run as they stand")
+    for names, what in (
+        (coverage.refused, "The parser does not take {}; they are run as they stand"),
+        (coverage.cut, "The texts of {} may be cut (`cut = true`); they read, and are run so"),
+    ):
+        if names:
+            notes.append(what.format(", ".join(f"`{name}`" for name in names)))
     if notes:
         lines += ["", *(f"- {note}." for note in notes)]
     return "\n".join(lines) + "\n"

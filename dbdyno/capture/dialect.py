@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, Protocol
 
 ROLE, ALL = "role", "all"
 """Settings of a session that are more than a value: who runs statements, and what resets all."""
+NESTED = "within functions, run by what calls them"
+"""Why a statement is no call of the application's."""
 Part = Literal["bound", "literal", "clock"]
 """What a parameter of a form stood for: a bound value, a literal, or the clock."""
 
@@ -41,6 +44,17 @@ class Form:
     writes: bool = False
     left_out: str = ""  # why it cannot be a query of its own
     refused: bool = False  # the parser does not take it: it is run as it stands
+    open: bool = False  # it ends where no statement can
+
+    @cached_property
+    def layout(self) -> str:
+        """Which places are bound, and to what; empty where none is.
+
+        Texts of one key may differ in it: `a = $1 AND b = 5`, `a = 5 AND b = $1`.
+        """
+        if not self.bound:
+            return ""
+        return ",".join(f"{slot.part}{slot.number}" for slot in self.slots)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbdyno.capture.gather import APPLICATION
 from dbdyno.capture.mysql_mode import SQL_MODE, USUAL, reading_of
-from dbdyno.capture.taken import SCHEMAS
+from dbdyno.capture.senders import SCHEMAS
 from dbdyno.capture.view import Counted, Place, View, difference
 from dbdyno.engine.mysql.connection import connect, said, told
 from dbdyno.engine.mysql.flavour import of, since
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pymysql
 
 MARK = "dyno capture"
-"""Stands in a comment of capture's statements, which are left out."""
+"""Stands in a comment of capture's statements."""
 LIMIT_S = 10
 PICOSECONDS = 1e12
 DIGITS = re.compile(r"\d+\.\d+(?:\.\d+)?")
@@ -89,7 +89,7 @@ def counted(connection: pymysql.Connection[Any], place: Place) -> View:
             rows = fetched(cursor)
         settings = settings_of(cursor, version)
     digits = DIGITS.match(version)
-    statements = [counted_of(row) for row in rows if MARK not in (row[1] or "")]
+    statements = [counted_of(row) for row in rows]
     seen = [float(row[7]) for row in rows if row[7] is not None]
     return View(
         rows=statements,
@@ -162,7 +162,8 @@ def counted_of(row: tuple[Any, ...]) -> Counted:
     """A row of the view."""
     database, text, digest, calls, wait, sent, affected, _ = row
     return Counted(
-        text="" if text is None or text.endswith(CUT) else text,
+        text=text or "",
+        cut=(text or "").endswith(CUT),
         sample=True,
         query_id=0 if digest is None else int(digest[:15], 16),
         database=database or "",

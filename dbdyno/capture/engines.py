@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dbdyno.capture import digest_view, postgres_places, postgres_view
 from dbdyno.capture.dialect import Dialect
 from dbdyno.capture.drawing import Places
+from dbdyno.capture.gather import Query
 from dbdyno.capture.log.files import Format
 from dbdyno.capture.mysql_sql import MysqlSql
 from dbdyno.capture.postgres_sql import PostgresSql
@@ -26,6 +27,8 @@ class Family:
     view: Callable[[Place, float | None, Wait], View]
     engine: str  # that its logs are of where they do not tell
     formats: frozenset[Format]  # of its logs
+    typed: Callable[[Place, Sequence[Query], Dialect], list[Query]] | None = None
+    unknown: str = ""  # what logs alone do not tell, in a sentence
     places: Callable[[str], Places] | None = None  # of parameters; None: all sources have values
 
 
@@ -35,6 +38,9 @@ FAMILIES = (
         postgres_view.read,
         "postgres",
         frozenset({"csv", "json", "stderr"}),
+        postgres_view.typed,
+        "The log does not tell what ALTER ROLE and ALTER DATABASE set for sessions (`search_path`, "
+        "`DateStyle` and the like): name the server's DSN beside the log",
         postgres_places.places_of,
     ),
     Family(MysqlSql, digest_view.read, "mysql", frozenset({"slow", "general"})),

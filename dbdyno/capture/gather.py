@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -9,16 +10,15 @@ from dataclasses import dataclass, field, replace
 from msgspec import structs
 
 from dbdyno.capture.call import Call, Way
-from dbdyno.capture.dialect import ALL, ROLE, Dialect, Form, Inside, Setting, Statement
+from dbdyno.capture.dialect import ALL, NESTED, ROLE, Dialect, Form, Inside, Setting, Statement
 from dbdyno.capture.folder import Sample
 from dbdyno.capture.mix import Transactions
 from dbdyno.capture.reservoir import Reservoir, Values
+from dbdyno.capture.senders import OWN, Sender, by_name, by_text
 from dbdyno.model.own_query import LeftOut
 
 APPLICATION = "dyno capture"
-"""The name of capture's own sessions, which are left out."""
-DUMPS = frozenset({"pg_dump", "pg_dumpall", "pg_restore", "pg_basebackup", "mysqldump"})
-DUMP = "dumps of the database"
+"""The name of capture's own sessions."""
 VARIANTS_MAX = 10
 """So many different literals beside bound values are taken for parts of the program's text."""
 TEXTS_MAX = 20_000
@@ -28,8 +28,8 @@ FAILED = "failed when they were captured"
 TEMPORARY = "temporary tables"
 
 Settings = tuple[tuple[str, str], ...]
-Key = tuple[str, str, bool, Settings, str]
-"""Database, form, whether values are bound, settings of the session, role."""
+Key = tuple[str, str, str, Settings, str]
+"""Database, form, its layout, settings of the session, role."""
 
 
 @dataclass
@@ -53,6 +53,8 @@ class Group:
     variants: dict[Values, Variant] = field(default_factory=dict)
     types: tuple[str, ...] = ()
     query_ids: set[int] = field(default_factory=set)
+    length_min: int = sys.maxsize  # of its texts, in bytes
+    cut: bool = False  # the log may have lost the end of one of them
     many: bool = False  # more variants than are taken for the program's own
 
 
@@ -72,6 +74,8 @@ class Query:
     role: str = ""
     database: str = ""
     query_ids: frozenset[int] = frozenset()
+    length_min: int = 0  # of its texts, in bytes
+    cut: bool = False  # its text may lack its end
 
 
 @dataclass
@@ -83,6 +87,7 @@ class Session:
     cursors: dict[str, Key] = field(default_factory=dict)
     now: Mapping[str, str] = field(default_factory=dict)  # both, as they hold now
     key: Settings = ()
+    sender: Sender | None = None
 
     def renew(self) -> None:
         """Makes the key of the settings that hold now."""
@@ -101,6 +106,7 @@ class Gathered:
     dialect: Dialect
     seed: int = 1
     keeps_values: bool = True
+    with_monitoring: bool = False
     groups: dict[Key, Group] = field(default_factory=dict)
     left_out: dict[tuple[str, str], LeftOut] = field(default_factory=dict)
     errors: Counter[str] = field(default_factory=Counter)
@@ -109,23 +115,30 @@ class Gathered:
     texts: dict[str, Statement] = field(default_factory=dict)  # of the last calls
     temporary: set[str] = field(default_factory=set)
     transactions: dict[str, Transactions] = field(default_factory=dict)  # by database
+    length_max: int = 0  # of all texts of queries, in bytes
     first_s: float | None = None
     last_s: float | None = None
 
     def add_all(self, calls: Iterable[Call]) -> None:
         """Adds calls in the order in which they ended."""
         for call in calls:
-            if call.application != APPLICATION:
-                readable = call.database.isascii() and call.user.isascii() and call.error.isascii()
-                self.add(call if readable else with_readable_names(call))
+            readable = call.database.isascii() and call.user.isascii() and call.error.isascii()
+            self.add(call if readable else with_readable_names(call))
 
     def add(self, call: Call) -> None:
         """Adds a call."""
+        sender = self.sender(call)
+        if sender is not None and sender.reason == OWN:
+            self.leave_out(call, OWN)
+            return
         start_s = call.start_s
         self.first_s = start_s if self.first_s is None else min(self.first_s, start_s)
         self.last_s = call.end_s if self.last_s is None else max(self.last_s, call.end_s)
-        if call.application in DUMPS:
-            self.leave_out(call, DUMP)
+        if sender is not None and not self.with_monitoring and sender.sent(self.read(call).form):
+            self.leave_out(call, sender.reason)
+            return
+        if call.nested:
+            self.leave_out(call, NESTED)
             return
         if call.error:
             self.errors[call.error] += 1
@@ -138,6 +151,20 @@ class Gathered:
         if place >= 0 and call.text[place + 1 :].strip() and self.several(call):
             return
         self.statement(call, call.duration_s or 0.0)
+
+    def sender(self, call: Call) -> Sender | None:
+        """Who sent a call, if that was not the application.
+
+        A log of MySQL does not name programs, so what a session begins with tells all of it.
+        """
+        sender = by_text(call.text)
+        if call.account and call.session:
+            session = self.sessions.get(call.session)
+            if session is None and sender is not None:
+                session = self.sessions[call.session] = Session()
+            if session is not None:
+                sender = session.sender = session.sender or sender
+        return sender or by_name(call.application, call.user or call.account)
 
     def several(self, call: Call) -> bool:
         """Adds the statements of a message that has more than one; whether it has."""
@@ -232,12 +259,18 @@ class Gathered:
         session = self.sessions.get(call.session)
         settings = session.key if session is not None else ()
         role = session.role(call.user) if session is not None else call.user
-        key = (call.database, form.key, form.bound > 0, settings, role)
+        key = (call.database, form.key, form.layout, settings, role)
         group = self.groups.get(key)
         if group is None:
             seed = f"{self.seed}:{form.key}"
             group = self.groups[key] = Group(form=form, samples=Reservoir(seed))
         group.time_s += time_s
+        group.cut = group.cut or call.cut
+        size = len(call.text) if call.text.isascii() else size_of(call.text)
+        if size < group.length_min:
+            group.length_min = size
+        if size > self.length_max:
+            self.length_max = size
         if call.further:
             return key
         group.calls += 1
@@ -278,7 +311,7 @@ class Gathered:
                 return
             if not all(value is None or value.isascii() or is_utf8(value) for value in call.values):
                 return
-            bound = tuple(map(self.dialect.bound, call.values))
+            bound = tuple(map(self.dialect_of(call).bound, call.values))
         group.samples.add(bound + statement.literals)
 
     def leave_out(
@@ -300,6 +333,11 @@ def with_readable_names(call: Call) -> Call:
     names = (call.database, call.user, call.error)
     database, user, error = (name.encode("utf-8", "replace").decode() for name in names)
     return structs.replace(call, database=database, user=user, error=error)
+
+
+def size_of(text: str) -> int:
+    """The bytes of a text."""
+    return len(text.encode("utf-8", "surrogateescape"))
 
 
 def is_utf8(text: str) -> bool:
@@ -337,6 +375,8 @@ def queries_of(gathered: Gathered, database: str) -> list[Query]:
             role=role,
             database=database,
             query_ids=frozenset(group.query_ids),
+            length_min=group.length_min,
+            cut=group.cut,
         )
         queries += variants(query, group) if bound else [simple(query, group)]
     return queries

@@ -10,14 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from dbdyno.capture.dialect import Dialect, Form
+from dbdyno.capture.cut import CUT, marked
+from dbdyno.capture.dialect import NESTED, Dialect, Form
 from dbdyno.capture.folder import Sample
-from dbdyno.capture.gather import Query
+from dbdyno.capture.gather import Query, size_of
+from dbdyno.capture.senders import OWN, by_name, by_text
 from dbdyno.capture.taken import ELSEWHERE
 from dbdyno.capture.view import Counted, View
 from dbdyno.model.own_query import LeftOut
 
-NESTED = "within functions, counted by what calls them"
 HIDDEN = "other users' statements, whose texts may not be seen"
 LOST = "texts that the server no longer has"
 Name = Literal["form", "fingerprint", "id"]
@@ -46,9 +47,10 @@ class Sums:
 
     sums: Sequence[Sum]
     left_out: Sequence[LeftOut]
+    length_max: int  # of all texts, in bytes
 
 
-def summed(view: View, database: str, dialect: Dialect) -> Sums:
+def summed(view: View, database: str, dialect: Dialect, *, with_monitoring: bool = False) -> Sums:
     """The view's rows of one database, summed by form."""
     sums: dict[str, Sum] = {}
     left: dict[str, LeftOut] = {}
@@ -62,11 +64,17 @@ def summed(view: View, database: str, dialect: Dialect) -> Sums:
             reason = ELSEWHERE
         elif row.hidden:
             reason = HIDDEN
+        elif row.cut:
+            reason = CUT
         elif not row.text:
             reason = LOST
         else:
             form, values = read(row, dialect)
+            sender = by_text(row.text) or by_name("", row.user)
             reason = form.left_out
+            if sender is not None and sender.sent(form):
+                kept = with_monitoring and sender.reason != OWN
+                reason = reason if kept else sender.reason
         if reason or form is None:
             left_out = left.setdefault(reason, LeftOut(reason))
             if reason != NESTED:  # the time of these is in what calls them
@@ -81,7 +89,8 @@ def summed(view: View, database: str, dialect: Dialect) -> Sums:
         total.rows += row.rows
         total.query_ids.add(row.query_id)
         total.users[row.user] = total.users.get(row.user, 0) + row.calls
-    return Sums(list(sums.values()), list(left.values()))
+    length_max = max((size_of(row.text) for row in view.rows), default=0)
+    return Sums(list(sums.values()), list(left.values()), length_max)
 
 
 def read(row: Counted, dialect: Dialect) -> tuple[Form, tuple[str, ...]]:
@@ -92,9 +101,9 @@ def read(row: Counted, dialect: Dialect) -> tuple[Form, tuple[str, ...]]:
     return statement.form, statement.literals
 
 
-def alone(sums: Sums, database: str) -> list[Query]:
-    """The queries of a view without a log: texts and counts, no values."""
-    return [of_sum(total, database) for total in sums.sums]
+def unlogged(rest: Sequence[Sum], sums: Sums, database: str) -> list[Query]:
+    """The queries of rows that no log has: texts and counts, of some the values of a call."""
+    return marked([of_sum(total, database) for total in rest], sums.length_max)
 
 
 def of_sum(total: Sum, database: str) -> Query:
@@ -110,21 +119,28 @@ def of_sum(total: Sum, database: str) -> Query:
         role=users[0] if users else "",
         database=database,
         query_ids=frozenset(total.query_ids),
+        length_min=size_of(total.text),
     )
 
 
 def joined(queries: Sequence[Query], sums: Sums, database: str) -> list[Query]:
     """Queries of a log with the counts of a view; rows that no query has follow them."""
     rest, unmatched = list(sums.sums), list(queries)
-    done: list[Query] = []
+    matches: list[Pair] = []
     for name in NAMES:
-        matched: set[int] = set()
-        for pair in pairs(rest, unmatched, name):
-            done += shared(pair)
-            matched.update(map(id, (*pair.sums, *pair.queries)))
+        paired = pairs(rest, unmatched, name)
+        matches += paired
+        matched = {id(each) for pair in paired for each in (*pair.sums, *pair.queries)}
         rest = [total for total in rest if id(total) not in matched]
         unmatched = [query for query in unmatched if id(query) not in matched]
-    return [*done, *unmatched, *(of_sum(total, database) for total in rest)]
+    # A server has one row for `a = $1` and `a = $1::int`: a text without a row shares it.
+    rows = {total.form.fingerprint: pair for pair in matches for total in pair.sums}
+    for query in unmatched:
+        if query.form.fingerprint in rows:
+            rows[query.form.fingerprint].queries.append(query)
+    unmatched = [query for query in unmatched if query.form.fingerprint not in rows]
+    done = [query for pair in matches for query in shared(pair)]
+    return [*done, *unmatched, *unlogged(rest, sums, database)]
 
 
 @dataclass(eq=False)

@@ -16,6 +16,7 @@ from hashlib import blake2b
 
 import msgspec
 
+from dbdyno.capture.cut import is_open
 from dbdyno.capture.dialect import Form, Inside, Setting, Slot, Statement
 from dbdyno.capture.mysql_mode import SQL_MODE, USUAL, Reading, reading_of
 from dbdyno.capture.mysql_prepared import bound_json, bound_values, pieces_of
@@ -135,6 +136,8 @@ class MysqlSql:
             self.skeletons.clear()
         places = tokens_of(text)
         shape = shape_of(text, places)
+        if is_open(skeleton, refused=shape.form.refused) and not is_utility(shape):
+            shape = replace(shape, form=replace(shape.form, open=True))
         taken = {number for number, _ in shape.literals}
         fixed = tuple(
             number
@@ -170,7 +173,7 @@ class MysqlSql:
 
     def bound(self, value: str | None) -> str:
         """A bound value as JSON."""
-        return "null" if value is None else bound_json(value)
+        return "null" if value is None else bound_json(self.reading.usual(value))
 
     def quoted(self, value: str) -> str:
         """A value, as JSON, as a literal."""

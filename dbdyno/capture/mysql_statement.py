@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from dbdyno.capture.dialect import NESTED
 from dbdyno.workload.determined.sql_tree import quietly
 
 FIRST_MARKER = 700_000_001
@@ -85,6 +86,12 @@ FIRST_TABLE = re.compile(
     r"\b(?:FROM|INTO|UPDATE)\s+((?:`[^`]+`|[\w$]+)(?:\.(?:`[^`]+`|[\w$]+))?)", re.IGNORECASE
 )
 INTO = re.compile(r"\bINTO\s+(?:OUTFILE\b|DUMPFILE\b|@)", re.IGNORECASE)
+OF_ROUTINES = re.compile(
+    r"\bNAME_CONST\s*\(|(?<![\w$.`@])(?:NEW|OLD)\s*\.\s*[\w`]"
+    r"|\A[\s(]*SELECT\b.*\bINTO\s+(?!OUTFILE\b|DUMPFILE\b)[\w`]",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What only statements of stored functions and triggers have, which the general log has, too."""
 SESSION_VARIABLE = re.compile(r"(?<![\w$@`])@([\w$]+)(\s*:=)?")
 SEQUENCE = re.compile(r"(?<![\w$.`])(?:nextval|setval)\s*\(|\bNEXT\s+VALUE\s+FOR\b", re.IGNORECASE)
 LOCKING = re.compile(r"\bFOR\s+(?:UPDATE|SHARE)\b|\bLOCK\s+IN\s+SHARE\s+MODE\b", re.IGNORECASE)
@@ -171,6 +178,8 @@ def writes(text: str) -> bool:
 
 def reason(text: str) -> str:
     """Why a query cannot be run by itself; empty: it can."""
+    if OF_ROUTINES.search(text):
+        return NESTED
     if INTO.search(text):
         return "SELECT INTO"
     if match := CALLED.search(text):

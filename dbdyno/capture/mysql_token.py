@@ -40,6 +40,8 @@ KEPT_COMMENTS = ("/*+", "/*!", "/*M!")
 """Hints, and comments that the server reads as SQL."""
 TAKEN, BOUND = "\0", "\1"
 """Stand in a skeleton for a literal and for a bound parameter; no text of SQL has them."""
+BYTES, BITS = "\2", "\3"
+"""Follow TAKEN for literals that are put back otherwise than texts, or are no values."""
 BYTES_DIGITS = 16
 """So many hexadecimal digits are bytes, such as a UUID; fewer are a number of the form."""
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
@@ -90,6 +92,8 @@ def taken_out(text: str) -> tuple[str, list[str]]:
         else:
             tokens.append(token)
             parts[place] = BOUND if first in "?$" else TAKEN
+            if first in "0xXbB" and (is_bytes(token) or not is_value(token)):
+                parts[place] += BYTES if is_bytes(token) else BITS
     return "".join(parts), tokens
 
 

@@ -30,13 +30,18 @@ def named(queries: Sequence[Query], dialect: Dialect, at_s: float | None) -> lis
 
     `at_s`: when the clock stands still for them, in seconds since 1970; None: nowhere.
     """
+    by_key: dict[str, list[Query]] = {}
+    for query in queries:
+        by_key.setdefault(query.form.key, []).append(query)
     names: set[str] = set()
     captured = []
     for query in queries:
-        name = name_of(query, query.form.key)
-        if name in names:  # the same text under other settings, another role or literals
-            rest = (sorted(query.settings.items()), query.role, query.literals, query.way)
-            name = name_of(query, f"{query.form.key}\0{rest}")
+        of_key = by_key[query.form.key]
+        key = query.form.key if len(of_key) == 1 else f"{query.form.key}\0{told_by(query, of_key)}"
+        name = name_of(query, key)
+        while name in names:
+            key += f"\0{query.way}"
+            name = name_of(query, key)
         names.add(name)
         text = text_of(query, dialect, at_s)
         way: Way = query.way
@@ -54,9 +59,20 @@ def named(queries: Sequence[Query], dialect: Dialect, at_s: float | None) -> lis
                 settings=query.settings,
                 role=query.role,
                 clock=text.clock,
+                cut=query.cut,
             )
         )
     return captured
+
+
+def told_by(query: Query, of_key: Sequence[Query]) -> str:
+    """What tells a query from others of the same text, whichever of them costs more."""
+    settings = sorted(
+        (name, value)
+        for name, value in query.settings.items()
+        if any(other.settings.get(name) != value for other in of_key)
+    )
+    return repr((settings, query.role, query.form.layout, query.literals))
 
 
 def name_of(query: Query, key: str) -> str:

@@ -29,8 +29,8 @@ WORDS = ("true", "false", "null")
 TOKENS = re.compile(f"{BEGIN}{TOKEN})", re.VERBOSE | re.DOTALL)
 TOKENS_AND_WORDS = re.compile(f"{BEGIN}tTfFnN{TOKEN}{WORD})", re.VERBOSE | re.DOTALL)
 """Where none of the words is, their first letters need not be tried: a third of the time."""
-TAKEN = "\0"
-"""Stands in a skeleton for a literal; no text of SQL has it."""
+TAKEN, BITS = "\0", "\1"
+"""Stand in a skeleton for a literal and for a string of bits; no text of SQL has them."""
 HINT = "/*+"
 """How a comment begins that changes plans, by pg_hint_plan."""
 
@@ -66,7 +66,7 @@ def taken_out(text: str) -> tuple[str, list[str]]:
         else:
             if text[first] == "'" and text[first - 1] in PREFIXES:
                 first = beginning(text, first)
-            pieces += (text[at:first], TAKEN)
+            pieces += (text[at:first], TAKEN if text[first] not in "bBxX" else BITS)
             tokens.append(text[first:end])
         at = end
     pieces.append(text[at:])
@@ -148,27 +148,71 @@ def plain(literal: str) -> str:
 QUOTED = re.compile(r"'(?:[^']|'')*'")
 ESCAPES: Mapping[str, str] = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 ESCAPE = re.compile(
-    r"\\(?:x([\da-fA-F]{1,2})|([0-7]{1,3})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|(.))|('')", re.DOTALL
+    r"\\u([dD][89abAB][\da-fA-F]{2})\\u([\da-fA-F]{4})|\\(?:x([\da-fA-F]{1,2})|([0-7]{1,3})"
+    r"|u([\da-fA-F]{4})|U([\da-fA-F]{8})|(.))|('')",
+    re.DOTALL,
 )
-UNICODE_ESCAPE = re.compile(r"\\(?:\+([\da-fA-F]{6})|([\da-fA-F]{4})|(\\))|('')")
+UNICODE_ESCAPE = re.compile(
+    r"\\([dD][89abAB][\da-fA-F]{2})\\([\da-fA-F]{4})"
+    r"|\\(?:\+([\da-fA-F]{6})|([\da-fA-F]{4})|(\\))|('')"
+)
+PLAIN_OR_REST = re.compile(
+    r"""(?<![\w$&])(?P<plain>'(?:[^'\\]|\\.|'')*+')|(?<![\w$])[eE]'(?:[^'\\]|\\.|'')*+'
+    |"(?:[^"]|"")*+"|--[^\n]*|/\*.*?\*/|(?<![\w$])\$(?P<tag>[^\W\d]\w*+|)\$.*?\$(?P=tag)\$""",
+    re.DOTALL | re.VERBOSE,
+)
+"""A text in quotes without a letter before it, and what a quote in it begins nothing in."""
+
+
+def with_escapes(text: str) -> str:
+    """A statement of a session without `standard_conforming_strings`, as one with it has it."""
+
+    def escaped(match: re.Match[str]) -> str:
+        return f" E{match[0]}" if match.group("plain") and "\\" in match[0] else match[0]
+
+    return PLAIN_OR_REST.sub(escaped, text) if "\\" in text else text
 
 
 def unescaped(literal: str) -> str:
     """What `E'…'` and `U&'…'` say."""
     if literal[0] in "uU":
-        return UNICODE_ESCAPE.sub(
-            lambda match: "'" if match[4] else match[3] or chr(int(match[1] or match[2], 16)),
-            literal[3:-1],
-        )
+
+        def of_unicode(match: re.Match[str]) -> str:
+            if match[1]:
+                return paired(match[1], match[2])
+            return "'" if match[6] else match[5] or character_of(match[3] or match[4])
+
+        return UNICODE_ESCAPE.sub(of_unicode, literal[3:-1])
 
     def character(match: re.Match[str]) -> str:
-        if match[6]:
+        if match[1]:
+            return paired(match[1], match[2])
+        if match[8]:
             return "'"
-        if match[5]:
-            return ESCAPES.get(match[5], match[5])
-        return chr(int(match[2], 8) if match[2] else int(match[1] or match[3] or match[4], 16))
+        if match[7]:
+            return ESCAPES.get(match[7], match[7])
+        if match[3] or match[4]:  # a byte, of which others may make a character
+            byte = int(match[3], 16) if match[3] else int(match[4], 8) % 256
+            return bytes([byte]).decode("utf-8", "surrogateescape")
+        return character_of(match[5] or match[6])
 
-    return ESCAPE.sub(character, literal[2:-1])
+    said = ESCAPE.sub(character, literal[2:-1])
+    return (
+        said
+        if said.isascii()
+        else said.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    )
+
+
+def character_of(digits: str) -> str:
+    """The character of a number in hexadecimal digits; of none that is one, a replacement."""
+    number = int(digits, 16)
+    return chr(number) if number < 0xD800 or 0xE000 <= number < 0x110000 else "\ufffd"
+
+
+def paired(high: str, low: str) -> str:
+    """The character of two halves in UTF-16."""
+    return bytes.fromhex(high + low).decode("utf-16-be", "replace")
 
 
 def number_of(literal: str) -> str:

@@ -18,6 +18,7 @@ import postgast
 from google.protobuf.message import Message
 from postgast import PgQueryError, pg_query_pb2
 
+from dbdyno.capture.cut import is_open
 from dbdyno.capture.dialect import Form, Inside, Setting, Slot, Statement
 from dbdyno.capture.postgres_literals import (
     Token,
@@ -27,6 +28,7 @@ from dbdyno.capture.postgres_literals import (
     number_of,
     taken_out,
     tokens_of,
+    with_escapes,
     without_comments,
 )
 from dbdyno.capture.postgres_session import setting_of
@@ -66,6 +68,8 @@ SCANNED = frozenset(
 )
 """Tokens of the parser that the expression takes for literals or bound parameters."""
 FINGERPRINT_DIGITS = 16
+CONFORMING = "standard_conforming_strings"
+OFF = frozenset({"off", "false", "no", "0"})
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,9 @@ class Skeleton:
 class PostgresSql:
     """The parser of PostgreSQL's SQL, which keeps the skeletons that it has seen."""
 
+    escapes: bool = False  # a backslash escapes in any text (standard_conforming_strings = off)
     skeletons: dict[str, Skeleton] = field(default_factory=dict)
+    others: dict[bool, PostgresSql] = field(default_factory=dict)
 
     @property
     def moment(self) -> str:
@@ -96,13 +102,18 @@ class PostgresSql:
         return "timestamptz"
 
     def within(self, settings: Mapping[str, str]) -> PostgresSql:
-        """Itself: no setting is followed that has texts read otherwise."""
-        return self
+        """The reader of texts of a session with these settings."""
+        setting = settings.get(CONFORMING, "")
+        escapes = setting.lower() in OFF if setting else self.escapes
+        if escapes == self.escapes:
+            return self
+        return self.others.setdefault(escapes, PostgresSql(escapes=escapes))
 
     def split(self, text: str) -> Sequence[str]:
         """The statements of a message; the text itself where it cannot be parsed."""
         if ";" not in text:
             return (text,)
+        text = with_escapes(text) if self.escapes else text
         try:
             parts = [part.strip() for part in postgast.split(text)]
         except (PgQueryError, UnicodeError):
@@ -111,6 +122,7 @@ class PostgresSql:
 
     def read(self, text: str) -> Statement:
         """The text, taken apart; a form of its own where it cannot be parsed."""
+        text = with_escapes(text) if self.escapes else text
         skeleton, tokens = taken_out(text)
         known = self.skeletons.get(skeleton)
         if known is not None:
@@ -175,7 +187,7 @@ class PostgresSql:
         """A value, as JSON, as a literal."""
         if not value.startswith('"'):
             return "NULL" if value == "null" else value
-        return literal(msgspec.json.decode(value, type=str))
+        return literal(msgspec.json.decode(value, type=str), backslash_escapes=self.escapes)
 
 
 def values(shape: Shape, tokens: Sequence[str]) -> Iterator[str]:
@@ -202,8 +214,12 @@ def shape_of(text: str, tokens: Sequence[Token]) -> Shape:
         if len(tree.stmts) != 1 or not agree(text, tokens):
             return as_it_stands(text, tokens)
         fingerprint = postgast.fingerprint(text).hex
-    except (PgQueryError, UnicodeError):
-        return as_it_stands(text, tokens)
+    except (PgQueryError, UnicodeError) as error:
+        shape = as_it_stands(text, tokens)
+        # `5 !` was whole to 13.
+        early = "end of input" in str(error) and not text.rstrip("; \n").endswith("!")
+        is_cut = early or is_open(taken_out(text)[0], refused=True)
+        return replace(shape, form=replace(shape.form, open=is_cut))
     statement = tree.stmts[0].stmt
     traits = traits_of(statement)
     if FOREIGN_KEY.match(text):

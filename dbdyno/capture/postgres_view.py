@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dbdyno.capture.gather import APPLICATION
+from dbdyno.capture.dialect import Dialect
+from dbdyno.capture.gather import APPLICATION, Query
+from dbdyno.capture.naming import text_of
 from dbdyno.capture.postgres_session import KEPT
 from dbdyno.capture.view import Counted, Place, View, difference
 from dbdyno.model.error import ServerError
@@ -13,11 +18,9 @@ from dbdyno.model.error import ServerError
 if TYPE_CHECKING:
     import psycopg
 
-OWN = ("SELECT pg_catalog.set_config(held.name,",)
-"""How statements begin by which dyno pins its sessions (engine/postgres/pinned.py)."""
 LIMIT_MS = 10_000
 MARK = "dyno capture"
-"""Stands in a comment of capture's statements, which are left out."""
+"""Stands in a comment of capture's statements."""
 PRIVATE = "<insufficient privilege>"
 SIZES = (
     *("shared_buffers", "work_mem", "maintenance_work_mem", "effective_cache_size"),
@@ -40,7 +43,10 @@ WHERE e.extname = 'pg_stat_statements'"""
 SETTINGS = f"""/* {MARK} */
 SELECT name, current_setting(name) FROM pg_settings
 WHERE (category LIKE '{PLANNER}%%' OR name = ANY (%s)) AND setting IS DISTINCT FROM boot_val"""
-READ_BY = ("DateStyle", "IntervalStyle", "TimeZone", "default_text_search_config")
+READ_BY = (
+    *("DateStyle", "IntervalStyle", "TimeZone", "default_text_search_config"),
+    "standard_conforming_strings",
+)
 """Settings by which sessions read values and names; the server's own may differ from an arm's."""
 DEFAULTS = f"""/* {MARK} */
 SELECT lower(name), reset_val FROM pg_settings
@@ -49,6 +55,14 @@ SESSIONS = f"""/* {MARK} */
 SELECT coalesce(d.datname, ''), coalesce(r.rolname, ''), s.setconfig FROM pg_db_role_setting s
 LEFT JOIN pg_database d ON d.oid = s.setdatabase LEFT JOIN pg_roles r ON r.oid = s.setrole"""
 FOREIGN = f"/* {MARK} */ SELECT relname::text FROM pg_class WHERE relkind = 'f'"
+BODIES = f"""/* {MARK} */
+SELECT prosrc FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+JOIN pg_namespace n ON n.oid = p.pronamespace
+WHERE lanname IN ('sql', 'plpgsql') AND nspname NOT IN ('pg_catalog', 'information_schema')"""
+INTO = re.compile(r"\bINTO\s+(?:STRICT\s+)?[\w.]+(?:\s*,\s*[\w.]+)*\s+(?=FROM\b)", re.IGNORECASE)
+STATEMENT = r"(?i:^|[;(]|\b(?:BEGIN|THEN|ELSE|LOOP|IN|QUERY|FOR)\b)\s*{}\s*(?i:$|[;)]|LOOP\b)"
+EXPRESSION = r"(?i::=|\b(?:RETURN|PERFORM|(?:ELS)?IF|WHILE))\s*{}\s*(?i:$|;|THEN\b|LOOP\b)"
+"""Where a function's body has a statement, or an expression that the server runs as one."""
 ENABLE = (
     "shared_preload_libraries = 'pg_stat_statements' in postgresql.conf, a restart, "
     "then CREATE EXTENSION pg_stat_statements"
@@ -74,6 +88,32 @@ def read(place: Place, seconds: float | None, wait: Callable[[float], None]) -> 
             return difference(before, counted(connection, place), seconds)
     except psycopg.Error as error:
         raise ServerError(f"{place.name}: {' '.join(str(error).split())}") from error
+
+
+def typed(place: Place, queries: Sequence[Query], dialect: Dialect) -> list[Query]:
+    """The queries with the types of bound values that the server infers, where none are known.
+
+    Parse and Describe, in a transaction that is undone; nothing runs. Raises ServerError.
+    """
+    from dbdyno.engine.inquiry import Call, Unanswered
+    from dbdyno.engine.postgres.inquiry import connected
+
+    if not any(query.form.bound and query.way != "simple" for query in queries):
+        return list(queries)
+    known = []
+    with connected(place.address) as inquirer:
+        for query in queries:
+            inferred: Mapping[int, str] = {}
+            if query.form.bound and query.way != "simple" and not all(query.types or [""]):
+                text = text_of(query, dialect).text
+                with suppress(Unanswered):  # of a temporary table, or without a right
+                    inferred = inquirer.parameter_types(
+                        Call(text=text, own_text=text, settings=query.settings)
+                    )
+            said = [*query.types, *[""] * (query.form.bound - len(query.types))]
+            types = tuple(own or inferred.get(n, "") for n, own in enumerate(said, start=1))
+            known.append(replace(query, types=types))
+    return known
 
 
 def counted(connection: psycopg.Connection[Any], place: Place) -> View:
@@ -139,7 +179,6 @@ LEFT JOIN pg_roles r ON r.oid = s.userid"""
             nested=within,
         )
         for text, query_id, database, user, calls, time_s, count, within in read
-        if text is None or not text.lstrip().startswith((f"/* {MARK} */", *OWN))
     ]
     notes = []
     hidden = sum(row.hidden for row in rows)
@@ -150,11 +189,30 @@ LEFT JOIN pg_roles r ON r.oid = s.userid"""
             f"`GRANT pg_read_all_stats TO {user}` shows them"
         )
     if "toplevel" not in columns and track(connection) == "all":
+        bodies = [spaced(body) for (body,) in connection.execute(BODIES)]
+        rows = [replace(row, nested=stands_in(bodies, row.text)) for row in rows]
         notes.append(
             "`pg_stat_statements.track` is `all`, and this version does not tell statements of "
-            "functions from others: some time is counted twice"
+            f"functions from others: {sum(row.nested for row in rows)} are left out whose texts "
+            "stand in a function's body"
         )
     return rows, notes
+
+
+def spaced(body: str) -> str:
+    """A function's body as its statements come to the server, spaces made one."""
+    bare = re.sub(r"--[^\n]*|/\*.*?\*/", " ", body, flags=re.DOTALL)
+    return " ".join(INTO.sub("", bare).split())
+
+
+def stands_in(bodies: Sequence[str], text: str) -> bool:
+    """Whether a statement of the view, or the expression that it computes, is a function's."""
+    pieces = re.split(r"\$\d+", " ".join(text.rstrip("; \n").split()))
+    said = ".+?".join(map(re.escape, pieces))
+    patterns = [STATEMENT.format(said)]
+    if pieces[0].startswith("SELECT "):
+        patterns.append(EXPRESSION.format(said.removeprefix(re.escape("SELECT "))))
+    return bool(text) and any(re.search(each, body) for each in patterns for body in bodies)
 
 
 def track(connection: psycopg.Connection[Any]) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from dbdyno.capture.cut import CUT
 from dbdyno.capture.gather import Query
+from dbdyno.capture.senders import OWN, is_catalog
 from dbdyno.model.own_query import LeftOut
 
 ELSEWHERE = "another database"
 FOREIGN = "tables of other servers"
 CATALOGS = "catalogs alone, with values that are not known (drivers, tools, dumps)"
-SCHEMAS = frozenset({"pg_catalog", "information_schema", "mysql", "performance_schema", "sys"})
-"""Of catalogs, in any engine."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,15 @@ class Taken:
     arrivals: Mapping[int, int] = field(default_factory=dict)  # calls by second of the log
 
 
-def of_one_database(taken: Taken) -> Taken:
-    """The same, with the calls of other databases as a sentence: shares are of this one's time."""
-    others = [each for each in taken.left_out if each.reason == ELSEWHERE and each.calls]
+def of_one_application(taken: Taken) -> Taken:
+    """The same, with what is no part of it as sentences: shares are of the application's time."""
+    owners = {ELSEWHERE: "other databases'", OWN: "dyno's own"}
     notes = [
-        f"{each.calls} calls of {each.time_s:.3f} s are other databases' and no part of this"
-        for each in others
+        f"{each.calls} calls of {each.time_s:.3f} s are {owners[each.reason]} and no part of this"
+        for each in taken.left_out
+        if each.reason in owners and each.calls
     ]
-    left_out = [each for each in taken.left_out if each.reason != ELSEWHERE]
+    left_out = [each for each in taken.left_out if each.reason not in owners]
     return replace(taken, left_out=left_out, notes=[*taken.notes, *notes])
 
 
@@ -60,10 +61,9 @@ def without_catalogs(taken: Taken) -> Taken:
     )
 
 
-def is_catalog(table: str) -> bool:
-    """Whether a table, as a statement names it, is the server's own."""
-    schema, _, name = table.rpartition(".")
-    return schema in SCHEMAS or (not schema and name.startswith("pg_"))
+def without_cut(taken: Taken) -> Taken:
+    """The same without writes whose texts may be cut."""
+    return without(taken, CUT, lambda query: query.cut and query.form.writes)
 
 
 def without(taken: Taken, reason: str, leaves_out: Callable[[Query], bool]) -> Taken:

@@ -28,6 +28,7 @@ class Counted:
     calls: int
     time_s: float
     rows: int
+    cut: bool = False  # the server has cut its text
     hidden: bool = False  # another user's, whose text this one may not see
     nested: bool = False  # run by a function, and so counted within another row, too
 

@@ -63,6 +63,9 @@ def capture(
         bool, typer.Option("--real-clock", help="Leave now() and its like as they are.")
     ] = False,
     accept_loss: Loss = False,
+    with_monitoring: Annotated[
+        bool, typer.Option("--with-monitoring", help="Keep what agents, dumps, replicas … sent.")
+    ] = False,
 ) -> None:
     """Capture an application's queries from a server's log, its statistics, or both; read only.
 
@@ -95,6 +98,7 @@ def capture(
             sampled=sampled,
             real_clock=real_clock,
             accepts_loss=accept_loss,
+            with_monitoring=with_monitoring,
         )
         said = captured(wish, say)
     say(f"{out}: {coverage.summary(said)}; coverage.md has the rest")

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from dbdyno.capture.call import Call, Way
 from dbdyno.capture.dialect import Dialect
-from dbdyno.capture.log.plans import plan_of, types_of
+from dbdyno.capture.log.plans import NESTED, plan_of, types_of
 from dbdyno.capture.log.record import Record
 from dbdyno.capture.log.tally import Tally
 
@@ -97,6 +97,9 @@ class Reader:
             self.session(record).before_s += duration_s
         elif duration_s is not None and message.startswith("plan:"):
             self.tally.plans += 1
+            if NESTED.search(record.context):
+                self.tally.nested += 1
+                return None
             if self.plans:
                 return self.planned(record, duration_s, message)
             self.session(record).plan = message
@@ -174,6 +177,7 @@ class Reader:
             types=types,
             way=way,
             query_id=record.query_id,
+            cut=record.lost,
         )
 
     def failed(self, record: Record) -> Call:

@@ -10,9 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
+from msgspec import structs
+
 from dbdyno.capture.call import Call
 from dbdyno.capture.log.mysql_time import MysqlClock
-from dbdyno.capture.log.slow_log import BANNER, BANNER_REST
+from dbdyno.capture.log.slow_log import BANNER, BANNER_REST, unix_ends
 from dbdyno.capture.log.tally import Tally
 from dbdyno.capture.mysql_prepared import bound_values, pieces_of
 
@@ -27,7 +29,7 @@ BEGINS = re.compile(
     re.MULTILINE,
 )
 """What only a general log has at the beginning of a line."""
-CONNECTED = re.compile(r"(.*?)@\S* (?:as \S* )?on ?(.*?)(?: using \S+)?\s*")
+CONNECTED = re.compile(r"(.*?)@\S* (?:as \S* )?on ?(.*?)\s*(?: using \S+)?\s*")
 HEAD_LINES = 10_000
 """Lines at the beginning in which a time is looked for."""
 USE = re.compile(r"\s*use\s+`?([^`;\s]+)`?\s*;?\s*", re.IGNORECASE)
@@ -41,6 +43,7 @@ class Session:
     """What a session's records have said that belongs to later ones."""
 
     database: str = ""
+    account: str = ""
     prepared: dict[str, tuple[str, ...]] = field(default_factory=dict)  # text: pieces around `?`
     last: str = ""  # the text of the last Execute's Prepare
 
@@ -57,7 +60,7 @@ class GeneralLog:
         """The calls of a file."""
         begun: re.Match[str] | None = None
         text: list[str] = []
-        lines = iter(lines)
+        lines = unix_ends(lines)
         head = list(islice(lines, HEAD_LINES))
         time_s = self.first_s(head)
         lines = chain(head, lines)
@@ -68,8 +71,8 @@ class GeneralLog:
                     self.tally.opened(banner[1])
                     yield from self.ended(begun, text, time_s)
                     begun, text = None, []
-                elif not line.startswith(BANNER_REST):
-                    self.tally.strange += bool(line.strip())
+                elif line.strip() and not line.startswith(BANNER_REST):
+                    self.tally.strange_line(line)
                 continue
             if match is None:
                 text.append(line)
@@ -104,9 +107,9 @@ class GeneralLog:
             session = self.sessions[name] = Session()
         text = "".join(lines)
         text = text[:-1] if text.endswith("\n") else text
-        if command == "Connect":
+        if command in ("Connect", "Change user"):
             match = CONNECTED.fullmatch(text)
-            session.database = match[2].strip() if match else ""
+            session.account, session.database = match.groups() if match else ("", "")
         elif command == "Init DB":
             session.database = text.strip()
         elif command == "Quit":
@@ -128,27 +131,24 @@ class GeneralLog:
         """A call whose values stand in its text."""
         self.tally.untimed += 1
         return Call(
-            end_s=time_s, duration_s=None, session=name, database=session.database, text=text
+            end_s=time_s,
+            duration_s=None,
+            session=name,
+            account=session.account,
+            database=session.database,
+            text=text,
         )
 
     def executed(self, name: str, session: Session, text: str, time_s: float) -> Call:
         """A call of a prepared statement; one with its values in the text if none fits."""
+        call = self.call(name, session, text, time_s)
         for prepared in (session.last, *session.prepared):
             pieces = session.prepared.get(prepared)
             values = None if pieces is None else bound_values(text, pieces)
             if values is not None:
                 session.last = prepared
-                self.tally.untimed += 1
-                return Call(
-                    end_s=time_s,
-                    duration_s=None,
-                    session=name,
-                    database=session.database,
-                    text=prepared,
-                    values=values,
-                    way="prepared",
-                )
-        return self.call(name, session, text, time_s)
+                return structs.replace(call, text=prepared, values=values, way="prepared")
+        return call
 
 
 def beginning(head: str) -> str:

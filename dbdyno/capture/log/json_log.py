@@ -27,9 +27,9 @@ class Line(Struct):
     state_code: str = ""
     message: str = ""
     detail: str = ""
+    context: str = ""
     statement: str = ""
     application_name: str = ""
-    context: str = ""
     query_id: int = 0
 
 

@@ -41,7 +41,9 @@ def seconds_of(stamp: str) -> float | None:
             at = datetime.fromisoformat(stamp)
         else:
             day, _, hour = stamp.partition(" ")
-            at = datetime.strptime(f"{day} {hour.strip().rjust(8, '0')}", "%y%m%d %H:%M:%S")
+            hour, _, fraction = hour.strip().partition(".")
+            at = datetime.strptime(f"{day} {hour.rjust(8, '0')}", "%y%m%d %H:%M:%S")
+            at = at.replace(microsecond=int(fraction.ljust(6, "0")[:6]))
     except ValueError:
         return None
     return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()

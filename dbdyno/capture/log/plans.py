@@ -18,8 +18,8 @@ CALL = re.compile(r"(?:duration: \d+\.\d+ ms  )?(?:statement|execute [^:]*): ")
 TEXT_FORM = re.compile(
     r"Query Text: (?P<text>.*?)\n(?:Query Parameters: (?P<values>.*?)\n)?[^\n]*\(cost=", re.DOTALL
 )
-
-
+NESTED = re.compile(r"^(?:SQL (?:statement|expression|function) |PL/)", re.MULTILINE)
+"""The context of a statement that a function runs; that of a call names its parameters."""
 LITERAL = re.compile(r"'((?:[^']|'')*)'::([a-z]+(?: [a-z]+)*)")
 """A constant in a plan's condition, whose cast names the type of the value that was bound."""
 TYPES = frozenset({"smallint", "integer", "bigint", "numeric", "real", "double precision"})

@@ -52,12 +52,12 @@ def calls(
             with opened(each, tally) as lines:
                 yield from timed(reader.calls(counted(lines, tally)), tally)
         refuse_empty(str(path), tally)
-        return
-    begun = records(files, reading, tally)
-    head = list(islice(begun, TRIED_MAX))
-    made = Reader(dialect, tally, plans=only_plans(head))
-    yield from timed(made.calls(chain(head, begun)), tally)
-    refuse_useless(str(path), tally)
+    else:
+        begun = records(files, reading, tally)
+        head = list(islice(begun, TRIED_MAX))
+        made = Reader(dialect, tally, plans=only_plans(head))
+        yield from timed(made.calls(chain(head, begun)), tally)
+        refuse_useless(str(path), tally)
     if tally.is_lossy and not reading.accepts_loss:
         raise DynoError(lossy(tally))
 

@@ -23,8 +23,8 @@ class Record(Struct, frozen=True, kw_only=True):
     statement: str = ""  # of an error: what failed
     sqlstate: str = ""
     query_id: int = 0
-    context: str = ""
-    lost: bool = False  # lines behind it were not understood, so its text may be cut
+    context: str = ""  # of a statement that a function runs: which
+    lost: bool = False  # lines after it were not understood, so its text may be cut
 
 
 STAMP = re.compile(

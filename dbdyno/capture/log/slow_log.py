@@ -9,28 +9,33 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 from dbdyno.capture.call import Call
 from dbdyno.capture.log.mysql_time import MysqlClock
 from dbdyno.capture.log.tally import Tally
 from dbdyno.engine.mysql import flavour
 
-USER, TIME, QUERY_TIME = "# User@Host: ", "# Time: ", "# Query_time: "
-BEGINNINGS = (USER, TIME)
+TIME, QUERY_TIME = "# Time: ", "# Query_time: "
+BEGINNINGS = ("# User@Host: ", TIME)
+BEGINNING = re.compile(r"# Time: \d{2,4}[-\d]+[T ]+\d|# User@Host: .*\[.*\] @ .*\[.*\]")
 ADMINISTRATOR = "# administrator command: "
 LINES_MAX = 10_000
 """Lines whose meaning is kept."""
 BANNER = re.compile(r"\S.*, Version: (\S+) .*started with:\n?")
 """The first of three lines that a server writes when it opens the log."""
 BANNER_REST = ("Tcp port: ", "TCP Port: ", "Time\t", "Time  ")
-HOST = re.compile(r"# User@Host: (.*?)\[.*?\] @ .*?\[.*?\](?:\s+Id:\s*(\d+))?")
+HOST = re.compile(r"# User@Host: (.*?)\[(.*?)\] @ .*?\[.*?\](?:\s+Id:\s*(\d+))?\s*")
 TIMES = re.compile(
     r"# Query_time: +(\d+(?:\.\d+)?) +Lock_time: +[\d.]+ +Rows_sent: +(\d+) +Rows_examined: +\d+"
 )
-SCHEMA = re.compile(r"Schema: (.*?)(?:  \w+: |\s*\Z)")
+SCHEMA = re.compile(r"Schema:(.*?)(?:  ?\w+: |\s*\Z)")
 SESSION = re.compile(r"#? ?Thread_id: (\d+)")
 AFFECTED = re.compile(r"Rows_affected: (\d+)")
 FAILED = re.compile(r"(?:Errno|Last_errno): (\d+)")
+UNMARKED = re.compile(r"\s+[A-Z]\w*: \S+(?:\s+\w+: \S+)*\s*\Z")
+"""A header's line without its `#`, as Percona Server 8 writes one."""
+ROUTINE = re.compile(r"# Stored[ _]routine: ")
 RATE = re.compile(r"Log_slow_rate_limit: (\d+)")
 SET_TIME = re.compile(r"SET (?:[\w=,]*,)?timestamp=(\d+(?:\.\d+)?);\n")
 USE = re.compile(r"use (.+);\n")
@@ -52,6 +57,7 @@ class Head:
     sent: int = 0
     affected: int | None = None
     error: str = ""
+    nested: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,7 @@ class Beside:
     error: str = ""
     rate: int = 0
     forked: bool = False  # only MariaDB writes it
+    nested: bool = False  # a stored routine ran the statement
 
 
 @dataclass
@@ -81,9 +88,9 @@ class SlowLog:
     def calls(self, lines: Iterable[str]) -> Iterator[Call]:
         """The calls of a file."""
         self.head, self.text, self.database = Head(), [], ""
-        for line in lines:
+        for line in unix_ends(lines):
             if line[0] == "#":
-                if line.startswith(BEGINNINGS):
+                if line.startswith(BEGINNINGS) and (line in self.users or BEGINNING.match(line)):
                     if self.text:
                         call = self.ended()
                         if call is not None:
@@ -102,9 +109,11 @@ class SlowLog:
                     self.database = ""
                 elif self.head.duration_s is not None:
                     self.text.append(line)
-                elif not line.startswith(BANNER_REST):
-                    self.tally.strange += bool(line.strip())
-            else:
+                elif line.strip() and not line.startswith(BANNER_REST):
+                    self.tally.strange_line(line)
+            elif not self.text and UNMARKED.match(line):
+                self.header(line)
+            elif self.text or line.strip():
                 self.text.append(line)
         call = self.ended()
         if call is not None:
@@ -120,7 +129,7 @@ class SlowLog:
         known = self.users.get(line)
         if known is None:
             match = HOST.match(line)
-            known = (match[1].strip(), match[2] or "") if match else ("", "")
+            known = (match[2].strip() or match[1].strip(), match[3] or "") if match else ("", "")
             if len(self.users) >= LINES_MAX:
                 self.users.clear()
             self.users[line] = known
@@ -132,7 +141,7 @@ class SlowLog:
         if line.startswith(QUERY_TIME):
             match = TIMES.match(line)
             if match is None:
-                self.tally.strange += 1
+                self.tally.strange_line(line)
                 return
             head.duration_s, head.sent = float(match[1]), int(match[2])
             line = line[match.end() :]
@@ -151,6 +160,7 @@ class SlowLog:
             head.affected = beside.affected
         if beside.error:
             head.error = beside.error
+        head.nested = head.nested or beside.nested
         if beside.rate > self.tally.rate_limit:
             self.tally.rate_limit = beside.rate
         if beside.forked and not self.tally.engine:
@@ -164,6 +174,8 @@ class SlowLog:
             self.tally.torn += bool(head.user or lines)
             return None
         self.tally.records += 1
+        while lines and not lines[-1].strip():
+            lines.pop()
         at, end_s = 0, None
         if lines and (match := USE.fullmatch(lines[at])):
             self.database, at = match[1].strip("`"), at + 1
@@ -185,11 +197,23 @@ class SlowLog:
             end_s=end_s,
             duration_s=head.duration_s,
             session=head.session,
+            account=head.user,
             database=self.database if head.schema is None else head.schema,
             text=text[:-2],
             rows=rows_of(head, text),
             error=head.error,
+            nested=head.nested,
         )
+
+
+def unix_ends(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of a file; those of a server on Windows as any other writes them."""
+    rest = iter(lines)
+    first = next(rest, "")
+    whole = chain((first,) if first else (), rest)
+    if not first.endswith("\r\n"):
+        return whole
+    return (line[:-2] + "\n" if line.endswith("\r\n") else line for line in whole)
 
 
 def rows_of(head: Head, text: str) -> int | None:
@@ -210,6 +234,7 @@ def beside_of(line: str) -> Beside:
         error=failed[1] if failed and failed[1] != "0" else "",
         rate=int(rate[1]) if rate else 0,
         forked="QC_hit: " in line,
+        nested=ROUTINE.match(line) is not None,
     )
 
 

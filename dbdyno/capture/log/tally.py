@@ -41,6 +41,7 @@ class Tally:
     texts_without_time: int = 0
     texts_with_time: int = 0
     plans: int = 0
+    nested: int = 0  # plans of statements that functions ran
     translated: int = 0  # messages in another language
     cut_values: int = 0
     wrapped: tuple[str, ...] = ()  # in what its lines came, from the outside in

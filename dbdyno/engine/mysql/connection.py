@@ -35,13 +35,15 @@ if TYPE_CHECKING:
 VERSION = re.compile(r"(?:5\.5\.5-)?(\d+)\.(\d+)\.(\d+)")
 """MariaDB before 11 puts 5.5.5- before its version for old replicas."""
 PINS = (
-    "SET SESSION sql_mode = '', time_zone = '+00:00', lc_messages = 'en_US', wait_timeout = 28800, "
-    "sql_select_limit = 18446744073709551615, max_join_size = 18446744073709551615, "
-    "sql_big_selects = 1, sql_safe_updates = 0, sql_auto_is_null = 0, completion_type = 0"
+    "/* dyno */ SET SESSION sql_mode = '', time_zone = '+00:00', lc_messages = 'en_US', "
+    "wait_timeout = 28800, sql_select_limit = 18446744073709551615, "
+    "max_join_size = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0, "
+    "sql_auto_is_null = 0, completion_type = 0"
     "/*!50720 , max_execution_time = 0, transaction_read_only = 0 */"
     "/*M!100101 , max_statement_time = 0, tx_read_only = 0 */"
 )
-"""What dyno's own sessions read by, whatever the server's settings and its `init_connect` say."""
+"""What dyno's own sessions read by, whatever the server's settings and its `init_connect` say; by
+its comment a capture of the server's log tells these sessions from the application's."""
 CACHING = "caching_sha2_password"
 WANTS_PASSWORD = b"\x01\x04"
 """The server's demand by that method, if the proof of the password does not suffice."""

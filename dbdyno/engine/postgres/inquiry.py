@@ -98,6 +98,10 @@ CROSS JOIN LATERAL pg_catalog.unnest(most_common_vals::text::text[]) AS value
 WHERE s.tablename IN ({tables}) ORDER BY 1, 2
 """
 LOST = "the connection was lost while a query ran"
+SET_CONFIG = "/* dyno */ SELECT pg_catalog.set_config({}, {}, true)"
+NAMES_OF_TYPES = """/* dyno */ SELECT pg_catalog.format_type(number, NULL)
+FROM pg_catalog.unnest({}::pg_catalog.oid[]) WITH ORDINALITY AS inferred (number, place)
+ORDER BY place"""
 CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -278,11 +282,11 @@ class PostgresInquirer:
                 self._taken(lambda: self.connection.send_prepare(UNNAMED, text))
                 described = self._taken(lambda: self.connection.send_describe_prepared(UNNAMED))
                 inferred = [described.param_type(place) for place in range(described.nparams)]
-                listed = ", ".join(f"pg_catalog.format_type({number}, NULL)" for number in inferred)
-                rows = list(self._texts(f"SELECT {listed}")) if inferred else [[]]
+                listed = literal("{" + ", ".join(map(str, inferred)) + "}")
+                rows = list(self._texts(NAMES_OF_TYPES.format(listed)))
         except Refused as refusal:
             raise Unanswered(refusal.words) from None
-        return {place: name or "" for place, name in enumerate(rows[0], start=1)}
+        return {place: name or "" for place, (name,) in enumerate(rows, start=1)}
 
     def drawn(self, call: Call) -> Sequence[tuple[str | None, ...]]:
         """Rows of a query in an order that a fixed seed draws. Raises Unanswered."""
@@ -363,7 +367,7 @@ class PostgresInquirer:
         quiet = QUIET if superuser else {}
         for name, value in (quiet | FIXED | {**call.settings} | limit | {**planner}).items():
             try:
-                self._do(f"SELECT pg_catalog.set_config({literal(name)}, {literal(value)}, true)")
+                self._do(SET_CONFIG.format(literal(name), literal(value)))
             except Refused as refusal:
                 raise Refused(refusal.code, f"setting `{name}`") from None
         if call.role is not None:

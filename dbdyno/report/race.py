@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dbdyno.model import Cell, Comparison, StepComparison
+from dbdyno.model.answer_word import WORDS
 from dbdyno.model.compiler import flags_of, for_size
 from dbdyno.model.metric.primary import called
 from dbdyno.model.open_steps import is_open, open_steps
+from dbdyno.model.query_change import PlanWord
 from dbdyno.model.work import WorkComparison
-from dbdyno.report import known, number, tolerate
-from dbdyno.report.section import application, verdicts, work
+from dbdyno.report import fail_on, known, number, tolerate
+from dbdyno.report.section import answers, application, verdicts, work
 from dbdyno.report.section.answer import cells_of, counted, size
+from dbdyno.report.section.answers import GRAVE, NAMED_MAX
 from dbdyno.report.section.headline import step_name
 
 COLUMNS = 80
+PLANNED: frozenset[PlanWord] = frozenset({"changed", "generic changed"})
 
 
 def lines(comparison: Comparison, report: Path) -> list[str]:
@@ -25,6 +30,8 @@ def lines(comparison: Comparison, report: Path) -> list[str]:
     Before them one with the answer, where a tolerance is asked for, and what is said of an
     application; one with the counts, where work was counted.
     """
+    if comparison.queries.answers and not any(step.headline for step in comparison.steps):
+        return [*of_answers(comparison), of_report(report)]
     safe = tolerate.line(comparison)
     return [
         *([safe] if safe else []),
@@ -34,6 +41,25 @@ def lines(comparison: Comparison, report: Path) -> list[str]:
         of_builds(comparison),
         of_report(report),
     ]
+
+
+def of_answers(comparison: Comparison) -> Iterator[str]:
+    """What a race of answers alone has found: what is grave, and a line of each arm."""
+    queries = comparison.queries
+    for arm in comparison.arms[1:]:
+        of_arm = [change for change in queries.answers if change.place.arm == arm]
+        grave = [change for word in GRAVE for change in of_arm if change.word == word]
+        for change in grave[:NAMED_MAX]:
+            yield from textwrap.wrap(answers.sentence(comparison, change), COLUMNS)
+        if len(grave) > NAMED_MAX:
+            yield f"and {number.queries(len(grave) - NAMED_MAX)} more, in the report"
+        words = Counter(change.word for change in of_arm)
+        counts = ", ".join(f"{words[word]} {word}" for word in WORDS if words[word])
+        planned = sum(
+            change.place.arm == arm and change.word in PLANNED for change in queries.plans
+        )
+        said = f"of {number.queries(len(of_arm))} {counts}; {planned} planned otherwise"
+        yield from textwrap.wrap(f"{arm} against {comparison.base}: {said}", COLUMNS)
 
 
 def of_applications(comparison: Comparison) -> Iterator[str]:
@@ -139,6 +165,8 @@ def joined(before: str, parts: Sequence[str], none: str = "none", after: str = "
 
 def ending(comparison: Comparison) -> str:
     """The reason for the end of the race."""
+    if fail_on.uncompared(comparison) is not None:
+        return "nothing compared"
     if open_steps(comparison.steps):
         return "time is up"
     return "answered" if comparison.tolerances else "all decided"

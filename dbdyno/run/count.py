@@ -31,7 +31,7 @@ from dbdyno.model.job.role import MARKS_BEFORE, Role
 from dbdyno.model.step_files import StepDone
 from dbdyno.plan import count as plans
 from dbdyno.plan import counted_step, schedule
-from dbdyno.run import background_count, blocks, count_fill, storage
+from dbdyno.run import background_count, blocks, count_fill, refusal, storage
 from dbdyno.run.background_count import Mark, Marks
 from dbdyno.run.check import preflight
 from dbdyno.run.check.counting import counting_of
@@ -65,6 +65,10 @@ def go(lab: Lab) -> None:
     for block in blocks.missing_blocks(plan, part.results):
         repeat = replace(part, part=f"count {block.number}/{wish.repeats}")
         blocks.run_whole(repeat, [replace(block, seed=seed)])
+        if nothing := refusal.nothing_left(plan, part.results, 0):
+            for line in nothing:
+                lab.watch.say(f"not counted: {line}")
+            return
     if repeats(parent) >= wish.repeats:
         count_fill.learn(part.results, engine.of(plan.arms[0].engine).traits.family)
 

@@ -37,6 +37,8 @@ ALONE = "alone"
 """The set of steps in which each query is timed by itself."""
 MIX = "mix"
 """The step, and its set, in which an application's transactions run together."""
+ANSWERS = "answers"
+"""The step, and its set, that times nothing: what is known after it was asked before it."""
 ROLE = "query"
 CONSTRAINTS = {"constraints": schema.Statement(any="SET CONSTRAINTS ALL IMMEDIATE")}
 """What checks at once that a commit would check."""
@@ -158,6 +160,7 @@ def with_steps(file: schema.WorkloadFile, asking: Application) -> schema.Workloa
                 *file.steps,
                 *(_step(query, number) for number, query in enumerate(queries, start=1)),
                 *([] if mix is None else [_mixed(mix, file, queries)]),
+                _ANSWERED,
             ],
         }
     )
@@ -226,6 +229,17 @@ def _step(query: OwnQuery, rank: int) -> schema.Step:
             )
         },
     )
+
+
+_ANSWERED = schema.Step(
+    name=ANSWERS,
+    sets=[ANSWERS],
+    parts=[schema.Part(once=schema.PerEngine(any="SELECT 1"))],
+    measured=False,
+    writes=False,
+    expected_s=1,
+)
+"""Whether the server is there still once all queries were asked."""
 
 
 def _mixed(mix: schema.Mix, file: schema.WorkloadFile, queries: Sequence[OwnQuery]) -> schema.Step:

@@ -30,7 +30,7 @@ from dbdyno.plan.race.sizes import (
 )
 from dbdyno.plan.schedule import SAVE
 from dbdyno.workload import mixes
-from dbdyno.workload.queries import MIX
+from dbdyno.workload.queries import ANSWERS, MIX
 
 MADE_BY = "# Made by: "
 """The beginning of the first line of a race's plan; the command follows."""
@@ -71,6 +71,11 @@ class Race:
     operations: int | None = None  # of each step in counts alone; None: by its rate
     restart: bool = True  # whether later blocks restart servers on the same data where they can
 
+    @property
+    def answers(self) -> bool:
+        """Whether queries are asked for their answers and plans, and nothing is timed."""
+        return self.steps == (ANSWERS,)
+
 
 def name_of(arms: Sequence[RaceArm], *, count: bool = False) -> str:
     """The name of the plan and its results: race-pg17-pg18, or count-pg17-pg18."""
@@ -95,7 +100,9 @@ def text_of(race: Race, plan: Path, host: Capacity) -> str:
     lengths = [name for name in LENGTHS if name in names and name not in open_ones]
     parameters |= dict.fromkeys(lengths, lasting(race, way))
     own = loaded.application
-    if own is not None:
+    if race.answers:
+        parameters = {}
+    elif own is not None:
         parameters |= (of_own := of_queries(race, own))
         own = replace(own, queries=own.queries[: of_own["top"]])
     filled = 1
@@ -272,6 +279,10 @@ def of_schedule(
     limit = round(race.minutes - REPORT_S / 60, 2)
     yield ""
     yield "[schedule]"
+    if race.answers:
+        yield "blocks = 1  # answers and plans alone: nothing is timed"
+        yield 'interleave = "step"  # all servers are up at once'
+        return
     if race.blocks is None:
         yield 'blocks = "until decided"  # looks after 3, 4, 6, 8, 12, 20 and 30 blocks'
         yield f"minutes_max = {limit:g}  # of {race.minutes:g}; the rest is for the report, a trial"
@@ -322,7 +333,12 @@ def of_count(
         yield from counts.only(race.repeats, race.operations)
         return
     lines: list[str] = []
-    if race.counter and not race.counted and race.blocks is None and way.save is not None:
+    if (
+        race.counter
+        and not (race.counted or race.answers)
+        and race.blocks is None
+        and way.save is not None
+    ):
         if application is not None:
             lines += counts.of_queries(race.arms, way.rest, application, race.minutes)
         else:

@@ -164,6 +164,8 @@ class Run:
     def tell(self) -> None:
         """Keeps the facts of the server, which runs. Raises ServerError."""
         facts = self.server.facts()
+        if (asked_as := self.lab.prepared.asked_as.get(self.arm.name)) is not None:
+            facts = structs.replace(facts, departures=(*facts.departures, asked_as))
         if self.rested_s is not None:
             facts = structs.replace(facts, rested_s=self.rested_s)
         store.write_json(self.home / "server.json", facts)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dbdyno.model.error import WorkloadError
-from dbdyno.model.literal import literal, of_setting
+from dbdyno.model.literal import literal, of_setting, taking
 from dbdyno.model.own_query import Application, LeftOut, OwnQuery, Source
 from dbdyno.workload import maker_schema, own_text, schema
 
@@ -282,9 +282,7 @@ def _names(mix: schema.Mix, file: schema.WorkloadFile) -> frozenset[str]:
 def session(query: OwnQuery) -> schema.PerEngine:
     """The SQL that makes a session such as those that sent the query."""
     reads = [] if query.writes else ["SET default_transaction_read_only = on"]
-    # A dump does not bring each role of its server: without it the query runs as the lab's user.
-    taken = "SELECT set_config('role', rolname, false) FROM pg_roles WHERE rolname = "
-    role = [] if query.role is None else [taken + literal(query.role)]
+    role = [] if query.role is None else [taking(query.role, local=False)]
     variables = [
         f"SET SESSION {name} = {of_setting(value)}" for name, value in query.settings.items()
     ]

@@ -380,8 +380,12 @@ def text_of(wanted: Race, path: Path) -> str:
     from dbdyno.host import capacity, place
     from dbdyno.host.callgrind import program
     from dbdyno.plan import race as races
+    from dbdyno.run import starting_state
 
-    wanted = replace(wanted, counter=program.is_here())
+    restore_s = 0.0
+    if wanted.restore is not None:
+        restore_s = starting_state.restore_s(Path(wanted.restore), place.data_root())
+    wanted = replace(wanted, counter=program.is_here(), restore_s=restore_s)
     return races.text_of(wanted, path, capacity.here(place.nearest(place.data_root())))
 
 

@@ -17,6 +17,7 @@ class Origin:
     workload: str
     step: str
     block_begun_unix_ns: int | None
+    restored_per_s: float | None = None  # bytes of a dump's guessed size; None: none was restored
 
 
 class CopyFacts(Struct, frozen=True, kw_only=True):
@@ -37,6 +38,7 @@ class CopyFacts(Struct, frozen=True, kw_only=True):
     major: str | None
     control_sha256: str
     wal_dir: str | None
+    restored_per_s: float | None = None  # as Origin has it; older copies have none
 
 
 @dataclass(frozen=True, kw_only=True)

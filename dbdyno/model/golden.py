@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+RESTORED = "restore"
+"""The step that makes data from a dump."""
+
 
 class GoldenUse(Struct, frozen=True, kw_only=True):
     """How a run of a workload came to the state after a step that is kept."""

@@ -355,10 +355,10 @@ def run_blocks(
 def run_whole(lab: Lab, blocks: Sequence[Block]) -> Outcome:
     """Runs the first of these blocks until it counts; the others are ahead."""
     voids = 0
-    lab.watch.again(legs_of(lab, blocks))
+    lab.watch.again(legs_of(lab, blocks), len(legs_of(lab, blocks[:1])))
     while (failed := attempt(lab, blocks[0])) is None:
         voids += 1
-        lab.watch.again(legs_of(lab, blocks))
+        lab.watch.again(legs_of(lab, blocks), len(legs_of(lab, blocks[:1])))
     return Outcome(folder=lab.results.folder, failed=failed, voids=voids)
 
 

@@ -44,6 +44,8 @@ from dbdyno.store import Results
 
 FILE_BYTES_MAX = 64 << 20
 FILE = "count.json"
+SHARE_MAX = 0.5
+"""Of a plan's minutes, after which no repeat of counts ends; a plan foresees half as much."""
 
 
 def go(lab: Lab) -> None:
@@ -63,6 +65,9 @@ def go(lab: Lab) -> None:
     part = replace(count_fill.part_of(lab, plan, prepared, parent), load=load)
     seed = schedule.block(plan, 1).seed  # of all repeats, so that they differ by chance alone
     for block in blocks.missing_blocks(plan, part.results):
+        if is_late(lab, part.results):
+            lab.watch.say("not counted again: that would take more than half of the minutes")
+            break
         repeat = replace(part, part=f"count {block.number}/{wish.repeats}")
         blocks.run_whole(repeat, [replace(block, seed=seed)])
         if nothing := refusal.nothing_left(plan, part.results, 0):
@@ -71,6 +76,14 @@ def go(lab: Lab) -> None:
             return
     if repeats(parent) >= wish.repeats:
         count_fill.learn(part.results, engine.of(plan.arms[0].engine).traits.family)
+
+
+def is_late(lab: Lab, counted: Results) -> bool:
+    """Whether a further repeat ends after the part of the plan's minutes that counts may take."""
+    limit, minutes = lab.plan.schedule.minutes_max, counted.minutes()
+    if limit is None or lab.plan.counts_only or not minutes:
+        return False
+    return lab.minutes() + max(minutes) > SHARE_MAX * limit
 
 
 def repeats(parent: Path) -> int:

@@ -22,10 +22,11 @@ from dbdyno.model.error import ServerError, WorkloadError
 from dbdyno.model.step_files import StepFailure
 from dbdyno.plan import schedule
 from dbdyno.run import refusal, site
+from dbdyno.run.arm import copy_leg
 from dbdyno.run.check.plan_record import plan_json
 from dbdyno.run.lab import Lab, Servers
-from dbdyno.run.prepared import Prepared
-from dbdyno.run.progress import Forecast, Watch
+from dbdyno.run.prepared import Prepared, StepsOf
+from dbdyno.run.progress import RUN_OVERHEAD_S, Forecast, Leg, Watch
 from dbdyno.run.step import Load
 from dbdyno.store import Results
 from dbdyno.store.file import read_struct_if_there
@@ -79,9 +80,10 @@ def go(plan: Plan, prepared: Prepared, watch: Watch, servers: Servers) -> None:
             watch=watch,
             servers=servers,
             load=Load,  # counters and state are read beside no load of this kind
-            part="trial",
+            part="trial" if timed else "data",
         )
         lab.results.begin_block(block)
+        watch.again(list(legs(plan, prepared, steps)))
         site.measured(lab, block, schedule.passes(plan, block))
         (tried_block,) = lab.results.blocks()
         if refused := refusal.refused(tried_block):
@@ -89,6 +91,16 @@ def go(plan: Plan, prepared: Prepared, watch: Watch, servers: Servers) -> None:
         for use in plan.workloads:
             refuse_failed(lab, steps[use.title])
     watch.forecast = Forecast([])  # a second foretells nothing of a whole step
+
+
+def legs(plan: Plan, prepared: Prepared, steps: StepsOf) -> Iterator[Leg]:
+    """The way of a trial, as if no copy were there."""
+    for use in plan.workloads:
+        for arm, of_arm in steps[use.title].items():
+            yield Leg(use.title, "", RUN_OVERHEAD_S)
+            yield from (Leg(use.title, step.name, step.expected_s) for step in of_arm)
+            if (at := prepared.point(use, arm, 1)) is not None:
+                yield copy_leg(at, prepared)
 
 
 def can_be_tried(plan: Plan, use: WorkloadUse, prepared: Prepared) -> bool:

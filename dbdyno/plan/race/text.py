@@ -10,6 +10,7 @@ from typing import Any
 
 from dbdyno import workload
 from dbdyno.model import WorkloadUse
+from dbdyno.model.answer import EXPECTED_S
 from dbdyno.model.own_query import Application
 from dbdyno.model.placement import PlacementTrial
 from dbdyno.model.plan import LENGTH
@@ -46,6 +47,7 @@ SPARE_CORES = 4
 """With fewer of them the arms have no processors to spare, and turns are shorter."""
 SHORT_TURN_S = 0.5
 QUERY_TURN_S, QUERY_WARMUP_S = 0.3, 0.1
+MINUTES_LEAST = 0.1
 NAME_MAX = 60
 
 
@@ -65,11 +67,17 @@ class Race:
     counter: bool = False  # whether work can be counted here
     counted: bool = False  # whether it was already, so that the race is of time alone
     restore: str | None = None  # the dump that makes the data, a path from the root on
+    restore_s: float = 0.0  # a guess of what that takes on each arm
     tolerate: float | None = None  # the loss beyond which each is to be excluded, a share
     seed: int = 1
     repeats: int | None = None  # of counts alone; None: the plan's usual
     operations: int | None = None  # of each step in counts alone; None: by its rate
     restart: bool = True  # whether later blocks restart servers on the same data where they can
+
+    def timed_minutes(self, application: Application) -> float:
+        """The minutes that are left for counts and time once data and answers are there."""
+        of_arm_s = self.restore_s + EXPECTED_S * len(application.queries)
+        return max(MINUTES_LEAST, self.minutes - len(self.arms) * of_arm_s / 60)
 
     @property
     def answers(self) -> bool:
@@ -106,7 +114,8 @@ def text_of(race: Race, plan: Path, host: Capacity) -> str:
         parameters |= (of_own := of_queries(race, own))
         own = replace(own, queries=own.queries[: of_own["top"]])
     filled = 1
-    if way.save is not None and race.blocks is None and not race.count:
+    restores = race.restore is not None
+    if way.save is not None and race.blocks is None and not race.count and not restores:
         restarts = race.restart and not way.writes
         filled = fills(race.minutes, len(race.arms), way.filling_s, restarts=restarts)
     lines = [
@@ -170,7 +179,7 @@ def of_inserts(rows: int, race: Race) -> dict[str, object]:
 def of_queries(race: Race, application: Application) -> dict[str, Any]:
     """The queries that fit into the race's minutes, those that cost most, and their seconds."""
     count = len(race.steps) or len(application.queries)
-    times = query_times(race.minutes, len(race.arms), count)
+    times = query_times(race.timed_minutes(application), len(race.arms), count)
     top = len(application.queries) if race.steps else times.top  # steps may be any of them
     return {"clients": 1, "warmup_s": QUERY_WARMUP_S, LENGTH: times.seconds, "top": top}
 
@@ -340,7 +349,8 @@ def of_count(
         and way.save is not None
     ):
         if application is not None:
-            lines += counts.of_queries(race.arms, way.rest, application, race.minutes)
+            minutes = race.timed_minutes(application)
+            lines += counts.of_queries(race.arms, way.rest, application, minutes)
         else:
             lines += counts.beside_time(race.arms, way.rest, race.minutes)
     yield from lines

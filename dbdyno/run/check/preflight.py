@@ -190,6 +190,15 @@ def expand(
     )
     if plan.schedule.fills_alike:
         steps = tuple(map(counted_step.in_order, steps))
+    root = starting_state.data_root(plan)
+    steps = tuple(
+        step
+        if step.job.restore is None
+        else dataclasses.replace(
+            step, expected_s=starting_state.restore_s(Path(step.job.restore.path), root)
+        )
+        for step in steps
+    )
     return schedule.with_searches(use, allowed(arm, loaded, reachable(arm, steps)))
 
 

@@ -80,6 +80,12 @@ def test_one_answer_or_one_arm_that_ran_is_a_comparison() -> None:
     assert exit_status.of(failing(shown, "pg18")) == exit_status.of(failing(shown, "pg17")) == 1
 
 
+def test_answers_alone_say_nothing_of_verdicts_on_time() -> None:
+    shown = asked(comparison(troubles=False), "same", "fails")
+    statuses = {None: 0, "fails": 1, "differs": 0, "slower,differs": 0, "slower": NOTHING}
+    assert {fail: exit_status.of(shown, fail=fail) for fail in statuses} == statuses
+
+
 def test_a_single_arm_is_compared_with_nothing_only_where_a_verdict_is_asked_for() -> None:
     alone = comparison(arms=("pg17",), troubles=False)
     assert exit_status.of(alone) == 0

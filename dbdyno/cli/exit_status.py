@@ -43,7 +43,7 @@ def of(
     from dbdyno.report import fail_on, tolerate
 
     of_words = () if fail is None else fail_on.parse(fail)[0]
-    nothing = fail_on.uncompared(comparison)
+    nothing = fail_on.uncompared(comparison, of_words)
     if nothing is not None and (of_words or len(comparison.arms) > 1):
         say(f"dyno: nothing was compared: {nothing}")
         return BAD_INPUT

@@ -118,10 +118,11 @@ def _verdicts(comparison: Comparison) -> Iterator[tuple[str, tuple[str, str], st
 # --- Where there is nothing to be found ----------------------------------------------------------
 
 
-def uncompared(comparison: Comparison) -> str | None:
+def uncompared(comparison: Comparison, words: Collection[str] = ()) -> str | None:
     """Why no step, answer or count of any arm stands beside the base's; None where one does.
 
-    A step that fails on the arm or the base alone is compared.
+    A step that fails on the arm or the base alone is compared. `words`: where verdicts on time or
+    counts alone are asked for, answers say nothing of them.
     """
     if len(comparison.arms) < 2:
         return "there is no arm beside the base; leave --fail-on out to see what there is"
@@ -133,8 +134,11 @@ def uncompared(comparison: Comparison) -> str | None:
     answers = comparison.queries.answers
     counts = comparison.work.changes if comparison.work else ()
     counted = any(change.word != "failed" or change.failed_arm == change.arm for change in counts)
-    if timed or counted or any(answer.word not in UNANSWERED for answer in answers):
+    answered = any(answer.word not in UNANSWERED for answer in answers)
+    if timed or counted or (answered and (not words or {*words} & {*ANSWERS.values()})):
         return None
+    if answered:
+        return "its queries were asked, and no step was timed: leave --fail-on out"
     return (
         comparison.incomplete
         if not comparison.blocks and comparison.incomplete

@@ -58,7 +58,7 @@ def of_answers(comparison: Comparison) -> Iterator[str]:
         planned = sum(
             change.place.arm == arm and change.word in PLANNED for change in queries.plans
         )
-        said = f"of {number.queries(len(of_arm))} {counts}; {planned} planned otherwise"
+        said = f"of {number.queries(len(of_arm))}: {counts}; {planned} planned otherwise"
         yield from textwrap.wrap(f"{arm} against {comparison.base}: {said}", COLUMNS)
 
 

@@ -45,7 +45,7 @@ from dbdyno.store import Results
 FILE_BYTES_MAX = 64 << 20
 FILE = "count.json"
 SHARE_MAX = 0.5
-"""Of a plan's minutes, after which no repeat of counts ends; a plan foresees half as much."""
+"""Of a plan's minutes, the most that counts take; a plan foresees half as much."""
 
 
 def go(lab: Lab) -> None:
@@ -53,7 +53,7 @@ def go(lab: Lab) -> None:
     wish, parent = lab.plan.count, store.count_folder(lab.results.folder)
     if wish is None or repeats(parent) >= wish.repeats:
         return
-    valgrind = program.find()
+    valgrind, begun = program.find(), lab.minutes()
     fills = count_fill.fills_of(lab.plan, parent)
     count_fill.fill(lab, parent, fills)
     words = counter(lab.plan, valgrind)
@@ -65,7 +65,7 @@ def go(lab: Lab) -> None:
     part = replace(count_fill.part_of(lab, plan, prepared, parent), load=load)
     seed = schedule.block(plan, 1).seed  # of all repeats, so that they differ by chance alone
     for block in blocks.missing_blocks(plan, part.results):
-        if is_late(lab, part.results):
+        if is_late(lab, part.results, begun):
             lab.watch.say("not counted again: that would take more than half of the minutes")
             break
         repeat = replace(part, part=f"count {block.number}/{wish.repeats}")
@@ -78,12 +78,15 @@ def go(lab: Lab) -> None:
         count_fill.learn(part.results, engine.of(plan.arms[0].engine).traits.family)
 
 
-def is_late(lab: Lab, counted: Results) -> bool:
-    """Whether a further repeat ends after the part of the plan's minutes that counts may take."""
+def is_late(lab: Lab, counted: Results, begun: float) -> bool:
+    """Whether a further repeat would take more of the plan's minutes than counts may.
+
+    `begun`: the minutes that had passed before them.
+    """
     limit, minutes = lab.plan.schedule.minutes_max, counted.minutes()
     if limit is None or lab.plan.counts_only or not minutes:
         return False
-    return lab.minutes() + max(minutes) > SHARE_MAX * limit
+    return lab.minutes() - begun + max(minutes) > SHARE_MAX * limit
 
 
 def repeats(parent: Path) -> int:

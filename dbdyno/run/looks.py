@@ -88,7 +88,8 @@ def next_blocks(lab: Lab, read: Read) -> list[Block]:
         lab.watch.say(line)
     missing = runner.missing_blocks(plan, lab.results)
     if not plan.schedule.until_decided:
-        if not missing and complete and not is_at_look(looked, complete):
+        measured = any(in_every(lab, use) for use in plan.workloads)
+        if not missing and complete and measured and not is_at_look(looked, complete):
             lab.watch.say(words.between(looked, complete))
         return up_to(looked, missing)
     ending = why_over(lab, looked, judged)

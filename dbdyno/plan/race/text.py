@@ -20,6 +20,7 @@ from dbdyno.plan.race.arm import RaceArm, named
 from dbdyno.plan.race.course import DEFAULT, Course, course, steps_of
 from dbdyno.plan.race.sizes import (
     LENGTHS,
+    RUN_S,
     Sizes,
     counted,
     counted_rows,
@@ -74,9 +75,15 @@ class Race:
     operations: int | None = None  # of each step in counts alone; None: by its rate
     restart: bool = True  # whether later blocks restart servers on the same data where they can
 
+    @property
+    def counts_beside(self) -> bool:
+        """Whether work can be counted beside time."""
+        wanted = self.counter and not (self.counted or self.answers) and self.blocks is None
+        return wanted and counts.countable(self.arms)
+
     def timed_minutes(self, application: Application) -> float:
         """The minutes that are left for counts and time once data and answers are there."""
-        of_arm_s = self.restore_s + EXPECTED_S * len(application.queries)
+        of_arm_s = RUN_S + self.restore_s + EXPECTED_S * len(application.queries)
         return max(MINUTES_LEAST, self.minutes - len(self.arms) * of_arm_s / 60)
 
     @property
@@ -179,7 +186,8 @@ def of_inserts(rows: int, race: Race) -> dict[str, object]:
 def of_queries(race: Race, application: Application) -> dict[str, Any]:
     """The queries that fit into the race's minutes, those that cost most, and their seconds."""
     count = len(race.steps) or len(application.queries)
-    times = query_times(race.timed_minutes(application), len(race.arms), count)
+    minutes = race.timed_minutes(application) * (1 - counts.SHARE_MAX * race.counts_beside)
+    times = query_times(minutes, len(race.arms), count)
     top = len(application.queries) if race.steps else times.top  # steps may be any of them
     return {"clients": 1, "warmup_s": QUERY_WARMUP_S, LENGTH: times.seconds, "top": top}
 
@@ -342,12 +350,7 @@ def of_count(
         yield from counts.only(race.repeats, race.operations)
         return
     lines: list[str] = []
-    if (
-        race.counter
-        and not (race.counted or race.answers)
-        and race.blocks is None
-        and way.save is not None
-    ):
+    if race.counts_beside and way.save is not None:
         if application is not None:
             minutes = race.timed_minutes(application)
             lines += counts.of_queries(race.arms, way.rest, application, minutes)

@@ -229,7 +229,9 @@ def test_where_nothing_was_measured_another_plan_goes_on_and_the_old_one_is_kept
     results = begun(tmp_path)
     results.begin_block(a_block(1))  # which was broken off
     plan, plan_json = a_plan()
-    other = {**plan_json, "seed": 7, "workloads": [{"programs": {"restore": "psql 18"}}]}
+    (use,) = plan_json["workloads"]
+    programs = {"programs": {"restore": "of another client"}}
+    other = {**plan_json, "seed": 7, "workloads": [{**use, **programs}]}
     assert Results.open_or_create(tmp_path, plan, other).plan_json()["seed"] == 7
     assert store.read_struct(results.folder / "plan.001.json", Json)["seed"] == 1
     results.end_block(1)

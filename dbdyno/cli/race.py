@@ -323,14 +323,14 @@ def race_of(asked: Asked, here: Here) -> Race:
     )
 
 
-def refuse_beside_answers(asked: Asked) -> None:
+def refuse_beside_answers(words: Asked) -> None:
     """Raises DynoError where a race of answers alone is asked for more."""
-    if not is_file(asked.workload):
+    if not is_file(words.workload):
         raise DynoError("--answers: asks queries of your own: name their folder by --workload")
-    for option, value in (("--count", asked.count), ("--tolerate", asked.tolerate)):
+    for option, value in (("--count", words.count), ("--tolerate", words.tolerate)):
         if value:
             raise DynoError(f"--answers: nothing is timed or counted: remove {option}")
-    if len(asked.steps) > 1:
+    if len(words.steps) > 1:
         raise DynoError("--answers: asks all queries, and no step runs beside: remove --steps")
 
 

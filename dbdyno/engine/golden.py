@@ -18,6 +18,7 @@ import shutil
 import stat
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -370,10 +371,11 @@ def rows(data_root: Path) -> list[Json]:
 
 def restored_per_s(data_root: Path) -> float:
     """The bytes of a dump's guessed size that a restore does in a second on this host."""
-    known: list[float] = [
-        row["restored_per_s"] or 0 for row in rows(data_root) if "error" not in row
-    ]
-    return median([each for each in known if each] or [RESTORED_PER_S])
+    known: list[float] = []
+    for folder in marked(data_root):
+        with suppress(ServerError):
+            known += [read(folder).facts.restored_per_s or RESTORED_PER_S]
+    return median(known or [RESTORED_PER_S])
 
 
 def line(folder: Path) -> str:

@@ -22,14 +22,15 @@ def refused(block: BlockFolder) -> dict[str, str]:
         first = next(iter(failures(run)), None)
         if run.server() is None:
             reasons[run.arm] = first[1] if first else NOT_STARTED
-        elif first is not None and not first[0].measured and not _has_measured(run):
+        elif (
+            first is not None
+            and not first[0].measured
+            and not any(
+                folder.step().measured and folder.failed() is None for folder in run.steps()
+            )
+        ):
             reasons[run.arm] = f"{first[0].name}: {first[1]}"
     return reasons
-
-
-def _has_measured(run: RunFolder) -> bool:
-    """Whether a measured step ended well."""
-    return any(folder.step().measured and folder.failed() is None for folder in run.steps())
 
 
 def failures(run: RunFolder) -> Iterator[tuple[StepRecord, str]]:

@@ -114,7 +114,7 @@ def of_dump(step: Step, server: Server) -> Json:
     """
     assert server.keeper is not None and step.job.restore is not None
     still = engine.of(server.engine).counting.settings
-    shaping = server.keeper.data_form["shaping"].items()
+    shaping = server.keeper.data_form.pop("shaping").items()
     return {
         "server": server.keeper.identity
         | {"settings": {name: value for name, value in shaping if name not in still}},

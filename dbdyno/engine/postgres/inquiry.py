@@ -25,14 +25,14 @@ from dbdyno.engine.inquiry import (
     Lacking,
     Unanswered,
 )
-from dbdyno.engine.postgres import dump, plan_form
+from dbdyno.engine.postgres import own_rights, plan_form
 from dbdyno.engine.postgres.catalog import PostgresCatalog
 from dbdyno.engine.postgres.connection import connect
 from dbdyno.engine.snapshot import one_line
 from dbdyno.model import Address
 from dbdyno.model.answer import ROWS_MAX
 from dbdyno.model.error import ServerError
-from dbdyno.model.literal import MAY_TAKE, literal, taking
+from dbdyno.model.literal import literal, taking
 
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn, PGresult
@@ -78,14 +78,6 @@ NUMBERS = frozenset({20, 21, 23, 26, 700, 701, 1700})
 """int8, int2, int4, oid, float4, float8 and numeric."""
 INEXACT = frozenset({700, 701})
 CANCELLED = "57014"
-NO_RIGHT = "42501"
-CLOSED = """
-SELECT string_agg(DISTINCT quote_ident(nspname), ', ')
-FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = relnamespace
-WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND nspname !~ '^pg_|^information_schema$'
-    AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'))
-"""
-"""The schemas in which something may not be read."""
 SETTINGS_VERSION_NUM = GENERIC_VERSION_NUM = 120000
 """EXPLAIN (SETTINGS) and plan_cache_mode came with PostgreSQL 12."""
 ANALYZE_S_MAX = 300.0
@@ -261,35 +253,7 @@ class PostgresInquirer:
 
     def lacking(self, calls: Mapping[str, Call]) -> Lacking:
         """The rights that it lacks for these calls, by their names. Raises ServerError."""
-        asked = sorted({call.role for call in calls.values() if call.role is not None})
-        listed = ", ".join(map(literal, asked)) or "NULL"
-        every = "SELECT rolname, {} FROM pg_catalog.pg_roles WHERE rolname IN ({})"
-        rows = list(self._texts(every.format(MAY_TAKE, listed)))
-        taken = {name for name, may in rows if may == "t"}
-        ((user, may_write),) = self._texts(
-            f"SELECT quote_ident(current_user), {any(call.writes for call in calls.values())}"
-        )
-        refused = [
-            name
-            for name, call in calls.items()
-            if self.explain(call).unavailable.startswith(NO_RIGHT)
-        ]
-        there = [dump.quoted(name or "") for name, may in rows if may != "t"]
-        grants = [f"GRANT {', '.join(there)} TO {user}"] if there else []
-        if refused and not there:
-            ((schemas,),) = self._texts(CLOSED)
-            verbs = "SELECT, INSERT, UPDATE, DELETE" if may_write == "t" else "SELECT"
-            if schemas:
-                grants = [
-                    f"GRANT USAGE ON SCHEMA {schemas} TO {user}",
-                    f"GRANT {verbs} ON ALL TABLES IN SCHEMA {schemas} TO {user}",
-                ]
-        return Lacking(
-            user=user or "",
-            roles=tuple(role for role in asked if role not in taken),
-            refused=tuple(refused),
-            grants=tuple(grants),
-        )
+        return own_rights.lacking(self._texts, self.explain, calls)
 
     # --- What is known of the database ---
 

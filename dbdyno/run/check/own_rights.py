@@ -22,14 +22,14 @@ def said(arm: Arm, server: Server, application: Application) -> str:
     address = server.address()
     if not server.remote or server.client is None or address is None:
         return ""
-    asked = {
+    by_name = {
         query.name: call
         for query in application.queries
         if arm.allow_writes or not query.writes
         for call in calls(query, engine.of(arm.engine).traits, 1)
     }
     with server.client.inquiry(address) as inquirer:
-        lacking = inquirer.lacking(asked)
+        lacking = inquirer.lacking(by_name)
     roles = ", ".join(f"`{role}`" for role in lacking.roles)
     grants = "; ".join(lacking.grants)
     if lacking.refused:
@@ -38,7 +38,7 @@ def said(arm: Arm, server: Server, application: Application) -> str:
         role = f", nor take their role {roles}" if roles else ""
         raise ServerError(
             f"arms.{arm.name}: user `{lacking.user}` may not run {len(lacking.refused)} of "
-            f"{len(asked)} queries{role} ({names}): "
+            f"{len(by_name)} queries{role} ({names}): "
             f"{grants or 'grant what they need, or remove them from the workload file'}"
         )
     if not lacking.roles:

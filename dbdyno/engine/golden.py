@@ -202,6 +202,7 @@ def keep(source: Source, parts: Json, origin: Origin) -> Copy:
         step=origin.step,
         block_begun_unix_ns=origin.block_begun_unix_ns,
         restored_per_s=origin.restored_per_s,
+        report=origin.report,
         arm=source.arm,
         version=source.version,
         made_unix_ns=time.time_ns(),

@@ -373,7 +373,10 @@ class Run:
 
         `broken` says why the server does not run then.
         """
-        origin = starting_state.origin(at.step, self.lab.results, self.block.number, took_s)
+        origin = replace(
+            starting_state.origin(at.step, self.lab.results, self.block.number, took_s),
+            report=starting_state.report(self.lab.results, self.place(at.step)[0]),
+        )
         self.attempt(lambda: self.begin_from(self.keeper.keep(at.parts, origin), began=False))
         if self.broken is None:
             device = self.bench.device

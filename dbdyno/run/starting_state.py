@@ -22,6 +22,7 @@ from dbdyno.engine.golden_copy import Copy, Origin
 from dbdyno.engine.restore import restored_bytes
 from dbdyno.host import place
 from dbdyno.model import Json, Plan, Step, WorkloadUse
+from dbdyno.model.events import Done
 from dbdyno.model.golden import GoldenUse
 from dbdyno.model.job import Job
 from dbdyno.plan import schedule
@@ -175,6 +176,13 @@ def origin(step: Step, results: Results, number: int, took_s: float) -> Origin:
     )
 
 
+def report(results: Results, folder: Path) -> Json | None:
+    """What the program of a step in `folder` told at its end, such as what restored data lack."""
+    steps = (step for block in results.blocks() for run in block.runs() for step in run.steps())
+    events = next((list(step.events()) for step in steps if step.path == folder), [])
+    return next((event.report for event in events if isinstance(event, Done)), None)
+
+
 def golden_use(copy: Copy, at: Point, *, began: bool, restarted: bool = False) -> GoldenUse:
     """golden.json of a run: whether it `began` from the copy, or made it; how it began."""
     return GoldenUse(
@@ -187,6 +195,7 @@ def golden_use(copy: Copy, at: Point, *, began: bool, restarted: bool = False) -
         made_unix_ns=copy.facts.made_unix_ns,
         bytes=copy.facts.bytes,
         restarted=restarted,
+        report=copy.facts.report,
     )
 
 

@@ -113,8 +113,8 @@ def test_where_nothing_is_judged_nothing_found_would_be_a_lie(tmp_path: Path, dy
     status, _, err = dyno(build(tmp_path, arms=("pg17",)), "--fail-on", "slower")
     assert status == 2
     assert err == (
-        "dyno: --fail-on: no step of an arm is judged: there is no arm beside the base; leave "
-        "--fail-on out to see what there is\n"
+        "dyno: nothing was compared: there is no arm beside the base; leave --fail-on out to see "
+        "what there is\n"
     )
     status, _, err = dyno(build(tmp_path, name="b", blocks=1, broken=True), "--fail-on", "slower")
     assert (status, "0 of 1 blocks done" in err) == (2, True)

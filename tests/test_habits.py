@@ -184,10 +184,12 @@ BROKEN = PLAN.replace(
 )
 
 
-@pytest.mark.parametrize("words", [("run",), ("calibrate", "--comparisons", "1")])
+@pytest.mark.parametrize(
+    ("words", "status"), [(("run",), FAILED), (("calibrate", "--comparisons", "1"), BAD_INPUT)]
+)
 @pytest.mark.long
-def test_a_finished_result_that_failed_ends_the_same_command_with_1_again(
-    words: tuple[str, ...], tmp_path: Path
+def test_a_result_that_failed_ends_the_same_command_with_its_status_again(
+    words: tuple[str, ...], status: int, tmp_path: Path
 ) -> None:
     broken = (
         BROKEN
@@ -196,5 +198,5 @@ def test_a_finished_result_that_failed_ends_the_same_command_with_1_again(
     )
     (tmp_path / "broken.toml").write_text(broken)
     first, again = (dyno(*words, "broken.toml", at=tmp_path) for _ in range(2))
-    assert (first.status, again.status) == (FAILED, FAILED), first.stderr + again.stderr
+    assert (first.status, again.status) == (status, status), first.stderr + again.stderr
     assert "block 1/" in first.stderr and "block 1/" not in again.stderr

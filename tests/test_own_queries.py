@@ -10,6 +10,7 @@ import pytest
 from dbdyno import workload
 from dbdyno.model import Step
 from dbdyno.model.error import WorkloadError
+from dbdyno.model.literal import taking
 from dbdyno.workload.own_text import at_parameters, masked
 from dbdyno.workload.queries import TOP, with_clock
 
@@ -79,8 +80,7 @@ def test_sessions_are_as_the_applications(tmp_path: Path) -> None:
     assert list(step.job.roles[0].session) == [
         "SELECT set_config('search_path', 'shop, public', false)",
         "SET default_transaction_read_only = on",
-        "SELECT pg_catalog.set_config('role', rolname, false) FROM pg_catalog.pg_roles "
-        "WHERE rolname = 'app'",
+        taking("app", local=False),
     ]
     assert step.job.roles[0].statement_limit_s == 20
 

@@ -11,8 +11,10 @@ from urllib.parse import quote
 import pytest
 
 from dbdyno import plan
+from dbdyno.analysis import compare
 from dbdyno.engine import LabServer
 from dbdyno.model import Arm
+from dbdyno.model.error import ServerError
 from dbdyno.run import blocks
 from dbdyno.run.check import notices, preflight
 from server_place import a_place, address, ends, started
@@ -121,3 +123,40 @@ def test_queries_that_write_run_where_arms_allow_it_and_are_rolled_back(
         assert server.execute("SELECT count(*) FROM orders") == [(1000,)]
         ((last,),) = server.execute("SELECT last_value FROM orders_id_seq")
         assert last > 1000, "it did run"
+
+
+def test_roles_that_the_user_may_not_take_are_left_or_refused_with_the_grant(
+    servers: list[LabServer], tmp_path: Path
+) -> None:
+    of = planned(servers, tmp_path, writes=False)
+    app = tmp_path / "app" / "workload.toml"
+    app.write_text(APP.replace("time_s = 2.0", 'time_s = 2.0\nrole = "clerk"'))
+    for server in servers:
+        server.execute("CREATE ROLE clerk", "GRANT SELECT ON orders TO clerk")
+        server.execute("GRANT USAGE ON SCHEMA public TO clerk")
+    prepared = preflight.prepare(of)
+    sentence = "queries run as `reader`, who may not take their role `clerk`; for `clerk`: "
+    assert prepared.asked_as == dict.fromkeys(("old", "new"), f'{sentence}GRANT "clerk" TO reader')
+    assert any(sentence in line for line in notices.notices(of, prepared))
+    outcome = blocks.run(of, tmp_path / "out", wait=True)
+    assert outcome.failed == 0
+    comparison = compare.load(outcome.folder)
+    assert [answer.word for answer in comparison.queries.answers] == ["same", "not compared"]
+    assert sentence in comparison.servers["new"].departures[-1], "the page has it"
+    for server in servers:
+        server.execute("REVOKE SELECT ON orders FROM reader")
+    with pytest.raises(ServerError) as refused:
+        preflight.prepare(of)
+    assert "may not run 1 of 1 queries, nor take their role `clerk`" in str(refused.value)
+    for server in servers:
+        server.execute(str(refused.value).rpartition(": ")[2])
+    assert preflight.prepare(of).asked_as == {}, "the grant that was said mends it"
+    for server in servers:
+        server.execute("REVOKE clerk FROM reader")
+        server.execute("DROP OWNED BY clerk", "DROP ROLE clerk")
+    with pytest.raises(ServerError, match="GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader"):
+        preflight.prepare(of)
+    for server in servers:
+        server.execute("GRANT SELECT ON orders TO reader")
+    (sentence,) = set(preflight.prepare(of).asked_as.values())
+    assert sentence == "queries run as `reader`, who may not take their role `clerk`"

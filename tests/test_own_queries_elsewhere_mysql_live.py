@@ -14,6 +14,7 @@ from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.engine import LabServer
 from dbdyno.engine.mysql import connection
+from dbdyno.model.error import ServerError
 from dbdyno.run import blocks
 from dbdyno.run.check import notices, preflight
 from mysql_place import an_arm, needs
@@ -132,3 +133,19 @@ def test_queries_that_write_run_where_arms_allow_it_and_are_rolled_back(
         ((last,),) = server.execute("SELECT max(id) FROM orders", database="shop")
         assert last > 1001, "it did run"
         server.execute("DELETE FROM orders WHERE who = 'x'", database="shop")
+
+
+def test_a_missing_right_is_refused_with_the_grant_that_mends_it(
+    servers: list[LabServer], tmp_path: Path
+) -> None:
+    of = planned(servers, tmp_path)
+    for server in servers:
+        server.execute("CREATE TABLE hidden (id int)", database="shop")
+    (tmp_path / "app" / "count.sql").write_text("SELECT count(*) FROM hidden WHERE id = $1")
+    for server in servers:
+        with pytest.raises(ServerError) as refused:
+            preflight.prepare(of)
+        where, _, grant = str(refused.value).rpartition(": ")
+        assert f"user `{READER}@%` may not run 1 of 1 queries (count-orders-00000001)" in where
+        connection.execute(replace(address(server), database=""), [grant], 10)
+    assert preflight.prepare(of).asked_as == {}

@@ -370,6 +370,17 @@ def test_the_time_left_of_a_plan_with_a_limit_is_what_is_left_of_it(clock: list[
     assert of.left_s(7.0, 1) == 7.0, "what runs is still to end"
 
 
+def test_a_block_that_goes_on_beyond_the_limit_never_has_nothing_left(clock: list[float]) -> None:
+    of = Watch([], Console(file=io.StringIO(), width=80, force_terminal=False))
+    of.ends_within(10.0)
+    of.again([*LEGS, *LEGS], len(LEGS))
+    for place, leg in enumerate(LEGS, start=1):
+        of.begin("block", leg)
+        clock[0] += 100.0
+        of.end("well")
+        assert (of.left_s(0.0, 0) > 0) == (place < len(LEGS)), "the second block is not sure"
+
+
 def test_steps_that_were_not_seen_yet_have_the_overhead_of_those_that_were() -> None:
     """Windows are known; what is around them is measured: one new step moves the rest by little."""
     steps = [Leg("w", f"step{number}", 60.0) for number in range(20)]

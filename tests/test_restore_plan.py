@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from dbdyno import plan, workload
+from dbdyno.engine.postgres import data_form
 from dbdyno.model.error import PlanError
 from dbdyno.model.job.external import Restore
+from dbdyno.run import starting_state
+from dbdyno.run.driver import registry
 
 WORKLOAD = """
 [source]
@@ -85,3 +91,29 @@ def test_a_dump_goes_into_servers_of_this_host_alone(
         parsed(tmp_path, **keys)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_time_and_counts_begin_from_one_copy_and_other_builds_or_shapes_do_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What holds counted work still, and settings that shape no data, make no other copy."""
+    of = parsed(tmp_path)
+    (use,) = of.workloads
+    steps = workload.expand(workload.used(use, None), {}, "postgres")
+    monkeypatch.setattr(registry.of(steps[0]), "version", lambda step: "a dump")
+    counting = replace(of, schedule=replace(of.schedule, fills_alike=True))
+
+    def key(plan: plan.Plan, sha256: str = "a", **settings: str) -> str:
+        shaping = {name: settings[name] for name in settings if data_form.shapes(name)}
+        keeper = SimpleNamespace(
+            identity={"sha256": sha256, "settings": settings}, data_form={"shaping": shaping}
+        )
+        server: Any = SimpleNamespace(name="a", engine="postgres", keeper=keeper)
+        (point,) = starting_state.points(plan, use, steps, server)
+        return point.key
+
+    timed = key(of, work_mem="4MB")
+    assert key(counting, work_mem="4MB", autovacuum="off") == timed
+    assert key(of, work_mem="64MB", jit="off") == timed
+    assert key(of, default_statistics_target="500") != timed
+    assert key(of, sha256="b") != timed

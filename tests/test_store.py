@@ -28,6 +28,13 @@ def a_block(number: int, order: tuple[str, ...] = ("pg17", "pg18")) -> Block:
     return Block(number=number, order=order, seed=number)
 
 
+def measured(results: Results) -> Results:
+    """The same with its first block complete."""
+    results.begin_block(a_block(1))
+    results.end_block(1)
+    return results
+
+
 def begun(tmp_path: Path, blocks: int = 3) -> Results:
     return Results.open_or_create(tmp_path, *a_plan(blocks))
 
@@ -183,7 +190,7 @@ def test_the_same_plan_goes_on_without_a_trace(tmp_path: Path) -> None:
     ],
 )
 def test_a_changed_plan_is_refused_with_the_key(tmp_path: Path, change: Json, key: str) -> None:
-    begun(tmp_path)
+    measured(begun(tmp_path))
     plan, plan_json = a_plan()
     with pytest.raises(ResultError, match=key) as error:
         Results.open_or_create(tmp_path, plan, {**plan_json, **change})
@@ -200,7 +207,7 @@ def test_a_folder_whose_plan_lacks_a_newer_table_goes_on_with_its_defaults(tmp_p
 
 
 def test_a_changed_arm_and_a_changed_parameter_are_refused(tmp_path: Path) -> None:
-    begun(tmp_path)
+    measured(begun(tmp_path))
     plan, plan_json = a_plan()
     changed = json.loads(json.dumps(plan_json))
     changed["arms"][1]["settings"] = {"work_mem": "8MB"}
@@ -216,6 +223,22 @@ def test_a_changed_arm_and_a_changed_parameter_are_refused(tmp_path: Path) -> No
         Results.open_or_create(tmp_path, plan, changed)
 
 
+def test_where_nothing_was_measured_another_plan_goes_on_and_the_old_one_is_kept(
+    tmp_path: Path,
+) -> None:
+    results = begun(tmp_path)
+    results.begin_block(a_block(1))  # which was broken off
+    plan, plan_json = a_plan()
+    (use,) = plan_json["workloads"]
+    programs = {"programs": {"restore": "of another client"}}
+    other = {**plan_json, "seed": 7, "workloads": [{**use, **programs}]}
+    assert Results.open_or_create(tmp_path, plan, other).plan_json()["seed"] == 7
+    assert store.read_struct(results.folder / "plan.001.json", Json)["seed"] == 1
+    results.end_block(1)
+    with pytest.raises(ResultError, match="`seed` is 1 now and was 7"):
+        Results.open_or_create(tmp_path, plan, plan_json)
+
+
 def test_more_blocks_go_on_in_the_same_folder_and_the_old_plan_is_kept(tmp_path: Path) -> None:
     folder = begun(tmp_path, blocks=3).folder
     results = Results.open_or_create(tmp_path, *a_plan(blocks=6))
@@ -228,8 +251,7 @@ def test_more_blocks_go_on_in_the_same_folder_and_the_old_plan_is_kept(tmp_path:
 def test_fewer_blocks_are_refused_only_where_they_would_drop_one_that_was_begun(
     tmp_path: Path,
 ) -> None:
-    results = begun(tmp_path, blocks=5)
-    results.begin_block(a_block(1))
+    results = measured(begun(tmp_path, blocks=5))
     results.begin_block(a_block(2))
     assert Results.open_or_create(tmp_path, *a_plan(blocks=2)).plan.blocks == 2
     with pytest.raises(ResultError, match="`blocks` is 1 now, but block 2 was begun"):

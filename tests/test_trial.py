@@ -101,7 +101,7 @@ def test_a_trial_is_short_and_leaves_out_what_needs_whole_amounts(data: Path) ->
     prepared = preflight.prepare(of)
     (use,) = of.workloads
     steps = prepared.steps[use.title]["a"]
-    fill, *tried = trial.tried(steps, prepared.kept_through(use, "a"))
+    fill, *tried = trial.tried(steps, prepared.kept_through(use, "a"), timed=True)
     assert fill == steps[0] and [step.expected_s for step in tried] == [1.0, 1.0]
     loading = replace(use, save=None, restart=False)
     unsaved = replace(of, workloads=(loading,))

@@ -66,5 +66,11 @@ def _commit(folder: Path, ref: str, option: str) -> str:
     """The commit that a ref means. Raises ServerError that names the option."""
     found = source.ask(["rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}"], folder)
     if not found or ref.startswith("-"):
-        raise ServerError(f"{option} {ref}: `{folder}` has no such commit; git fetch --tags?")
+        raise ServerError(f"{option} {ref}: {no_such_commit(folder)}")
     return found
+
+
+def no_such_commit(folder: Path) -> str:
+    """That a checkout lacks a commit, and what brings it."""
+    shallow = source.ask(["rev-parse", "--is-shallow-repository"], folder) == "true"
+    return f"`{folder}` has no such commit; git fetch {'--unshallow ' * shallow}--tags?"

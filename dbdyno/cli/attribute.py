@@ -130,14 +130,14 @@ def attribute(
     if not quiet:
         say(f"plan: {asked.path}")
     outcome = measuring.measure(plan, out, wait, quiet=quiet)
-    measuring.show_results(
+    comparison = measuring.show_results(
         outcome.folder,
         outcome.folder / race.REPORT,
         quiet=quiet,
         as_json=as_json,
         only=attribution.parts,
     )
-    raise typer.Exit(exit_status.of_result(outcome.folder))
+    raise typer.Exit(exit_status.of(comparison, outcome.folder))
 
 
 def refuse(asked: Asked) -> None:

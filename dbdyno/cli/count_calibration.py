@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dbdyno.cli.exit_status import FAILED, of_result, say
+from dbdyno.cli.exit_status import FAILED, say
 from dbdyno.model import Plan
 
 
@@ -22,10 +22,10 @@ def keep(plan: Plan, folder: Path, *, as_json: bool = False) -> int:
     from dbdyno.model.host_facts import HostFacts
     from dbdyno.store import Results
 
-    if of_result(folder) == FAILED:
+    results = Results.open(folder)
+    if results.failed_steps():
         say(f"{folder}: steps failed, so nothing is kept")
         return FAILED
-    results = Results.open(folder)
     steps = list(work_repeats.steps(results))
     scatter = work_repeats.pooled(steps)
     if as_json:

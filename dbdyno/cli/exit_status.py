@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,8 @@ MEANINGS = {
     DONE: "done",
     FAILED: "finished, but steps failed; with `--fail-on`: a verdict was found; for "
     "`verify`: files are damaged; with `--tolerate` and for `gate`: a larger loss was shown",
-    BAD_INPUT: "bad input: one line names the file, the key and the remedy",
+    BAD_INPUT: "bad input: one line names the file, the key and the remedy; or nothing could be "
+    "compared, as all failed on both sides",
     NOT_YET: "with `--tolerate` and for `gate`: no larger loss was shown, but not all are excluded "
     "yet; for `bisect`: no answer is sure, or no single commit did it",
     INTERRUPTED: "interrupted: all measurements are kept, and the same command resumes",
@@ -28,34 +28,48 @@ MEANINGS = {
 """Every status that `dyno` ends with, and when: for help, docs/commands.md and the man page."""
 
 
-def of_result(folder: Path, comparison: Comparison | None = None) -> int:
-    """FAILED where a step of the result failed, whichever command ran it; else DONE.
+def of(
+    comparison: Comparison,
+    folder: Path | None = None,
+    *,
+    fail: str | None = None,
+    as_json: bool = False,
+) -> int:
+    """The status of a command that has shown a comparison; says what makes it none that is green.
 
-    An application's query that fails on all arms says nothing of any, so that it is none.
-    `comparison`: the folder's, where it is loaded already, which takes seconds.
+    `folder`: its results, where the command has measured them, whose every failed step counts;
+    `fail`: the words of --fail-on; `as_json`: says the answer, which pages begin with, beside JSON.
     """
-    from dbdyno.analysis import compare
-    from dbdyno.store import Results
+    from dbdyno.report import fail_on, tolerate
 
-    results = Results.open(folder)
-    if not results.failed_steps():
-        return DONE
-    if any(use.application is not None for use in results.plan.workloads):
-        return FAILED if (comparison or compare.load(results)).failed else DONE
-    return FAILED
-
-
-def of_comparison(comparison: Comparison, *, as_json: bool) -> int:
-    """FAILED where a step failed or a loss was not tolerated, NOT_YET where that is open; or DONE.
-
-    `as_json`: says the answer, which pages and verdicts begin with, beside the JSON.
-    """
-    from dbdyno.report import tolerate
-
+    of_words = words(fail)
+    nothing = fail_on.uncompared(comparison, of_words)
+    if nothing is not None and (of_words or len(comparison.arms) > 1):
+        say(f"dyno: nothing was compared: {nothing}")
+        return BAD_INPUT
     answer = tolerate.answer(comparison)
     if answer is not None and as_json:
         say(tolerate.line(comparison))
-    return FAILED if comparison.failed else of_answer(answer or "yes")
+    if named := fail_on.found(comparison, of_words):
+        say(f"--fail-on {fail}: {named}")
+    if named or comparison.failed or (folder is not None and _has_failed(comparison, folder)):
+        return FAILED
+    return of_answer(answer or "yes")
+
+
+def _has_failed(comparison: Comparison, folder: Path) -> bool:
+    """Whether a step of the result failed, in whichever block or pass, whichever command ran it.
+
+    An application's query that fails on all arms says nothing of any, so that it is none.
+    """
+    from dbdyno.store import Results
+
+    results = Results.open(folder)
+    own = any(use.application is not None for use in results.plan.workloads)
+    counts = comparison.work.changes if comparison.work else ()
+    if own:
+        return any(change.failed_arm == change.arm for change in counts)
+    return results.failed_steps() > 0
 
 
 def words(fail: str | None) -> tuple[str, ...]:
@@ -63,20 +77,6 @@ def words(fail: str | None) -> tuple[str, ...]:
     from dbdyno.report import fail_on
 
     return () if fail is None else fail_on.parse(fail)
-
-
-def of_words(comparison: Comparison, of: Sequence[str], fail: str | None) -> int:
-    """FAILED where an arm has one of the words of `--fail-on`, written so, which is said; or DONE.
-
-    Raises ResultError where no step of an arm is judged.
-    """
-    from dbdyno.report import fail_on
-
-    named = fail_on.found(comparison, of) if of else None
-    if named is None:
-        return DONE
-    say(f"--fail-on {fail}: {named}")
-    return FAILED
 
 
 def of_answer(answer: Answer) -> int:

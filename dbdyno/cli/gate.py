@@ -182,6 +182,7 @@ def checkout_of(source: Path | None) -> Path | None:
 def side_of(option: str, written: str, checkout: Path | None, source: Path | None) -> Side:
     """What BASE or HEAD means: a commit of the checkout, or an arm as a race has it."""
     from dbdyno.builds import standing
+    from dbdyno.builds.commits import no_such_commit
     from dbdyno.cli import source_arm
     from dbdyno.cli.gating import Side
     from dbdyno.plan.race.arm import named
@@ -197,7 +198,7 @@ def side_of(option: str, written: str, checkout: Path | None, source: Path | Non
         if commit is not None:
             return Side(option=option, written=written, name=named(written), commit=commit)
     if checkout is not None and (source is not None or not is_arm(written)):
-        raise DynoError(f"{option} {written}: `{checkout}` has no such commit; git fetch --tags?")
+        raise DynoError(f"{option} {written}: {no_such_commit(checkout)}")
     return Side(option=option, written=written, name="")
 
 

@@ -33,7 +33,7 @@ def compare(
     from dbdyno.report.render import terminal
 
     chosen = schemes.parse(colors) if colors is not None else "words"
-    words = exit_status.words(fail)
+    exit_status.words(fail)  # before anything is read
     share = tolerances.parse(tolerate) if tolerate is not None else None
     comparison = analysis.load(folder, base=base, tolerate=share)
     if as_json:
@@ -41,9 +41,7 @@ def compare(
     else:
         show = terminal.print_page if full else terminal.print_answer
         show(page.make(comparison, chosen), VisibleConsole())
-    failed = exit_status.of_words(comparison, words, fail)
-    status = failed or exit_status.of_comparison(comparison, as_json=as_json)
-    if status:
+    if status := exit_status.of(comparison, fail=fail, as_json=as_json):
         raise typer.Exit(status)
 
 

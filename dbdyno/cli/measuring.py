@@ -65,8 +65,8 @@ def demo(
 
     outcome = measure(plan.demo(counts=program.is_here()), out, wait, quiet=quiet)
     html = outcome.folder / "report.html"
-    show_results(outcome.folder, html=html, quiet=quiet, as_json=as_json)
-    raise typer.Exit(exit_status.of_result(outcome.folder))
+    comparison = show_results(outcome.folder, html=html, quiet=quiet, as_json=as_json)
+    raise typer.Exit(exit_status.of(comparison, outcome.folder))
 
 
 def run(
@@ -89,7 +89,7 @@ def run(
     from dbdyno.report import fail_on
     from dbdyno.report import tolerate as tolerances
 
-    words = () if fail is None else fail_on.parse(fail)  # before anything runs
+    words = exit_status.words(fail)  # before anything runs
     plan = loaded(plan_file, yes=yes)
     if tolerate is not None:
         share = tolerances.parse(tolerate)
@@ -282,9 +282,7 @@ def carry_out(
     """Runs a plan, or what is missing of it, shows the results and ends `dyno` with the status."""
     outcome = measure(plan, out, wait, quiet=quiet, way=way)
     comparison = show_results(outcome.folder, html=None, quiet=quiet, as_json=as_json)
-    named = exit_status.of_words(comparison, exit_status.words(fail), fail)
-    failed = named or exit_status.of_result(outcome.folder, comparison)
-    raise typer.Exit(failed or exit_status.of_comparison(comparison, as_json=as_json))
+    raise typer.Exit(exit_status.of(comparison, outcome.folder, fail=fail, as_json=as_json))
 
 
 def show_outlook(plan: Plan, *, as_json: bool = False) -> None:

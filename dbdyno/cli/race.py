@@ -18,6 +18,7 @@ from dbdyno.cli.exit_status import say
 from dbdyno.cli.options import RESULTS, AsJson, DryRun, FailOn, Out, Quiet, Tolerate, Wait
 from dbdyno.cli.race_options import (
     AllowWrites,
+    Answers,
     Arms,
     Config,
     Count,
@@ -64,6 +65,7 @@ def race(
     restore: Restore = None,
     allow_writes: AllowWrites = False,
     count: Count = False,
+    answers: Answers = False,
     out: Out = RESULTS,
     wait: Wait = False,
     dry_run: DryRun = False,
@@ -88,7 +90,7 @@ def race(
     asked = Asked(
         arms=[*(arms or []), *(dsn or [])],
         workload=workload,
-        steps=listed(steps),
+        steps=[*listed(steps), *(["answers"] if answers else [])],
         config=listed(config),
         settings=settings or [],
         minutes=minutes,
@@ -115,9 +117,7 @@ def race(
         way = Here(held=True)  # else another lab could measure between its trial and its blocks
         outcome = measuring.measure(plan, out, wait, quiet=quiet, way=way)
     comparison = show(outcome.folder, as_json=as_json)
-    named = exit_status.of_words(comparison, words, fail)
-    failed = named or exit_status.of_result(outcome.folder, comparison)
-    raise typer.Exit(failed or exit_status.of_comparison(comparison, as_json=as_json))
+    raise typer.Exit(exit_status.of(comparison, outcome.folder, fail=fail, as_json=as_json))
 
 
 def planned(wanted: Race, out: Path, *, quiet: bool, again: bool = False) -> Plan:
@@ -128,7 +128,7 @@ def planned(wanted: Race, out: Path, *, quiet: bool, again: bool = False) -> Pla
     """
     path, text = settled(wanted, out, again=again)
     plan = checked(text, path, out)
-    if not (path.exists() or wanted.count or wanted.minutes < PLACEMENT_FROM):
+    if not (path.exists() or wanted.count or wanted.answers or wanted.minutes < PLACEMENT_FROM):
         begun_s = time.monotonic()
         text = shortened(placed(text, plan), time.monotonic() - begun_s)
         plan = checked(text, path, out)
@@ -293,11 +293,14 @@ def race_of(asked: Asked, here: Here) -> Race:
     """The race that the words ask for. Raises PlanError in one line."""
     from dbdyno.plan import race as races
     from dbdyno.report import tolerate as tolerances
+    from dbdyno.workload.queries import ANSWERS
 
     if not 1 <= asked.minutes <= MINUTES_MAX:
         raise DynoError(f"--minutes: must be from 1 to {MINUTES_MAX:,}, not {asked.minutes:g}")
     if asked.pgbench and (asked.workload or asked.steps):
         raise DynoError("--pgbench: scripts are the whole load: remove --workload and --steps")
+    if ANSWERS in asked.steps:
+        refuse_beside_answers(asked)
     if asked.count and asked.tolerate:
         raise DynoError("--tolerate: asks of time and CPU, which --count does not measure")
     if asked.restore and not asked.workload:
@@ -318,6 +321,17 @@ def race_of(asked: Asked, here: Here) -> Race:
         count=asked.count,
         tolerate=None if asked.tolerate is None else tolerances.parse(asked.tolerate),
     )
+
+
+def refuse_beside_answers(words: Asked) -> None:
+    """Raises DynoError where a race of answers alone is asked for more."""
+    if not is_file(words.workload):
+        raise DynoError("--answers: asks queries of your own: name their folder by --workload")
+    for option, value in (("--count", words.count), ("--tolerate", words.tolerate)):
+        if value:
+            raise DynoError(f"--answers: nothing is timed or counted: remove {option}")
+    if len(words.steps) > 1:
+        raise DynoError("--answers: asks all queries, and no step runs beside: remove --steps")
 
 
 def usual_config(asked: Asked) -> Sequence[str]:
@@ -366,8 +380,12 @@ def text_of(wanted: Race, path: Path) -> str:
     from dbdyno.host import capacity, place
     from dbdyno.host.callgrind import program
     from dbdyno.plan import race as races
+    from dbdyno.run import starting_state
 
-    wanted = replace(wanted, counter=program.is_here())
+    restore_s = 0.0
+    if wanted.restore is not None:
+        restore_s = starting_state.restore_s(Path(wanted.restore), place.data_root())
+    wanted = replace(wanted, counter=program.is_here(), restore_s=restore_s)
     return races.text_of(wanted, path, capacity.here(place.nearest(place.data_root())))
 
 

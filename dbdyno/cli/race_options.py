@@ -75,6 +75,14 @@ Count = Annotated[
         help="Count the instructions of an operation in place of its time (needs valgrind).",
     ),
 ]
+Answers = Annotated[
+    bool,
+    typer.Option(
+        "--answers",
+        help="Only ask your own queries on each arm: what fails, answers otherwise or is planned "
+        "otherwise. Nothing is timed; the same as `--steps answers`.",
+    ),
+]
 Dsn = Annotated[
     list[str] | None,
     typer.Option("--dsn", metavar="URI", help="Race a server elsewhere; may be repeated."),

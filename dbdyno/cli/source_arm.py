@@ -128,10 +128,12 @@ def ref_in(path: Path) -> tuple[Path, str] | None:
 
 def built_ref(checkout: Path, ref: str, recipe: str | None, *, builds: bool) -> Found:
     """The build of a ref of a checkout, as an arm of a race names it. Raises DynoError."""
+    from dbdyno.builds.commits import no_such_commit
+
     where = f"arm `{checkout}@{ref}`"
     commit = commit_of(checkout, ref)
     if commit is None:
-        raise DynoError(f"{where}: `{checkout}` has no such commit; git fetch --tags?")
+        raise DynoError(f"{where}: {no_such_commit(checkout)}")
     try:
         return CommitBuilds(recipe=recipe).found(checkout, commit, builds=builds)
     except DynoError as error:

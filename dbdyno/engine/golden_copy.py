@@ -17,6 +17,8 @@ class Origin:
     workload: str
     step: str
     block_begun_unix_ns: int | None
+    restored_per_s: float | None = None  # bytes of a dump's guessed size; None: none was restored
+    report: Json | None = None  # what the program that made the data told, such as what they lack
 
 
 class CopyFacts(Struct, frozen=True, kw_only=True):
@@ -37,6 +39,8 @@ class CopyFacts(Struct, frozen=True, kw_only=True):
     major: str | None
     control_sha256: str
     wal_dir: str | None
+    restored_per_s: float | None = None  # as Origin has it, and so the report; older copies: none
+    report: Json | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

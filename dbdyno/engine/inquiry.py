@@ -64,6 +64,16 @@ class Explained:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Lacking:
+    """The rights that a session lacks for calls as they were captured."""
+
+    user: str  # whose session it is
+    roles: tuple[str, ...] = ()  # of the calls, that it may not take
+    refused: tuple[str, ...] = ()  # the names of calls that it may not run
+    grants: tuple[str, ...] = ()  # what mends that
+
+
 class Unanswered(Exception):
     """The server refused what it was asked; the words are the class of its error alone."""
 
@@ -113,6 +123,9 @@ class Inquirer(Protocol):
 
     def explain(self, call: Call, *, run: bool = False, generic: bool = False) -> Explained:
         """Its plan; `run`: with the rows of a run; `generic`: for any values."""
+
+    def lacking(self, calls: Mapping[str, Call]) -> Lacking:
+        """The rights that it lacks for these calls, by their names."""
 
     def catalog(self, call: Call) -> AbstractContextManager[Catalog]:
         """What the server tells of what a call names, in a session of its settings.

@@ -11,6 +11,8 @@ from typing import Literal
 from msgspec import Struct
 
 Outcome = Literal["rows", "failed", "timed out", "not asked"]
+EXPECTED_S = 0.5
+"""A guess of what the answers and plans of a query take on an arm."""
 ROWS_MAX = 1_000_000
 """Rows of an answer that are read; of more the first so many."""
 

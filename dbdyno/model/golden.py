@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from dbdyno.model.json import Json
+
+RESTORED = "restore"
+"""The step that makes data from a dump."""
+
 
 class GoldenUse(Struct, frozen=True, kw_only=True):
     """How a run of a workload came to the state after a step that is kept."""
@@ -16,4 +21,5 @@ class GoldenUse(Struct, frozen=True, kw_only=True):
     key: str  # of the copy
     made_unix_ns: int
     bytes: int | None = None
+    report: Json | None = None  # of the program that made the data; None: none, or an older copy
     restarted: bool = False  # on the copy that an earlier block left, which nothing has written to

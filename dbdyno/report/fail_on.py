@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import get_args
 
-from dbdyno.model import Comparison
+from dbdyno.model import Cell, Comparison
 from dbdyno.model.answer_word import AnswerWord
-from dbdyno.model.error import DynoError, ResultError
+from dbdyno.model.error import DynoError
 from dbdyno.model.verdict import CHANGED, Word, shaded
 from dbdyno.model.work import Event
-from dbdyno.report import known
+from dbdyno.report import known, number
 from dbdyno.report.json_document import aa_arm
 
 EVENTS = tuple(f"{word} {event}" for event in get_args(Event) for word in ("more", "fewer"))
@@ -31,6 +32,8 @@ ANSWERS: Mapping[AnswerWord, str] = {
     "other type": "differs",
 }
 """The words on answers of an application's queries: on the arm alone, or beside the base's."""
+UNANSWERED: frozenset[AnswerWord] = frozenset({"fails on both", "not compared"})
+"""Words on answers of which nothing is known but that there is none."""
 SHADES = ("slower, within the margin", "faster, within the margin")
 WORDS: tuple[str, ...] = (*get_args(Word), *SHADES, *WORK, *dict.fromkeys(ANSWERS.values()))
 """The verdicts there are."""
@@ -67,23 +70,13 @@ def remedies(words: Iterable[str]) -> dict[Event, str]:
 
 
 def found(comparison: Comparison, words: Collection[str]) -> str | None:
-    """Which arms have one of the words in which steps, in a line; None where none has.
-
-    Raises ResultError where no step of an arm is judged at all: that is no “nothing found”.
-    """
+    """Which arms have one of the words in which steps, in a line; None where none has."""
     alone = len({step.workload for step in comparison.steps}) < 2
     its: dict[str, dict[str, list[str]]] = {}
-    judged = False
     for arm, where, word in _verdicts(comparison):
-        judged = True
         if word in words:
             step = where[1] if alone else "/".join(where)
             its.setdefault(arm, {}).setdefault(word, []).append(step)
-    if not judged:
-        raise ResultError(
-            f"--fail-on: no step of an arm is judged: {_why(comparison)}; leave --fail-on out to "
-            "see what there is"
-        )
     lines = (f"{arm}: {_places(by_word)}" for arm, by_word in its.items())
     timed = any(word.partition(",")[0] in TIMED for by_word in its.values() for word in by_word)
     return "; ".join(lines) + (known.on_one_fill(comparison) if timed else "") or None
@@ -107,12 +100,59 @@ def _verdicts(comparison: Comparison) -> Iterator[tuple[str, tuple[str, str], st
             yield change.arm, change.step, f"{event.word} {event.event}"
 
 
-def _places(by_word: dict[str, list[str]]) -> str:
-    return ", ".join(f"{word} in {' and '.join(steps)}" for word, steps in by_word.items())
+# --- Where there is nothing to be found ----------------------------------------------------------
+
+
+def uncompared(comparison: Comparison, words: Collection[str] = ()) -> str | None:
+    """Why no step, answer or count of any arm stands beside the base's; None where one does.
+
+    A step that fails on the arm or the base alone is compared. `words`: where verdicts on time or
+    counts alone are asked for, answers say nothing of them.
+    """
+    if len(comparison.arms) < 2:
+        return "there is no arm beside the base; leave --fail-on out to see what there is"
+    timed = any(
+        cell.verdict is not None and (_ran(step.cells[0]) or _ran(cell))
+        for step in comparison.steps
+        for cell in step.cells[1:]
+    )
+    answers = comparison.queries.answers
+    counts = comparison.work.changes if comparison.work else ()
+    counted = any(change.word != "failed" or change.failed_arm == change.arm for change in counts)
+    answered = any(answer.word not in UNANSWERED for answer in answers)
+    if timed or counted or (answered and (not words or {*words} & {*ANSWERS.values()})):
+        return None
+    if answered:
+        return "its queries were asked, and no step was timed: leave --fail-on out"
+    return (
+        comparison.incomplete
+        if not comparison.blocks and comparison.incomplete
+        else _why(comparison)
+    )
+
+
+def _ran(cell: Cell) -> bool:
+    return any(run.ending.status == "ok" for run in cell.runs)
 
 
 def _why(comparison: Comparison) -> str:
-    others = set(comparison.arms) - {comparison.base, aa_arm(comparison)}
-    if not others:
-        return "there is no arm beside the base"
-    return comparison.incomplete or "no step that is done has a headline"
+    """The commonest reason of what is in no comparison."""
+    answers = comparison.queries.answers
+    if answers:
+        (detail, _), *_ = Counter(answer.detail for answer in answers).most_common(1)
+        asked = len({answer.place.query for answer in answers})
+        return f"of {number.queries(asked)} none is answered on both: {detail}"
+    counts = comparison.work.changes if comparison.work else ()
+    reasons = [change.reason for change in counts]
+    reasons += [
+        run.ending.reason
+        for step in comparison.steps
+        for cell in step.cells
+        for run in cell.runs
+        if run.ending.status == "failed" and run.ending.reason
+    ]
+    return next(iter(reasons), comparison.incomplete or "no step that is done has a headline")
+
+
+def _places(by_word: dict[str, list[str]]) -> str:
+    return ", ".join(f"{word} in {' and '.join(steps)}" for word, steps in by_word.items())

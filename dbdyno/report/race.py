@@ -10,7 +10,7 @@ from dbdyno.model import Cell, Comparison, StepComparison
 from dbdyno.model.compiler import flags_of, for_size
 from dbdyno.model.open_steps import is_open, open_steps
 from dbdyno.model.work import WorkComparison
-from dbdyno.report import known, number, tolerate
+from dbdyno.report import fail_on, known, number, tolerate
 from dbdyno.report.section import application, own_query, verdicts, work
 from dbdyno.report.section.answer import cells_of, counted, size
 from dbdyno.report.section.headline import step_name
@@ -147,7 +147,7 @@ def joined(before: str, parts: Sequence[str], none: str = "none", after: str = "
 
 def ending(comparison: Comparison) -> str:
     """The reason for the end of the race."""
-    if not any(cells_of(comparison, arm) for arm in comparison.arms[1:]):
+    if fail_on.uncompared(comparison) is not None:
         return "nothing compared"
     if open_steps(comparison.steps):
         return "time is up"

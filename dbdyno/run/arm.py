@@ -118,7 +118,8 @@ class Run:
         """Makes and starts the server, from a copy or empty; `broken` says why it does not run."""
         self.disk = self.disk_now()
         self.cool_down()
-        self.restarted = self.lab.servers.take(self.arm.name, None if copy is None else copy.key)
+        left = self.lab.servers.take(self.arm.name, None if copy is None else copy.key)
+        self.restarted = left and self.use.restart
         if copy is not None:
             self.attempt(partial(self.begin_from, copy, began=True))
         self.lab.watch.begin(self.title("set-up"), Leg(self.use.title, "", RUN_OVERHEAD_S))
@@ -164,6 +165,8 @@ class Run:
     def tell(self) -> None:
         """Keeps the facts of the server, which runs. Raises ServerError."""
         facts = self.server.facts()
+        if (asked_as := self.lab.prepared.asked_as.get(self.arm.name)) is not None:
+            facts = structs.replace(facts, departures=(*facts.departures, asked_as))
         if self.rested_s is not None:
             facts = structs.replace(facts, rested_s=self.rested_s)
         store.write_json(self.home / "server.json", facts)
@@ -284,12 +287,13 @@ class Run:
         """Runs a step, or skips it where an earlier one failed."""
         leg = Leg(self.use.title, step.name, step.expected_s)
         self.lab.watch.begin(self.title(step.name), leg)
+        begun_s = time.monotonic()
         well, said = self.run_step(step)
         self.lab.watch.end(said, alarm=not well)
         if well and not self.lab.plan.schedule.together:
             self.profile(step)
         if well and self.able and self.point and step.ordinal == self.point.step.ordinal:
-            self.keep(self.point)
+            self.keep(self.point, time.monotonic() - begun_s)
 
     def run_step(self, step: Step) -> tuple[bool, str]:
         """Runs one step; returns whether it ended well, and what came out in words."""
@@ -364,12 +368,15 @@ class Run:
             return self.bench
         return replace(self.bench, seed=self.point.seed)
 
-    def keep(self, at: Point) -> None:
-        """Keeps what the server holds and starts it anew from a copy.
+    def keep(self, at: Point, took_s: float) -> None:
+        """Keeps what the server holds and starts it anew from a copy; its step took so long.
 
         `broken` says why the server does not run then.
         """
-        origin = starting_state.origin(at.step, self.lab.results, self.block.number)
+        origin = replace(
+            starting_state.origin(at.step, self.lab.results, self.block.number, took_s),
+            report=starting_state.report(self.lab.results, self.place(at.step)[0]),
+        )
         self.attempt(lambda: self.begin_from(self.keeper.keep(at.parts, origin), began=False))
         if self.broken is None:
             device = self.bench.device

@@ -88,7 +88,7 @@ def opened(plan: Plan, parent: Path, *, quiet: bool = False) -> Iterator[Lab]:
         if plan.schedule.until_decided and plan.schedule.minutes_max is not None:
             spent = 0.0 if pinned is None else sum(Results.open(parent / plan.name).minutes())
             watch.ends_within(60 * (plan.schedule.minutes_max - spent))
-        if plan.schedule.trial and pinned is None:
+        if trial.is_due(plan, prepared, begun=pinned is not None):
             trial.go(plan, prepared, watch, servers)
             prepared = preflight.with_copies(plan, prepared)
         with FolderLock(parent / plan.name, leftovers.boot_id()):
@@ -183,7 +183,8 @@ def begin(lab: Lab, blocks: Sequence[Block]) -> None:
     """Does the work before the first block: notices, and the load generator's ceiling."""
     for line in said_before(lab.plan, lab.prepared):
         lab.watch.say(line)
-    if has_servers(lab.plan):
+    of_base = (steps[lab.plan.base] for steps in lab.prepared.steps.values())
+    if has_servers(lab.plan) and any(step.measured for steps in of_base for step in steps):
         measure_generator(lab, legs_of(lab, blocks))
 
 
@@ -354,10 +355,10 @@ def run_blocks(
 def run_whole(lab: Lab, blocks: Sequence[Block]) -> Outcome:
     """Runs the first of these blocks until it counts; the others are ahead."""
     voids = 0
-    lab.watch.again(legs_of(lab, blocks))
+    lab.watch.again(legs_of(lab, blocks), len(legs_of(lab, blocks[:1])))
     while (failed := attempt(lab, blocks[0])) is None:
         voids += 1
-        lab.watch.again(legs_of(lab, blocks))
+        lab.watch.again(legs_of(lab, blocks), len(legs_of(lab, blocks[:1])))
     return Outcome(folder=lab.results.folder, failed=failed, voids=voids)
 
 

@@ -31,7 +31,7 @@ from dbdyno.model.job.role import MARKS_BEFORE, Role
 from dbdyno.model.step_files import StepDone
 from dbdyno.plan import count as plans
 from dbdyno.plan import counted_step, schedule
-from dbdyno.run import background_count, blocks, count_fill, storage
+from dbdyno.run import background_count, blocks, count_fill, refusal, storage
 from dbdyno.run.background_count import Mark, Marks
 from dbdyno.run.check import preflight
 from dbdyno.run.check.counting import counting_of
@@ -44,6 +44,8 @@ from dbdyno.store import Results
 
 FILE_BYTES_MAX = 64 << 20
 FILE = "count.json"
+SHARE_MAX = 0.5
+"""Of a plan's minutes, the most that counts take; a plan foresees half as much."""
 
 
 def go(lab: Lab) -> None:
@@ -51,7 +53,7 @@ def go(lab: Lab) -> None:
     wish, parent = lab.plan.count, store.count_folder(lab.results.folder)
     if wish is None or repeats(parent) >= wish.repeats:
         return
-    valgrind = program.find()
+    valgrind, begun = program.find(), lab.minutes()
     fills = count_fill.fills_of(lab.plan, parent)
     count_fill.fill(lab, parent, fills)
     words = counter(lab.plan, valgrind)
@@ -63,10 +65,28 @@ def go(lab: Lab) -> None:
     part = replace(count_fill.part_of(lab, plan, prepared, parent), load=load)
     seed = schedule.block(plan, 1).seed  # of all repeats, so that they differ by chance alone
     for block in blocks.missing_blocks(plan, part.results):
+        if is_late(lab, part.results, begun):
+            lab.watch.say("not counted again: that would take more than half of the minutes")
+            break
         repeat = replace(part, part=f"count {block.number}/{wish.repeats}")
         blocks.run_whole(repeat, [replace(block, seed=seed)])
+        if nothing := refusal.nothing_left(plan, part.results, 0):
+            for line in nothing:
+                lab.watch.say(f"not counted: {line}")
+            return
     if repeats(parent) >= wish.repeats:
         count_fill.learn(part.results, engine.of(plan.arms[0].engine).traits.family)
+
+
+def is_late(lab: Lab, counted: Results, begun: float) -> bool:
+    """Whether a further repeat would take more of the plan's minutes than counts may.
+
+    `begun`: the minutes that had passed before them.
+    """
+    limit, minutes = lab.plan.schedule.minutes_max, counted.minutes()
+    if limit is None or lab.plan.counts_only or not minutes:
+        return False
+    return lab.minutes() - begun + max(minutes) > SHARE_MAX * limit
 
 
 def repeats(parent: Path) -> int:

@@ -41,7 +41,8 @@ def fills_of(plan: Plan, parent: Path) -> int:
     if Results.begun_plan(parent / plans.FILL) is not None:
         return Results.open(parent / plans.FILL).plan.schedule.fills
     prepared = preflight.prepare(plans.filling(plan))
-    shared = all(
+    alike = all(use.restore is not None and use.statistics == "same" for use in plan.workloads)
+    shared = alike or all(
         points[0].key == of_arms[plan.base][0].key
         for of_arms in prepared.points.values()
         for points in of_arms.values()

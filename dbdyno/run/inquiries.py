@@ -11,7 +11,7 @@ from msgspec import structs
 
 from dbdyno import workload
 from dbdyno.model import Block, Plan, Step, WorkloadUse
-from dbdyno.model.answer import Answer, Answers
+from dbdyno.model.answer import EXPECTED_S, Answer, Answers
 from dbdyno.model.own_query import OwnQuery
 from dbdyno.run.answers import Asking, Checking
 from dbdyno.run.arm import Run
@@ -22,8 +22,6 @@ FIRST_BLOCK = 1
 LEG = "answers and plans"
 RUN_S_MAX = 5.0
 """A query that took longer is not run once more for its plan."""
-QUERY_EXPECTED_S = 0.5
-"""A guess for the progress bar, for each query on each arm."""
 
 
 def go(runs: Sequence[Run], steps: Sequence[Step]) -> None:
@@ -87,7 +85,7 @@ def asked(plan: Plan, use: WorkloadUse, block: Block) -> Sequence[OwnQuery]:
 
 def leg(plan: Plan, use: WorkloadUse, queries: Sequence[OwnQuery]) -> Leg:
     """The part of the way on which they are asked."""
-    return Leg(use.title, "", QUERY_EXPECTED_S * len(queries) * len(plan.arms))
+    return Leg(use.title, "", EXPECTED_S * len(queries) * len(plan.arms))
 
 
 def legs(plan: Plan, use: WorkloadUse, block: Block) -> list[Leg]:

@@ -18,7 +18,7 @@ from dbdyno.model.open_steps import open_steps
 from dbdyno.model.step import StepName
 from dbdyno.plan import schedule
 from dbdyno.run import blocks as runner
-from dbdyno.run import count
+from dbdyno.run import count, refusal
 from dbdyno.run import look_words as words
 from dbdyno.run.blocks import Outcome
 from dbdyno.run.check import step_lengths
@@ -79,12 +79,17 @@ def next_blocks(lab: Lab, read: Read) -> list[Block]:
     Says what is decided where the plan stands at a look, and why it ends.
     """
     looked, complete, plan = reached(lab), lab.results.complete(), lab.plan
+    if nothing := refusal.nothing_left(plan, lab.results, lab.complete_before):
+        for line in (*nothing, "further blocks would fail alike: none is run"):
+            lab.watch.say(line)
+        return []
     judged = judged_steps(lab, read) if is_at_look(looked, complete) else ()
     for line in words.of_look(judged, looked, plan):
         lab.watch.say(line)
     missing = runner.missing_blocks(plan, lab.results)
     if not plan.schedule.until_decided:
-        if not missing and complete and not is_at_look(looked, complete):
+        measured = any(in_every(lab, use) for use in plan.workloads)
+        if not missing and complete and measured and not is_at_look(looked, complete):
             lab.watch.say(words.between(looked, complete))
         return up_to(looked, missing)
     ending = why_over(lab, looked, judged)
@@ -155,7 +160,9 @@ def why_over(lab: Lab, looked: Looked, judged: Sequence[StepComparison]) -> str 
 
 
 def goes_on(lab: Lab, read: Read, evidence: Evidence | None) -> bool:
-    """Shows the evidence of the blocks so far; returns whether a further one fits."""
+    """Shows the evidence of the blocks so far; returns whether a further one fits, and may tell."""
+    if refusal.nothing_left(lab.plan, lab.results, lab.complete_before):
+        return False
     if evidence is not None and lab.results.complete():
         lab.watch.so_far(evidence(read(lab.results)))
     return fits(lab)

@@ -42,6 +42,7 @@ class Prepared:
     device: device.Device | None
     wishes: Mapping[str, Wish] = field(default_factory=dict)  # by arm: builds still to be made
     settled: Mapping[str, Settled] = field(default_factory=dict)  # by arm, as builds
+    asked_as: Mapping[str, str] = field(default_factory=dict)  # by arm: who asks captured queries
     wal_path: Path | None = None  # where logs lie, if not with the data
 
     def point(self, use: WorkloadUse, arm: str, block: int) -> Point | None:

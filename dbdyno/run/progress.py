@@ -65,6 +65,7 @@ class Forecast:
     seen: dict[tuple[str, str], list[float]] = field(default_factory=dict)
     took: list[tuple[Leg, float]] = field(default_factory=list)  # what is over, in seconds
     done: int = 0
+    sure: int = 0  # of the legs, those that are walked however the time is
 
     def seconds(self, leg: Leg) -> float:
         """The expected length of `leg`, in seconds."""
@@ -90,9 +91,9 @@ class Forecast:
         self.took.append((leg, took_s))
         self.done += 1
 
-    def after_s(self, running: int) -> float:
-        """Seconds of all legs that are not over, without those that are `running`."""
-        return sum(self.seconds(leg) for leg in self.legs[self.done + running :])
+    def after_s(self, running: int, end: int | None = None) -> float:
+        """Seconds of all legs up to `end` that are not over, without those that are `running`."""
+        return sum(self.seconds(leg) for leg in self.legs[self.done + running : end])
 
     def place(self) -> tuple[int, int] | None:
         """The next leg's place among the steps of its run, and their number; None if it is none."""
@@ -182,7 +183,8 @@ class Watch:
         """Seconds to the end, of which the leg that is `running` takes so many."""
         if self._end_s is None:
             return running_s + self.forecast.after_s(running)
-        return max(running_s, self._end_s - time.monotonic())
+        sure_s = self.forecast.after_s(running, self.forecast.sure)
+        return max(running_s + sure_s, self._end_s - time.monotonic())
 
     def say(self, text: str) -> None:
         """A line that stays."""
@@ -220,9 +222,13 @@ class Watch:
             left = f"{duration(self.step_left_s(self._leg, self._pulses))} of the step left"
             self.say(f"{self._title}: {'; '.join([*shown(self._pulses), left])}")
 
-    def again(self, legs: Sequence[Leg]) -> None:
-        """A block was broken off and is done again: `legs` are all that is still to be walked."""
+    def again(self, legs: Sequence[Leg], sure: int | None = None) -> None:
+        """A block begins, or is done again: `legs` are all that is still to be walked.
+
+        `sure`: the first of them, which are walked even if the time is over; None: all.
+        """
         self.forecast.legs[self.forecast.done :] = legs
+        self.forecast.sure = self.forecast.done + (len(legs) if sure is None else sure)
         self._leg = None
 
     def end(self, text: str, *, alarm: bool = False) -> None:

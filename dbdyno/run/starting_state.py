@@ -16,10 +16,13 @@ from pathlib import Path
 import msgspec
 from msgspec import structs
 
+from dbdyno import engine
 from dbdyno.engine import Server, golden
 from dbdyno.engine.golden_copy import Copy, Origin
+from dbdyno.engine.restore import restored_bytes
 from dbdyno.host import place
 from dbdyno.model import Json, Plan, Step, WorkloadUse
+from dbdyno.model.events import Done
 from dbdyno.model.golden import GoldenUse
 from dbdyno.model.job import Job
 from dbdyno.plan import schedule
@@ -72,20 +75,25 @@ def points(
     assert use.save is not None and server.keeper is not None
     alike, keeper = plan.schedule.fills_alike, server.keeper
     saved = next(step for step in steps if step.name == use.save.removeprefix(SAVE))
-    shared: Json = {
-        "server": keeper.data_form if alike else keeper.identity,
-        "steps": [
-            {
-                "name": s.name,
-                "setup": list(s.setup),
-                "job": msgspec.json.decode(msgspec.json.encode(lasting(s.job))),  # with lists
-                "pad_to_s": s.pad_to_s,
-            }
-            | ({} if (version := registry.of(s).version(s)) is None else {"version": version})
-            for s in steps
-            if s.ordinal <= saved.ordinal
-        ],
-    }
+    restored = saved.job.restore is not None
+    shared: Json = (
+        of_dump(saved, server)
+        if restored
+        else {
+            "server": keeper.data_form if alike else keeper.identity,
+            "steps": [
+                {
+                    "name": s.name,
+                    "setup": list(s.setup),
+                    "job": msgspec.json.decode(msgspec.json.encode(lasting(s.job))),  # with lists
+                    "pad_to_s": s.pad_to_s,
+                }
+                | ({} if (version := registry.of(s).version(s)) is None else {"version": version})
+                for s in steps
+                if s.ordinal <= saved.ordinal
+            ],
+        }
+    )
     arm = next(arm for arm in plan.arms if arm.name == server.name)
     if arm.same_as is not None and arm.shown:
         shared |= {"ghost": arm.name}
@@ -94,16 +102,30 @@ def points(
     for fill in range(1, plan.schedule.fills + 1):
         # Its first block has the seed that all of its blocks have in these steps.
         seed = schedule.block(plan, 1 if alike else fill).seed
-        parts = shared | {"seed": seed} | ({"fill": fill} if fill > 1 else {})
+        parts = shared | ({} if restored else {"seed": seed})
+        parts |= {"fill": fill} if fill > 1 else {}
         points.append(Point(step=saved, fill=fill, seed=seed, parts=parts, writes_after=writes))
     return tuple(points)
 
 
-def lasting(job: Job) -> Job:
-    """The part of a job that determines data: a dump is its content, wherever it lies.
+def of_dump(step: Step, server: Server) -> Json:
+    """All that determines the data which a dump becomes: so time and counts begin from one copy.
 
-    So is what gives rows, whose version the driver tells.
+    Of the server's settings only those that shape data, without what holds counted work still.
     """
+    assert server.keeper is not None and step.job.restore is not None
+    still = engine.of(server.engine).counting.settings
+    shaping = server.keeper.data_form.pop("shaping").items()
+    return {
+        "server": server.keeper.identity
+        | {"settings": {name: value for name, value in shaping if name not in still}},
+        "dump": registry.of(step).version(step),
+        "statistics": step.job.restore.statistics,
+    }
+
+
+def lasting(job: Job) -> Job:
+    """The part of a job that determines data: what gives rows is what its driver tells of it."""
     fills = tuple(
         fill
         if (source := fill.source) is None
@@ -111,9 +133,7 @@ def lasting(job: Job) -> Job:
         for fill in job.fills
     )
     job = structs.replace(job, fills=fills)
-    if job.restore is None:
-        return job
-    return structs.replace(job, workload="", restore=structs.replace(job.restore, path=""))
+    return job if job.restore is None else structs.replace(job, workload="", restore=None)
 
 
 def data_root(plan: Plan) -> Path:
@@ -138,10 +158,29 @@ def usable(copy: Copy | None, results: Results) -> Copy | None:
     return copy if all(block.state == "done" for block in makers) else None
 
 
-def origin(step: Step, results: Results, number: int) -> Origin:
-    """The step after which a copy is made, and the block of this number that makes it."""
+def restore_s(dump: Path, root: Path) -> float:
+    """A guess of the seconds that a dump takes, by its size and what restores here have taken."""
+    return restored_bytes(dump) / golden.restored_per_s(root)
+
+
+def origin(step: Step, results: Results, number: int, took_s: float) -> Origin:
+    """The step after which a copy is made, which took so long, and the block that makes it."""
+    restore = step.job.restore
+    per_s = None if restore is None else restored_bytes(Path(restore.path)) / took_s
     (block,) = [b for b in results.blocks() if b.number == number and b.void is None]
-    return Origin(workload=step.workload, step=step.name, block_begun_unix_ns=block.begun_unix_ns)
+    return Origin(
+        workload=step.workload,
+        step=step.name,
+        block_begun_unix_ns=block.begun_unix_ns,
+        restored_per_s=per_s,
+    )
+
+
+def report(results: Results, folder: Path) -> Json | None:
+    """What the program of a step in `folder` told at its end, such as what restored data lack."""
+    steps = (step for block in results.blocks() for run in block.runs() for step in run.steps())
+    events = next((list(step.events()) for step in steps if step.path == folder), [])
+    return next((event.report for event in events if isinstance(event, Done)), None)
 
 
 def golden_use(copy: Copy, at: Point, *, began: bool, restarted: bool = False) -> GoldenUse:
@@ -156,6 +195,7 @@ def golden_use(copy: Copy, at: Point, *, began: bool, restarted: bool = False) -
         made_unix_ns=copy.facts.made_unix_ns,
         bytes=copy.facts.bytes,
         restarted=restarted,
+        report=copy.facts.report,
     )
 
 

@@ -109,8 +109,9 @@ class Results:
     def open_or_create(cls, parent: Path, plan: Plan, plan_json: Json) -> Results:
         """The folder of `plan` in `parent`, to begin or to go on with.
 
-        More blocks or a further arm are accepted and recorded; the plan of before is kept as
-        plan.001.json. Raises ResultError naming the key for any other change.
+        More blocks or a further arm are accepted and recorded, and any change where nothing was
+        measured; the plan of before is kept as plan.001.json. Raises ResultError naming the key for
+        any other change.
         """
         folder = parent / plan.name
         wanted = json.loads(json.dumps({"format": FORMAT, **plan_json}, allow_nan=False))
@@ -120,7 +121,7 @@ class Results:
         results.refuse_other_figures(plan)
         highest = max((block.number for block in results.blocks()), default=0)
         key = continuation.refused(results.plan_json(), wanted, highest)
-        if key is not None:
+        if key is not None and results.measured():
             raise ResultError(
                 f"{folder}: key {key}; what was measured there belongs to that plan: "
                 f"undo the change, rename the plan or choose another --out"
@@ -431,6 +432,11 @@ class Results:
         failed = sum(block.failed_steps() for block in self.blocks() if block.state == "done")
         counts = count_folder(self.folder)
         return failed + sum(part.failed_steps() for part in Results.within(counts))
+
+    def measured(self) -> bool:
+        """Whether a block of it is complete, or a block of its counts."""
+        parts = [self, *Results.within(count_folder(self.folder))]
+        return any(block.state == "done" for part in parts for block in part.blocks())
 
     def complete(self) -> int:
         """How many blocks are complete from the first on, with none missing between."""

@@ -97,12 +97,12 @@ def only_read(scripts: Sequence[str]) -> bool:
     """Whether all statements of scripts read, as far as their words tell. Raises WorkloadError."""
     names = {(script_and_weight(entry) or (entry, 1))[0] for entry in scripts}
     own = names.difference(BUILTIN)
-    texts = [files.text(Path(name), Path()) for name in sorted(own)]
-    return names - own <= {READING} and all(map(_only_reads, texts))
+    sources = [Source(Path(name).name, files.text(Path(name), Path())) for name in sorted(own)]
+    return names - own <= {READING} and all(map(_only_reads, sources))
 
 
-def _only_reads(text: str) -> bool:
-    commands = command.parse(Source("", text))
+def _only_reads(source: Source) -> bool:
+    commands = command.parse(source)
     parts = [words for each in commands if isinstance(each, Send) for words in each.sql.words()]
     return all(words[0] in READS and CHANGES.isdisjoint(words) for words in parts)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dbdyno.model.error import WorkloadError
-from dbdyno.model.literal import literal, of_setting
+from dbdyno.model.literal import literal, of_setting, taking
 from dbdyno.model.own_query import Application, LeftOut, OwnQuery, Source
 from dbdyno.workload import maker_schema, own_text, schema
 
@@ -37,6 +37,8 @@ ALONE = "alone"
 """The set of steps in which each query is timed by itself."""
 MIX = "mix"
 """The step, and its set, in which an application's transactions run together."""
+ANSWERS = "answers"
+"""The step, and its set, that times nothing: what is known after it was asked before it."""
 ROLE = "query"
 BINDS = 20
 """So often a session has planned a query before it is timed: sessions of applications last, and
@@ -165,6 +167,7 @@ def with_steps(file: schema.WorkloadFile, asking: Application) -> schema.Workloa
                 *file.steps,
                 *(_step(query, number) for number, query in enumerate(queries, start=1)),
                 *([] if mix is None else [_mixed(mix, file, queries)]),
+                _ANSWERED,
             ],
         }
     )
@@ -254,6 +257,17 @@ def _renewal(query: OwnQuery) -> schema.Renew | None:
     return schema.Renew(binds=BINDS, ask=ask)
 
 
+_ANSWERED = schema.Step(
+    name=ANSWERS,
+    sets=[ANSWERS],
+    parts=[schema.Part(once=schema.PerEngine(any="SELECT 1"))],
+    measured=False,
+    writes=False,
+    expected_s=1,
+)
+"""Whether the server is there still once all queries were asked."""
+
+
 def _mixed(mix: schema.Mix, file: schema.WorkloadFile, queries: Sequence[OwnQuery]) -> schema.Step:
     """The step that runs the application's transactions at their rate, and commits them.
 
@@ -294,7 +308,7 @@ def _names(mix: schema.Mix, file: schema.WorkloadFile) -> frozenset[str]:
 def session(query: OwnQuery) -> schema.PerEngine:
     """The SQL that makes a session such as those that sent the query."""
     reads = [] if query.writes else ["SET default_transaction_read_only = on"]
-    role = [] if query.role is None else [as_role(query.role)]
+    role = [] if query.role is None else [taking(query.role, local=False)]
     variables = [
         f"SET SESSION {name} = {of_setting(value)}" for name, value in query.settings.items()
     ]
@@ -311,17 +325,6 @@ def session(query: OwnQuery) -> schema.PerEngine:
         ],
         mysql=[*variables, *mysql_reads],
         mariadb=[*variables, *mysql_reads],
-    )
-
-
-def as_role(role: str, *, local: bool = False) -> str:
-    """The SQL that makes a session, or a transaction, one of a role.
-
-    A dump does not bring each role of its server: without it the query runs as the lab's user.
-    """
-    return (
-        f"SELECT pg_catalog.set_config('role', rolname, {str(local).lower()}) "
-        f"FROM pg_catalog.pg_roles WHERE rolname = {literal(role)}"
     )
 
 

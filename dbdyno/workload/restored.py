@@ -8,11 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from dbdyno.model.error import WorkloadError
+from dbdyno.model.golden import RESTORED
 from dbdyno.model.plan import Statistics
 from dbdyno.workload import program_schema, schema
 
-STEP = "restore"
-"""The name of the step."""
+STEP = RESTORED
 LIMIT_S = 7 * 24 * 3600
 """A terabyte takes days."""
 

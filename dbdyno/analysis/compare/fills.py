@@ -19,7 +19,7 @@ from dbdyno.analysis.compare.earlier_results import begun, is_of_machine, parame
 from dbdyno.analysis.wording import listed
 from dbdyno.model import Comparison, StepRun
 from dbdyno.model.error import ResultError
-from dbdyno.model.golden import GoldenUse
+from dbdyno.model.golden import RESTORED, GoldenUse
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import ArmRecord, PlanRecord, WorkloadRecord
 from dbdyno.model.verdict import FillNoise
@@ -77,7 +77,7 @@ def of_result(
         if count > 1:
             units |= {where: Units(fills=count) for where in places if where.workload == workload}
             notes.append(_several(workload, count))
-        elif after is not None and compares:
+        elif after is not None and compares and not use.save.endswith(f"-{RESTORED}"):
             of = [place for place in places if place.workload == workload and place.ordinal > after]
             measured = measured or _measured(results, base, read)
             place_units = {} if measured is None else {place: measured.units(place) for place in of}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbdyno.engine.answer_hash import Column, Rows
 from dbdyno.engine.connection import cut_off
-from dbdyno.engine.inquiry import CALL_S_MAX, Answered, Call, Explained, Unanswered
+from dbdyno.engine.inquiry import CALL_S_MAX, Answered, Call, Explained, Lacking, Unanswered
 from dbdyno.engine.mysql import flavour, plan_form
 from dbdyno.engine.mysql.catalog import MysqlCatalog
 from dbdyno.engine.mysql.connection import Wire, connect, told
@@ -42,6 +42,8 @@ OTHER_SETTINGS: Sequence[tuple[str, Mapping[str, str]]] = (
 TIMED_OUT = frozenset({"3024", "1969", "1317"})
 LOST = frozenset({2006, 2013, 2014, 2055})
 """Numbers of PyMySQL's own errors of a connection that is gone."""
+NO_RIGHT = frozenset({"1044", "1142", "1143", "1227", "1345", "1356", "1370"})
+"""Denied: a database, a table, a column, a privilege, a view's tables, a view, a routine."""
 READ_ONLY, ANY_READ_ONLY = "1792", "25006"
 INEXACT = frozenset({4, 5})
 NUMBERS = frozenset({0, 1, 2, 3, 4, 5, 8, 9, 13, 246})
@@ -104,6 +106,22 @@ class MysqlInquirer:
         except pymysql.MySQLError as error:
             failed = _failed(error)
             return Explained(unavailable=f"{failed.code} {failed.reason}")
+
+    def lacking(self, calls: Mapping[str, Call]) -> Lacking:
+        """The rights that it lacks for these calls, by their names. Raises ServerError."""
+        refused = [
+            name
+            for name, call in calls.items()
+            if self.explain(call).unavailable.partition(" ")[0] in NO_RIGHT
+        ]
+        with self.session(None, {}) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT CURRENT_USER(), DATABASE()")
+            ((account, database),) = cursor.fetchall()
+        name, _, host = account.rpartition("@")
+        writes = any(call.writes for call in calls.values())
+        verbs = "SELECT, INSERT, UPDATE, DELETE" if writes else "SELECT"
+        grant = f"GRANT {verbs} ON `{database}`.* TO '{name}'@'{host}'"
+        return Lacking(user=account, refused=tuple(refused), grants=(grant,) if refused else ())
 
     @contextmanager
     def catalog(self, call: Call) -> Iterator[MysqlCatalog]:

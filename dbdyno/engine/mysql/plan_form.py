@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from msgspec import Struct, ValidationError, convert, structs
+from msgspec import Struct, convert, structs
 
 from dbdyno.engine.inquiry import Explained
 from dbdyno.model.plan_tree import PlanNode
@@ -93,11 +93,11 @@ def listed(value: Any) -> Any:
 
 def read(text: str) -> Explained:
     """The plan that FORMAT=JSON tells, in its normal form."""
-    whole = json.loads(text, object_pairs_hook=Raw)
-    try:
+    try:  # MariaDB leaves quotes of names as they are under ANSI_QUOTES, which is no JSON
+        whole = json.loads(text, object_pairs_hook=Raw)
         root = _joined(_inputs(whole))
         cost = whole.typed(Whole).cost
-    except (AttributeError, ValidationError):
+    except (AttributeError, ValueError):
         return Explained(unavailable="the server's plan has another form")
     if root is None:
         return Explained(unavailable="it reads none")

@@ -22,17 +22,17 @@ from dbdyno.engine.inquiry import (
     Answered,
     Call,
     Explained,
+    Lacking,
     Unanswered,
 )
-from dbdyno.engine.postgres import plan_form
+from dbdyno.engine.postgres import own_rights, plan_form
 from dbdyno.engine.postgres.catalog import PostgresCatalog
 from dbdyno.engine.postgres.connection import connect
 from dbdyno.engine.snapshot import one_line
 from dbdyno.model import Address
 from dbdyno.model.answer import ROWS_MAX
 from dbdyno.model.error import ServerError
-from dbdyno.model.literal import literal
-from dbdyno.workload.queries import as_role
+from dbdyno.model.literal import literal, taking
 
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn, PGresult
@@ -256,6 +256,12 @@ class PostgresInquirer:
             self._within = False
             self._do("ROLLBACK")
 
+    # --- Rights ---
+
+    def lacking(self, calls: Mapping[str, Call]) -> Lacking:
+        """The rights that it lacks for these calls, by their names. Raises ServerError."""
+        return own_rights.lacking(self._texts, self.explain, calls)
+
     # --- What is known of the database ---
 
     @contextmanager
@@ -372,7 +378,7 @@ class PostgresInquirer:
                 raise Refused(refusal.code, f"setting `{name}`") from None
         if call.role is not None:
             try:
-                self._do(as_role(call.role, local=True))
+                self._do(taking(call.role, local=True))
             except Refused as refusal:
                 raise Refused(refusal.code, f"role `{call.role}`") from None
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from dbdyno import workload
 from dbdyno.model import WorkloadUse
+from dbdyno.model.answer import EXPECTED_S
 from dbdyno.model.own_query import Application
 from dbdyno.model.placement import PlacementTrial
 from dbdyno.model.plan import LENGTH
@@ -19,6 +20,7 @@ from dbdyno.plan.race.arm import RaceArm, named
 from dbdyno.plan.race.course import DEFAULT, Course, course, steps_of
 from dbdyno.plan.race.sizes import (
     LENGTHS,
+    RUN_S,
     Sizes,
     counted,
     counted_rows,
@@ -30,7 +32,7 @@ from dbdyno.plan.race.sizes import (
 )
 from dbdyno.plan.schedule import SAVE
 from dbdyno.workload import mixes
-from dbdyno.workload.queries import MIX
+from dbdyno.workload.queries import ANSWERS, MIX
 
 MADE_BY = "# Made by: "
 """The beginning of the first line of a race's plan; the command follows."""
@@ -46,6 +48,7 @@ SPARE_CORES = 4
 """With fewer of them the arms have no processors to spare, and turns are shorter."""
 SHORT_TURN_S = 0.5
 QUERY_TURN_S, QUERY_WARMUP_S = 0.3, 0.1
+MINUTES_LEAST = 0.1
 NAME_MAX = 60
 
 
@@ -65,11 +68,28 @@ class Race:
     counter: bool = False  # whether work can be counted here
     counted: bool = False  # whether it was already, so that the race is of time alone
     restore: str | None = None  # the dump that makes the data, a path from the root on
+    restore_s: float = 0.0  # a guess of what that takes on each arm
     tolerate: float | None = None  # the loss beyond which each is to be excluded, a share
     seed: int = 1
     repeats: int | None = None  # of counts alone; None: the plan's usual
     operations: int | None = None  # of each step in counts alone; None: by its rate
     restart: bool = True  # whether later blocks restart servers on the same data where they can
+
+    @property
+    def counts_beside(self) -> bool:
+        """Whether work can be counted beside time."""
+        wanted = self.counter and not (self.counted or self.answers) and self.blocks is None
+        return wanted and counts.countable(self.arms)
+
+    def timed_minutes(self, application: Application) -> float:
+        """The minutes that are left for counts and time once data and answers are there."""
+        of_arm_s = RUN_S + self.restore_s + EXPECTED_S * len(application.queries)
+        return max(MINUTES_LEAST, self.minutes - len(self.arms) * of_arm_s / 60)
+
+    @property
+    def answers(self) -> bool:
+        """Whether queries are asked for their answers and plans, and nothing is timed."""
+        return self.steps == (ANSWERS,)
 
 
 def name_of(arms: Sequence[RaceArm], *, count: bool = False) -> str:
@@ -95,11 +115,14 @@ def text_of(race: Race, plan: Path, host: Capacity) -> str:
     lengths = [name for name in LENGTHS if name in names and name not in open_ones]
     parameters |= dict.fromkeys(lengths, lasting(race, way))
     own = loaded.application
-    if own is not None:
+    if race.answers:
+        parameters = {}
+    elif own is not None:
         parameters |= (of_own := of_queries(race, own))
         own = replace(own, queries=own.queries[: of_own["top"]])
     filled = 1
-    if way.save is not None and race.blocks is None and not race.count:
+    restores = race.restore is not None
+    if way.save is not None and race.blocks is None and not race.count and not restores:
         restarts = race.restart and not way.writes
         filled = fills(race.minutes, len(race.arms), way.filling_s, restarts=restarts)
     lines = [
@@ -163,7 +186,8 @@ def of_inserts(rows: int, race: Race) -> dict[str, object]:
 def of_queries(race: Race, application: Application) -> dict[str, Any]:
     """The queries that fit into the race's minutes, those that cost most, and their seconds."""
     count = len(race.steps) or len(application.queries)
-    times = query_times(race.minutes, len(race.arms), count)
+    minutes = race.timed_minutes(application) * (1 - counts.SHARE_MAX * race.counts_beside)
+    times = query_times(minutes, len(race.arms), count)
     top = len(application.queries) if race.steps else times.top  # steps may be any of them
     return {"clients": 1, "warmup_s": QUERY_WARMUP_S, LENGTH: times.seconds, "top": top}
 
@@ -272,6 +296,10 @@ def of_schedule(
     limit = round(race.minutes - REPORT_S / 60, 2)
     yield ""
     yield "[schedule]"
+    if race.answers:
+        yield "blocks = 1  # answers and plans alone: nothing is timed"
+        yield 'interleave = "step"  # all servers are up at once'
+        return
     if race.blocks is None:
         yield 'blocks = "until decided"  # looks after 3, 4, 6, 8, 12, 20 and 30 blocks'
         yield f"minutes_max = {limit:g}  # of {race.minutes:g}; the rest is for the report, a trial"
@@ -322,9 +350,10 @@ def of_count(
         yield from counts.only(race.repeats, race.operations)
         return
     lines: list[str] = []
-    if race.counter and not race.counted and race.blocks is None and way.save is not None:
+    if race.counts_beside and way.save is not None:
         if application is not None:
-            lines += counts.of_queries(race.arms, way.rest, application, race.minutes)
+            minutes = race.timed_minutes(application)
+            lines += counts.of_queries(race.arms, way.rest, application, minutes)
         else:
             lines += counts.beside_time(race.arms, way.rest, race.minutes)
     yield from lines

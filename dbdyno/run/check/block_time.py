@@ -9,7 +9,7 @@ from dbdyno.model import Plan, Step, WorkloadUse
 from dbdyno.model.error import PlanError
 from dbdyno.plan import count, schedule
 from dbdyno.plan.calibration import BLOCKS_USUAL
-from dbdyno.run import extra_run, interleave, profile, starting_state
+from dbdyno.run import extra_run, inquiries, interleave, profile, starting_state
 from dbdyno.run.check.counting import counted, counting_of
 from dbdyno.run.driver import ceiling
 from dbdyno.run.prepared import Prepared
@@ -49,12 +49,16 @@ def block_s(plan: Plan, prepared: Prepared, number: int, *, copies: bool = True)
 
 
 def before_s(plan: Plan, prepared: Prepared) -> float:
-    """A guess of what comes before the first block: counts, the generator, fills, the trial."""
-    if not plan.schedule.trial:
-        return 0.0
-    whole = ceiling.EXPECTED_S + counts_s(plan, prepared)
+    """A guess of what comes before the first block's steps.
+
+    Counts, answers, the generator, dumps; with a trial also that, and its fills.
+    """
+    whole = counts_s(plan, prepared)
+    whole += ceiling.EXPECTED_S * (plan.schedule.trial or plan.schedule.minutes_max is not None)
     for use in plan.workloads:
-        for arm in plan.arms:
+        legs = inquiries.legs(plan, use, schedule.block(plan, inquiries.FIRST_BLOCK))
+        whole += sum(leg.expected_s or 0.0 for leg in legs)
+        for arm in plan.arms if plan.schedule.trial or use.restore is not None else ():
             steps, at = prepared.steps[use.title][arm.name], prepared.point(use, arm.name, 1)
             whole += RESTART_S
             if at is not None:
@@ -62,7 +66,7 @@ def before_s(plan: Plan, prepared: Prepared) -> float:
                 if at.key not in prepared.copies:
                     whole += RUN_OVERHEAD_S + steps_s(at.before(steps))
                 steps = at.after(steps)
-            whole += TRIED_S * len(steps)
+            whole += TRIED_S * len(steps) * plan.schedule.trial
     return whole
 
 
@@ -93,15 +97,28 @@ def refuse_short(plan: Plan, prepared: Prepared) -> None:
     if look_s is not None and limit is not None and look_s > 60 * limit:
         raise PlanError(
             f"a first look takes about {duration(look_s)}, {UNTIL_DECIDED[0]} blocks after "
-            f"{duration(before_s(plan, prepared))} of fill and trial: give at least "
+            f"{duration(before_s(plan, prepared))} of {before(plan)}: give at least "
             f"{math.ceil(look_s / 60 + AROUND_MINUTES)} minutes, or name fewer steps"
         )
+
+
+def before(plan: Plan) -> str:
+    """What comes before the first block's steps, in words."""
+    dumps = any(use.restore is not None for use in plan.workloads)
+    parts = {
+        "fill and trial": plan.schedule.trial,
+        "restores": dumps,
+        "answers": not plan.schedule.trial,
+        "counts": plan.count is not None,
+    }
+    return ", ".join(part for part, there in parts.items() if there)
 
 
 def up_to_s(plan: Plan, prepared: Prepared, blocks: int) -> float:
     """A guess of the time up to the end of so many blocks, in seconds."""
     if not plan.schedule.trial:
-        return sum(block_s(plan, prepared, number) for number in range(1, blocks + 1))
+        numbers = range(1, blocks + 1)
+        return before_s(plan, prepared) + sum(block_s(plan, prepared, each) for each in numbers)
     each = block_s(plan, prepared, BLOCKS_USUAL) + LOOK_S
     return before_s(plan, prepared) + blocks * each
 
@@ -163,4 +180,5 @@ def steps_s(steps: Iterable[Step], overhead_s: float = STEP_OVERHEAD_S) -> float
 def begins_from_copy(use: WorkloadUse, arm: str, number: int, prepared: Prepared) -> bool:
     """Whether a run begins from a copy, if all goes well before it."""
     at = prepared.point(use, arm, number)
-    return at is not None and (number > at.fill or at.key in prepared.copies)
+    there = number > at.fill or at.key in prepared.copies if at is not None else False
+    return there or use.restore is not None

@@ -19,6 +19,7 @@ def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
     yield from source_settings.notices(plan, prepared)
     yield from unwritten(plan)
     yield from without_values(plan)
+    yield from (f"arms.{arm}: {sentence}" for arm, sentence in prepared.asked_as.items())
     for arm in plan.arms:
         yield from dsn.passed_over(arm)
 

@@ -30,6 +30,7 @@ from dbdyno.run.check import (
     after_load,
     counting,
     drivers,
+    own_rights,
     reached,
     requirements,
     rights,
@@ -103,6 +104,7 @@ def look(plan: Plan, pinned: Json | None, foreseen: Mapping[str, Build]) -> Prep
     prepared = dataclasses.replace(prepared, settled=settle(plan, prepared))
     for arm in plan.arms:
         check_arm(plan, arm, prepared)
+    prepared = dataclasses.replace(prepared, asked_as=asked_as(plan, prepared))
     counting.refuse_single_fill(plan, prepared)
     refuse_short_memory(plan)
     prepared = with_copies(plan, prepared)
@@ -188,6 +190,15 @@ def expand(
     )
     if plan.schedule.fills_alike:
         steps = tuple(map(counted_step.in_order, steps))
+    root = starting_state.data_root(plan)
+    steps = tuple(
+        step
+        if step.job.restore is None
+        else dataclasses.replace(
+            step, expected_s=starting_state.restore_s(Path(step.job.restore.path), root)
+        )
+        for step in steps
+    )
     return schedule.with_searches(use, allowed(arm, loaded, reachable(arm, steps)))
 
 
@@ -244,6 +255,17 @@ def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> None:
     for use in plan.workloads:
         if use.fill == workload.KEEP:
             kept.refuse_unfit(server, load_of(plan, use, arm, prepared))
+
+
+def asked_as(plan: Plan, prepared: Prepared) -> dict[str, str]:
+    """By arm what is said of who asks captured queries. Raises ServerError: rights lack."""
+    sentences = {
+        arm.name: own_rights.said(arm, provide_server(plan, arm, prepared, NO_LOG), application)
+        for arm in plan.arms
+        for use in plan.workloads
+        if (application := load(plan, use).application) is not None
+    }
+    return {arm: sentence for arm, sentence in sentences.items() if sentence}
 
 
 def refuse_unwarmed(plan: Plan, arm: Arm, prepared: Prepared, server: Server) -> None:

@@ -24,6 +24,7 @@ REFUSED = {
     "setshell": "it runs a program in the middle of what is measured, and stops all clients "
     "meanwhile; give the value as one of the plan's `variables`",
 }
+SETRANDOM = "\\setrandom is gone since pgbench 9.6; write \\set NAME random(FIRST, LAST)"
 PLAIN = ("else", "endif", "startpipeline", "syncpipeline", "endpipeline")
 """Commands without arguments."""
 COMMANDS = ("set", "if", "elif", "sleep", "gset", "aset", *PLAIN)
@@ -157,6 +158,8 @@ def _command(name: Word, words: _Words) -> Command:
         return Condition("if" if word == "if" else "elif", value, words.offset)
     if word == "sleep":
         return _sleep(name, words)
+    if word == "setrandom":
+        raise source.error(words.offset, SETRANDOM)
     if word in REFUSED:
         raise source.error(words.offset, f"\\{word} is not run here: {REFUSED[word]}")
     if word not in PLAIN:

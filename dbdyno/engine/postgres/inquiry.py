@@ -24,7 +24,7 @@ from dbdyno.engine.inquiry import (
     Explained,
     Unanswered,
 )
-from dbdyno.engine.postgres import dump, plan_form
+from dbdyno.engine.postgres import plan_form, sections
 from dbdyno.engine.postgres.catalog import PostgresCatalog
 from dbdyno.engine.postgres.connection import connect
 from dbdyno.engine.snapshot import one_line
@@ -364,7 +364,7 @@ class PostgresInquirer:
                 raise Refused(refusal.code, f"setting `{name}`") from None
         if call.role is not None:
             try:
-                self._do(f"SET LOCAL ROLE {dump.quoted(call.role)}")
+                self._do(f"SET LOCAL ROLE {sections.quoted(call.role)}")
             except Refused as refusal:
                 raise Refused(refusal.code, f"role `{call.role}`") from None
 

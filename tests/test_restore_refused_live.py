@@ -101,6 +101,14 @@ def test_what_belongs_to_an_absent_extension_goes_with_it(arm: LabServer, tmp_pa
         restored(arm, tmp_path, sql, Asker(name="v", names=("uses",)))
 
 
+def test_a_schema_of_a_provider_s_is_made_for_an_extension(arm: LabServer, tmp_path: Path) -> None:
+    sql = "CREATE EXTENSION IF NOT EXISTS citext WITH SCHEMA heroku_ext;"
+    table = "CREATE TABLE public.u (mail heroku_ext.citext);"
+    assert (
+        restored(arm, tmp_path, of("EXTENSION", "citext", sql, "-") + of("TABLE", "u", table)) == []
+    )
+
+
 def test_a_dump_that_makes_public_anew_is_taken(arm: LabServer, tmp_path: Path) -> None:
     sql = "DROP TABLE public.t;\nDROP SCHEMA public;\n"
     sql += of("SCHEMA", "public", "CREATE SCHEMA public;\nALTER SCHEMA public OWNER TO app;", "-")

@@ -207,18 +207,16 @@ class PostgresDump:
                 f"{KEY}: arm {arm} lacks what `{self.path}` needs: {reason}: install it below "
                 f"`{build.base_dir}`"
             )
-        if self.texts.icu_locale is not None and build.major < ICU_FROM:
-            raise PlanError(
-                f"{KEY}: the source sorts by ICU (`{self.texts.icu_locale}`), which arm "
-                f"{arm} of version {build.version} cannot: write a `locale` under [source] of "
-                "the workload file, or take a newer arm"
-            )
-        if self.texts.builtin_locale is not None and build.major < BUILTIN_FROM:
-            raise PlanError(
-                f"{KEY}: the source sorts by PostgreSQL's own locale "
-                f"`{self.texts.builtin_locale}`, which arm {arm} of version {build.version} "
-                "cannot: write a `locale` under [source] of the workload file, or take a newer arm"
-            )
+        for who, locale, first in (
+            ("ICU", self.texts.icu_locale, ICU_FROM),
+            ("PostgreSQL itself", self.texts.builtin_locale, BUILTIN_FROM),
+        ):
+            if locale is not None and build.major < first:
+                raise PlanError(
+                    f"{KEY}: the source sorts by {who} (`{locale}`), which arm {arm} of version "
+                    f"{build.version} cannot: write a `locale` under [source] of the workload "
+                    "file, or take a newer arm"
+                )
 
     def _unmet(self, absent: Mapping[str, str]) -> str | None:
         """What needs an extension that is absent; None: nothing does, as far as the dump tells."""
@@ -336,7 +334,8 @@ class PostgresDump:
                     f"`{self.path}` cannot be restored: {where}{error.text}{because}{cure}"
                 )
         if status != 0:
-            words = complaint(said) or f"{PSQL} ended with status {status}"
+            last = without_values(said[-1]) if said else f"status {status}"
+            words = complaint(said) or f"{PSQL} broke off: {last}"
             raise ServerError(f"`{self.path}` cannot be restored: {words}")
         return lacks
 

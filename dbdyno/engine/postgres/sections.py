@@ -47,6 +47,8 @@ SET = re.compile(rb"^SET (?P<name>[A-Za-z_]+) = (?P<value>.*);\r?\n?$")
 BETWEEN = re.compile(rb"^(?:\s*$|--|\\|SET [A-Za-z_]+ = .*;\s*$|(?:RE)?SET SESSION AUTHORIZATION)")
 """Lines that stand between sections: they are for what follows."""
 META = re.compile(rb"^\\(?:(?:un)?restrict|connect) ")
+WITHIN = re.compile(rb'^CREATE EXTENSION .* WITH SCHEMA (?P<schema>(?!pg_)[^\s;"]+|"[^"]+");')
+"""Where an extension lies; a provider's own schema is in no dump."""
 NO_PATH = b"SELECT pg_catalog.set_config('search_path', '', false);"
 PUBLIC = "SCHEMA", "public"
 """Is there already; a dump by `--clean` makes it anew."""
@@ -246,6 +248,9 @@ class Feed:
         if line.startswith(NO_PATH):
             self._pathless = True
             yield path_set(self.taking.search_path)
+        elif match := WITHIN.match(line):
+            yield b"CREATE SCHEMA IF NOT EXISTS " + match.group("schema") + b";\n"
+            yield line
         elif match := SET.match(line):
             if self._takes(match.group("name").decode().lower(), match.group("value")):
                 yield line

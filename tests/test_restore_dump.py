@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +14,7 @@ from dbdyno.engine import restore as restores
 from dbdyno.engine.inherited import Memory, of
 from dbdyno.engine.postgres import dump
 from dbdyno.engine.postgres.restore import restricts
+from dbdyno.engine.postgres.sections import Feed, Taking, without_rows
 from dbdyno.engine.restore import Tool, without_values
 from dbdyno.model.error import PlanError
 from dbdyno.model.size import buffer_bytes
@@ -112,21 +116,21 @@ def lines(text: bytes) -> list[bytes]:
     return text.splitlines(keepends=True)
 
 
-def taken(settings: set[str], *, restricts: bool = True) -> bytes:
-    of_server = dump.Taking(
-        settings=frozenset(settings), extensions=frozenset({"citext"}), restricts=restricts
-    )
-    return b"".join(dump.taken(lines(PLAIN), of_server))
+def fed(text: bytes, **more: Any) -> bytes:
+    """A dump as psql gets it, of a server that knows few settings and lacks pg_cron."""
+    known = {"statement_timeout", "client_encoding", "row_security"}
+    settings = frozenset(known | more.pop("settings", set()))
+    of_server = {"oids": False, "restricts": True, "search_path": "app", "members": frozenset()}
+    absent = frozenset({"pg_cron"})
+    taking = Taking(**{"settings": settings, "absent": absent, **of_server, **more})
+    return b"".join(Feed(taking).lines(lines(text)))
 
 
-def test_nothing_that_could_reach_others_is_restored_of_a_plain_dump() -> None:
-    kept = taken({"transaction_timeout", "default_table_access_method"})
-    for gone in (b"hunter2", b"USER MAPPING FOR", b"CREATE SUBSCRIPTION", b"ON EVENT TRIGGER"):
+def test_nothing_that_could_reach_others_is_restored_of_a_dump() -> None:
+    kept = fed(PLAIN, settings={"transaction_timeout", "default_table_access_method"})
+    for gone in (b"hunter2", b"USER MAPPING FOR", b"CREATE SUBSCRIPTION", b"EXISTS pg_cron"):
         assert gone not in kept
     assert b"REFRESH" not in kept
-    assert b"pg_cron" not in kept.replace(b"-- Name: pg_cron", b"").replace(
-        b"EXTENSION pg_cron;", b""
-    )
     for stays in (b"\\restrict abc", b"\\unrestrict abc", b"CREATE EXTENSION", b"OWNER TO app"):
         assert stays in kept
     assert b"SET default_table_access_method = heap" in kept, "it stands after what is dropped"
@@ -134,29 +138,32 @@ def test_nothing_that_could_reach_others_is_restored_of_a_plain_dump() -> None:
 
 def test_rows_stay_as_they_are_whatever_they_look_like() -> None:
     begin, end = PLAIN.index(b"COPY public.t"), PLAIN.index(b"\\.\n")
-    assert PLAIN[begin:end] in taken(set())
+    assert PLAIN[begin:end] in fed(PLAIN)
 
 
 def test_settings_of_newer_servers_are_left_out_where_a_server_does_not_know_them() -> None:
-    head = taken(set(), restricts=False).partition(b"COPY")[0]
+    head = fed(PLAIN, restricts=False).partition(b"COPY")[0]
     assert b"transaction_timeout" not in head
     assert b"access_method" not in head
     assert b"statement_timeout" in head
-    assert b"restrict abc" not in taken(set(), restricts=False)
+    assert b"restrict abc" not in fed(PLAIN, restricts=False)
 
 
 def test_roles_and_extensions_are_read_outside_of_rows() -> None:
-    contents = dump.contents_of(line.decode() for line in dump.without_rows(lines(PLAIN)))
+    contents = dump.contents_of(line.decode() for line in without_rows(lines(PLAIN)))
     assert contents.roles == ("app",)
-    assert contents.extensions == ("citext",)
+    assert contents.extensions == ("citext", "pg_cron")
     assert contents.texts == dump.Texts(encoding="UTF8")
+    assert contents.complete and contents.dumped is None
 
 
 SQL = """\
 CREATE DATABASE "My Shop" WITH TEMPLATE = template0 ENCODING = 'LATIN1' LOCALE_PROVIDER = icu \
 LOCALE = 'de_DE.UTF-8' ICU_LOCALE = 'de';
 ALTER DATABASE "My Shop" OWNER TO boss;
-ALTER DATABASE "My Shop" SET search_path TO 'shop', 'public';
+ALTER DATABASE "My Shop" SET search_path TO '$user', 'shop', 'public';
+ALTER ROLE other IN DATABASE "My Shop" SET work_mem TO '8MB';
+CREATE SCHEMA "a b";
 ALTER EVENT TRIGGER watch OWNER TO postgres;
 ALTER FOREIGN DATA WRAPPER fdw OWNER TO "The Owner";
 GRANT SELECT ON TABLE public.t TO PUBLIC;
@@ -173,54 +180,40 @@ def test_a_database_and_its_roles_are_read_of_an_archive_s_sql() -> None:
     assert contents.texts == dump.Texts(
         encoding="LATIN1", collate="de_DE.UTF-8", ctype="de_DE.UTF-8", icu_locale="de"
     )
-    assert contents.settings == ("search_path TO 'shop', 'public'",)
+    assert [(each.role, each.text) for each in contents.settings] == [
+        (None, "search_path TO '$user', 'shop', 'public'"),
+        ("other", "work_mem TO '8MB'"),
+    ]
+    assert contents.search_path == '"$user", "shop", "public", "a b"'
     assert set(contents.roles) == {
         *("boss", "postgres", "The Owner", 'r"x', "reader", "maker", "other", "alice", "bob")
     }
     assert contents.superusers == {"postgres", "The Owner"}
 
 
-LISTING = """\
-;     Format: CUSTOM
-2; 3079 16386 EXTENSION - citext 
-3999; 0 0 COMMENT - EXTENSION citext 
-;	depends on: 2
-215; 1259 16385 TABLE public orders app
-;	depends on: 2 2
-3101; 1418 16499 USER MAPPING - USER MAPPING app SERVER far postgres
-3102; 6100 16500 SUBSCRIPTION - sub postgres
-3103; 0 0 COMMENT - SUBSCRIPTION sub postgres
-3104; 0 16501 MATERIALIZED VIEW DATA public mv app
-3105; 3466 16502 EVENT TRIGGER - watch postgres
-220; 1259 16501 MATERIALIZED VIEW public mv app
+VERBOSE = """\
+-- Started on 2026-11-20 10:00:00 CET
+-- TOC entry 2 (class 3079 OID 16386)
+-- Name: citext; Type: EXTENSION; Schema: -; Owner: -
+CREATE EXTENSION IF NOT EXISTS citext WITH SCHEMA public;
+-- TOC entry 3 (class 0 OID 0)
+-- Dependencies: 2
+-- Name: EXTENSION citext; Type: COMMENT; Schema: -; Owner: -
+-- TOC entry 215 (class 1259 OID 16385)
+-- Dependencies: 2 7
+-- Name: orders; Type: TABLE; Schema: public; Owner: app
+-- TOC entry 216 (class 1259 OID 16385)
+-- Dependencies: 2
+-- Name: v; Type: VIEW; Schema: public; Owner: app
+-- PostgreSQL database dump complete
 """
 
 
-def test_entries_of_an_archive_are_left_out_by_their_kind() -> None:
-    entries = dump.entries_of(LISTING.splitlines())
-    kept = "\n".join(dump.kept_entries(entries))
-    for number in ("3101;", "3102;", "3103;", "3104;", "3105;"):
-        assert number not in kept
-    assert "220; 1259 16501 MATERIALIZED VIEW public mv" in kept
-    assert dump.needed_by(entries) == {"citext": 1}
-
-
-OPERATION = """\
-2; 3079 16386 EXTENSION - pg_cron 
-3; 0 0 COMMENT - EXTENSION pg_cron 
-;	depends on: 2
-215; 0 16385 TABLE DATA cron job postgres
-;	depends on: 2
-4; 3079 16387 EXTENSION - pg_stat_statements 
-216; 1259 16388 VIEW public slowest app
-;	depends on: 4
-"""
-
-
-def test_extensions_for_operation_are_left_out_unless_an_object_needs_them() -> None:
-    entries = dump.entries_of(OPERATION.splitlines())
-    assert [line.split(";")[0] for line in dump.kept_entries(entries)] == ["4", "216"]
-    assert dump.needed_by(entries) == {"pg_stat_statements": 1}
+def test_a_verbose_dump_tells_what_needs_an_extension_and_when_it_was_made() -> None:
+    contents = dump.contents_of(VERBOSE.splitlines())
+    assert contents.needs == {"citext": ("table `public.orders`",)}, "no view, no comment"
+    assert contents.dumped == "2026-11-20T10:00:00", "nobody knows what CET was there"
+    assert contents.complete
 
 
 @pytest.mark.parametrize(
@@ -229,6 +222,8 @@ def test_extensions_for_operation_are_left_out_unless_an_object_needs_them() -> 
         (b"PGDMP\x01\x10\x00rest", "custom"),
         (PLAIN, "plain"),
         (gzip.compress(PLAIN, mtime=0), "plain"),
+        (bz2.compress(PLAIN), "plain"),
+        (lzma.compress(PLAIN), "plain"),
     ],
 )
 def test_the_form_of_a_dump_is_told_by_its_first_bytes(
@@ -245,7 +240,9 @@ def test_the_form_of_a_dump_is_told_by_its_first_bytes(
         (b"", "is no dump of PostgreSQL"),
         (b"SELECT 1;\n", "is no dump of PostgreSQL"),
         (b"-- MySQL dump 10.13\n", "is no dump of PostgreSQL"),
+        ("-- PostgreSQL database dump\n".encode("utf-16"), "is written in UTF-16"),
         (b"--\n-- PostgreSQL database cluster dump\n--\n", "pg_dumpall"),
+        (b"\x28\xb5\x2f\xfdpacked", "is packed by zstd: unpack it"),
         (b"\x1f\x8bnot packed", "write the path of a dump that may be read"),
     ],
 )
@@ -297,7 +294,28 @@ def test_a_dump_is_its_content_wherever_it_lies(tmp_path: Path) -> None:
     ("version", "knows"), [("15.13", False), ("15.14", True), ("18.0", True), ("12.22", False)]
 )
 def test_an_older_psql_does_not_know_restrict(version: str, knows: bool) -> None:
-    assert restricts(Tool(path=Path("psql"), version=version)) is knows
+    assert restricts(Tool(path=Path("psql"), version=version, said="")) is knows
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [
+        ("/opt/13.2/bin/mariadb from 11.4.5-MariaDB, client 15.2 for linux-systemd", "11.4.5"),
+        ("/usr/bin/mysql  Ver 15.1 Distrib 10.11.19-MariaDB, for debian-linux-gnu", "10.11.19"),
+        ("mysql  Ver 14.14 Distrib 5.5.9, for Linux (x86_64)", "5.5.9"),
+        ("/opt/8.0/mysql  Ver 9.7.0 for Linux on x86_64 (MySQL Community)", "9.7.0"),
+        ("psql (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)", "15.18"),
+        ("pg_restore (PostgreSQL) 18.6", "18.6"),
+    ],
+)
+def test_a_client_s_version_is_neither_its_library_s_nor_of_its_path(
+    tmp_path: Path, said: str, version: str
+) -> None:
+    program = tmp_path / "client"
+    program.write_text(f"#!/bin/sh\necho '{said}'\n")
+    program.chmod(0o755)
+    (tool,) = restores.tools(["client"], [program], "NONE")
+    assert (tool.version, tool.said.strip()) == (version, said)
 
 
 MEMORY = Memory(setting="shared_buffers", share=0.5, bytes_of=buffer_bytes)

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from dbdyno import plan
-from dbdyno.engine import LabServer, golden
+from dbdyno.engine import LabServer, golden, installed
 from dbdyno.engine.postgres.restore import PostgresDump, PostgresRestorer
 from dbdyno.engine.restore import Session
+from dbdyno.host.account import choose
 from dbdyno.model import Arm
 from dbdyno.model.error import HostError, PlanError, ServerError
-from dbdyno.model.job.external import Restore
+from dbdyno.model.job.external import Asker, Restore
 from dbdyno.run import blocks
 from dbdyno.run.check import preflight
 from dbdyno.store import Results
@@ -318,7 +319,7 @@ def test_a_dump_that_breaks_off_is_a_failed_step_and_nothing_is_kept(
     assert golden.marked(folder / "arms") == before
 
 
-def test_an_extension_that_an_arm_lacks_is_named_before_anything_starts(
+def test_an_extension_that_an_arm_lacks_is_refused_where_a_query_needs_it(
     source: LabServer, folder: Path
 ) -> None:
     if int(SOURCE.name.partition(".")[0]) > 16 or int(NEWER[-1].name.partition(".")[0]) < 17:
@@ -326,8 +327,14 @@ def test_an_extension_that_an_arm_lacks_is_named_before_anything_starts(
     source.execute(*(f"CREATE EXTENSION {name}" for name in LACKING))
     path = dumped(source, folder / "extension.dump", "-Fc")
     source.execute(*(f"DROP EXTENSION {name}" for name in LACKING))
-    with pytest.raises(PlanError, match="needs: extension `old_snapshot`: install"):
-        preflight.prepare(planned(folder, path, *ends_of_arms()))
+    preflight.prepare(planned(folder, path, *ends_of_arms()))
+    build, account = installed.in_folder(NEWER[-1], "newer"), choose("postgres")
+    looked_into(path).refuse_unfit(build, account, "a")
+    asked = Asker(name="ages", names=("old_snapshot",))
+    with pytest.raises(PlanError, match=r"`old_snapshot` \(.*\): query `ages` needs it: install"):
+        PostgresRestorer().read(Restore(path=str(path), queries=(asked,)), []).refuse_unfit(
+            build, account, "a"
+        )
 
 
 def test_an_archive_newer_than_every_client_names_the_remedy(

@@ -8,7 +8,7 @@ import pytest
 
 import mydumper_folder
 from dbdyno.engine.mysql import mydumper
-from dbdyno.engine.mysql.restore import definers_of
+from dbdyno.engine.mysql.restore import contents_of
 from dbdyno.engine.restore import restored_bytes
 from dbdyno.model.error import PlanError
 
@@ -35,7 +35,9 @@ def test_definitions_come_first_then_rows_then_what_acts_on_them(
     assert "CREATE DATABASE" not in whole
     assert "SET NEW.note = 'noted'; \nSET NEW.who = 'x'; \nEND$$dyno$$\n" in whole
     assert whole.count("DELIMITER $$dyno$$") == whole.count("DELIMITER ;") == 3
-    assert definers_of(mydumper.definitions(folder), folder) == (("app", "localhost"),)
+    contents = contents_of(mydumper.definitions(folder), folder)
+    assert contents.definers == (("app", "localhost"),)
+    assert mydumper.dumped(folder) == "2026-11-20T10:00:00"
     assert restored_bytes(folder) > 0
 
 

@@ -6,15 +6,17 @@ import json
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import mydumper_folder
-from dbdyno.engine import LabServer
-from dbdyno.engine.mysql.restore import MysqlDump, MysqlRestorer, definers_of, taken
+from dbdyno.engine import LabServer, installed
+from dbdyno.engine import restore as restores
+from dbdyno.engine.mysql.restore import MysqlDump, MysqlRestorer
 from dbdyno.engine.restore import Session
-from dbdyno.model.error import PlanError, ServerError
+from dbdyno.model.error import ServerError
 from dbdyno.model.job.external import Restore
 from mysql_place import an_arm, needs
 from server_place import a_place, address, started
@@ -36,31 +38,6 @@ SHOP = (
     "BEGIN SET NEW.note = 'noted'; SET NEW.who = 'x'; END",
     "CREATE EVENT e ON SCHEDULE EVERY 1 SECOND DO DELETE FROM orders",
 )
-
-
-def test_lines_that_begin_replication_or_change_the_database_are_left_out() -> None:
-    dump = (
-        b"/*M!999999\\- enable the sandbox mode */ \n-- MariaDB dump 10.19\n"
-        b"SET @@GLOBAL.GTID_PURGED=/*!80000 '+'*/ 'a:1-5,\nb:1';\n"
-        b"CHANGE MASTER TO MASTER_HOST='prod';\nCREATE DATABASE `shop`;\nUSE `shop`;\n"
-        b"INSERT INTO t VALUES ('\nUSE `shop`;\n"
-        b"(1,'x'),\nCREATE TABLE u (a int);\n"
-    )
-    kept = b"".join(taken(dump.splitlines(keepends=True)))
-    for gone in (b"sandbox", b"GTID", b"b:1", b"MASTER", b"CREATE DATABASE"):
-        assert gone not in kept
-    assert b"(1,'x'),\nCREATE TABLE u" in kept
-
-
-def test_a_table_on_another_server_is_refused() -> None:
-    lines = [b"CREATE TABLE t (a int\n", b") ENGINE=FEDERATED CONNECTION='mysql://prod/x';\n"]
-    with pytest.raises(PlanError, match="FEDERATED, which reads another server"):
-        definers_of(lines, Path("app.sql"))
-
-
-def test_two_databases_are_refused() -> None:
-    with pytest.raises(PlanError, match="has 2 databases"):
-        definers_of([b"USE `a`;\n", b"USE `b`;\n"], Path("app.sql"))
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +84,69 @@ def test_a_dump_becomes_the_data_and_nothing_acts_by_itself(dumped: Path, arm: L
     assert arm.execute(
         "SELECT status FROM information_schema.events WHERE event_schema = DATABASE()"
     ) == [("DISABLED",)]
+
+
+CLIENTS = [path for program in ("mariadb", "mysql") for path in installed.programs(program)]
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("client", CLIENTS, ids=str)
+def test_each_client_that_runs_here_is_let_in_without_tls(
+    dumped: Path, arm: LabServer, client: Path
+) -> None:
+    tools = restores.tools([client.name], [client], "NONE")
+    own = tuple(tool for tool in tools if tool.path == client)
+    if not own:
+        pytest.skip(f"`{client}` does not run here: `apt-get install libncurses5`")
+    if arm.engine == "mysql" and "MariaDB" in own[0].said:
+        own = (*own, *(tool for tool in looked_into(dumped).tools if tool not in own))
+    assert replace(looked_into(dumped), tools=own).carry_out(address(arm), Session()) == []
+
+
+MYSQL_8 = """-- MySQL dump 10.13  Distrib 8.0.36, for Linux (x86_64)
+/*!40101 SET @OLD_SQL_MODE=@@SQL_MODE, SQL_MODE='NO_AUTO_VALUE_ON_ZERO' */;
+/*M!100616 SET @OLD_NOTE_VERBOSITY=@@NOTE_VERBOSITY, NOTE_VERBOSITY=0 */;
+/*!80000 SET @x = 1 */;
+SET @@GLOBAL.GTID_PURGED=/*!80000 '+'*/ '3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5';
+-- Table structure for table `t`
+CREATE TABLE `t` (
+  `a` varchar(20) COLLATE utf8mb4_0900_as_cs DEFAULT NULL,
+  `b` varchar(40) COLLATE utf8mb4_0900_bin DEFAULT NULL,
+  KEY `a` (`a`) /*!80000 INVISIBLE */
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci;
+INSERT INTO `t` VALUES ('x',' COLLATE=utf8mb4_0900_bin');
+/*!50003 SET sql_mode = 'STRICT_TRANS_TABLES,NO_AUTO_CREATE_USER' */ ;
+/*!50003 SET collation_connection  = utf8mb4_0900_ai_ci */ ;
+DELIMITER ;;
+/*!50003 CREATE*/ /*!50017 DEFINER=`app`@`%`*/ /*!50003 TRIGGER `tr` BEFORE INSERT ON `t`
+FOR EACH ROW BEGIN
+SET NEW.a = 'noted';
+END */;;
+DELIMITER ;
+-- Dump completed on 2026-11-20  9:05:01
+"""
+
+
+@pytest.mark.live
+def test_a_dump_of_mysql_8_becomes_the_data_of_either(arm: LabServer, tmp_path: Path) -> None:
+    needs(arm.engine, "utf8mb4 with long keys", mysql=80000, mariadb=100200)
+    path = tmp_path / "app.sql"
+    path.write_text(MYSQL_8)
+    dump = looked_into(path)
+    lacks = dump.carry_out(address(arm), Session())
+    assert dump.dumped == "2026-11-20T09:05:01"
+    assert all(lack.startswith("collation `utf8mb4_0900") for lack in lacks)
+    assert arm.execute("SELECT b FROM t") == [(" COLLATE=utf8mb4_0900_bin",)]
+    arm.execute("INSERT INTO t VALUES ('a', 'b')")
+    assert arm.execute("SELECT count(*) FROM t WHERE a = 'noted'") == [(1,)]
+
+
+@pytest.mark.live
+def test_a_collation_for_which_none_stands_is_named(arm: LabServer, tmp_path: Path) -> None:
+    path = tmp_path / "app.sql"
+    path.write_text(MYSQL_8.replace("utf8mb4_0900_bin DEFAULT", "utf8mb4_none_ci DEFAULT"))
+    with pytest.raises(ServerError, match=r"table `t`: ERROR 1273: .*`utf8mb4_none_ci`.*CONVERT"):
+        looked_into(path).carry_out(address(arm), Session())
 
 
 STATISTICS = """

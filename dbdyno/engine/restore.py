@@ -6,18 +6,23 @@ dump and in the server alone: what a program says of them reaches no message.
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import hashlib
+import lzma
 import os
 import re
 import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Any, Protocol
 
 from dbdyno.builds import VERSION_S_MAX, Build
 from dbdyno.host.account import Account
@@ -29,16 +34,38 @@ KEY = "workloads.restore"
 """How messages name the plan's key."""
 RESTORE_S_MAX = 7 * 24 * 3600.0
 """For what is restored and vacuumed: a terabyte by one session takes days."""
-VERSION = re.compile(r"\d+(?:\.\d+)*")
+VERSION = tuple(
+    re.compile(rf"{before} (?P<version>\d+(?:\.\d+)*)")
+    for before in ("Distrib", "from", "Ver", r"\(PostgreSQL\)")
+)
+"""Where a client's line has its own version: not in its path, nor where `Ver` is its library's."""
 SAID_CHARACTERS_MAX = 400
 CHUNK_BYTES = 1 << 20
 TOC = "toc.dat"
-PACKED = (b"PGDMP", b"\x1f\x8b")
-"""How dumps begin that are packed."""
+OPENED: Mapping[bytes, Callable[[Path], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
+}
+"""How dumps begin that are packed, and what reads them."""
+ZSTD, UTF_16, ARCHIVE = b"\x28\xb5\x2f\xfd", (b"\xff\xfe", b"\xfe\xff"), b"PGDMP"
+HEAD_BYTES = 8192
 GROWTH, GROWTH_PACKED = 2, 8
 """From a dump's size to that of tables and indexes; gzip packs rows to a fifth or so."""
-ENVIRONMENT: Mapping[str, str] = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "HOME": "/"}
+ENVIRONMENT: Mapping[str, str] = {
+    "PATH": "/usr/bin:/bin",
+    "LC_ALL": "C",
+    "HOME": "/",
+    "TZ": "NONE0",  # an archive keeps the hour when it was made without its zone
+}
 """Of client programs: nothing of dyno's own gets in."""
+BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError)
+"""What reading a file raises that is cut off, or packed by something else."""
+DUMPED = re.compile(
+    r"(?:Started|ompleted|Started dump) (?:on|at):? +(?P<day>\d{4}-\d\d-\d\d) "
+    r"(?P<time>[ \d]\d:\d\d:\d\d)(?P<zone> (?:UTC|GMT)\b)?"
+)
+"""How programs say when they dumped, all but in UTC by a name of the zone that nobody can tell."""
 
 Words = Sequence[str | Path]
 
@@ -49,6 +76,7 @@ class Tool:
 
     path: Path
     version: str  # "15.18"
+    said: str  # its whole line
 
     @property
     def number(self) -> tuple[int, ...]:
@@ -80,6 +108,10 @@ class Restoring(Protocol):
     def content(self) -> str:
         """A name of the data: the dump's content, and how texts are kept and sorted."""
 
+    @property
+    def dumped(self) -> str | None:
+        """When the dump was made, in ISO 8601; without a zone where none is known."""
+
 
 class Restorer(Protocol):
     """How an engine's databases come from dumps."""
@@ -96,12 +128,20 @@ class Restorer(Protocol):
         """Looks into a dump; `paths` are programs that are here. Raises PlanError, HostError."""
 
 
+class BrokenOff(Exception):
+    """A program that wrote a dump's SQL ended with an error; `said`: its standard error."""
+
+    def __init__(self, said: Sequence[str]) -> None:
+        super().__init__("the program broke off")
+        self.said = said
+
+
 @dataclass
 class Session:
-    """Client programs at work, one after the other; another thread may end them."""
+    """Client programs at work; another thread may end them."""
 
     ended: bool = False
-    _running: subprocess.Popen[bytes] | None = field(default=None, init=False)
+    _running: list[subprocess.Popen[bytes]] = field(default_factory=list, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def run(
@@ -109,59 +149,73 @@ class Session:
         words: Words,
         environment: Mapping[str, str],
         *,
-        lines: Iterable[bytes] | None = None,
-        owner: os.stat_result | None = None,
+        lines: Iterator[bytes],
+        owner: os.stat_result,
     ) -> tuple[int, list[str]]:
         """Runs a program to its end; returns its status, and the lines of its standard error.
 
         `lines` are its input; `owner`: the account that it runs as where dyno is root. Raises
-        ServerError where it cannot be started.
+        ServerError where it cannot be started, and whatever `lines` raise.
         """
-        options: dict[str, int | Sequence[int]] = {}
-        if owner is not None and os.geteuid() == 0:
-            options = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": ()}
+        options: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL}
+        if os.geteuid() == 0:
+            options |= {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": ()}
         with tempfile.TemporaryFile() as said:
-            try:
-                with self._lock:
-                    if self.ended:
-                        raise ServerError("the restore was ended")
-                    process = subprocess.Popen(
-                        [str(word) for word in words],
-                        stdin=subprocess.DEVNULL if lines is None else subprocess.PIPE,
-                        stdout=subprocess.DEVNULL,
-                        stderr=said,
-                        env=dict(environment),
-                        cwd="/",
-                        start_new_session=True,
-                        **options,  # type: ignore[call-overload]
-                    )
-                    self._running = process
-            except OSError as error:
-                raise ServerError(f"`{words[0]}` cannot be run: {error.strerror}") from error
-            try:
+            with self._started(words, environment, stderr=said, **options) as process:
                 feed(process, lines)
                 status = process.wait()
-            finally:
-                with self._lock:
-                    self._running = None
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)  # with its workers
-                    process.wait()
-            said.seek(0)
-            return status, said.read().decode(errors="replace").splitlines()
+            return status, said_in(said)
+
+    def output(self, words: Words, environment: Mapping[str, str]) -> Iterator[bytes]:
+        """The lines that a program writes. Raises BrokenOff at their end where it fails."""
+        with tempfile.TemporaryFile() as said:
+            options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": said}
+            with self._started(words, environment, **options) as process:
+                assert process.stdout is not None, "its output is a pipe"
+                yield from process.stdout
+                if process.wait():
+                    raise BrokenOff(said_in(said))
+
+    @contextmanager
+    def _started(
+        self, words: Words, environment: Mapping[str, str], **options: Any
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """A program that runs, and that is gone afterwards."""
+        with self._lock:
+            if self.ended:
+                raise ServerError("the restore was ended")
+            try:
+                process = subprocess.Popen(
+                    [str(word) for word in words],
+                    env=dict(environment),
+                    cwd="/",
+                    start_new_session=True,
+                    **options,
+                )
+            except OSError as error:
+                raise ServerError(f"`{words[0]}` cannot be run: {error.strerror}") from error
+            self._running.append(process)
+        try:
+            yield process
+        finally:
+            with self._lock:
+                self._running.remove(process)
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)  # with its workers
+                process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
 
     def end(self) -> None:
         """Ends what runs, and lets nothing more begin."""
         with self._lock:
             self.ended = True
-            if self._running is not None:
-                os.killpg(self._running.pid, signal.SIGTERM)
+            for process in self._running:
+                os.killpg(process.pid, signal.SIGTERM)
 
 
-def feed(process: subprocess.Popen[bytes], lines: Iterable[bytes] | None) -> None:
+def feed(process: subprocess.Popen[bytes], lines: Iterator[bytes]) -> None:
     """Writes the lines to a program that may end before it has read them all."""
-    if lines is None:
-        return
     assert process.stdin is not None, "its input is a pipe"
     try:
         with process.stdin as pipe:
@@ -169,6 +223,25 @@ def feed(process: subprocess.Popen[bytes], lines: Iterable[bytes] | None) -> Non
                 pipe.write(line)
     except BrokenPipeError:
         pass  # its status and its words say why
+
+
+def said_in(file: IO[bytes]) -> list[str]:
+    """What a program wrote to its standard error."""
+    file.seek(0)
+    return file.read().decode(errors="replace").splitlines()
+
+
+def readable(lines: Iterable[bytes], path: Path) -> Iterator[bytes]:
+    """The lines. Raises ServerError where a dump that is packed ends too early."""
+    try:
+        yield from lines
+    except BROKEN as error:
+        raise damaged(path, str(error)) from error
+
+
+def damaged(path: Path, reason: str) -> ServerError:
+    """The line on a dump that is not whole; the only one that asks for another."""
+    return ServerError(f"`{path}` cannot be restored: {reason}: dump it again")
 
 
 # --- Programs --------------------------------------------------------------------------------
@@ -183,18 +256,19 @@ def tools(names: Sequence[str], paths: Iterable[Path], variable: str) -> list[To
     here: dict[Path, Tool] = {}
     for path in every:
         if path.name in names and path.is_file() and os.access(path, os.X_OK):
-            version = version_of(path.absolute(), path.stat().st_mtime_ns)
+            said = version_line(path.absolute(), path.stat().st_mtime_ns)
+            version = next(filter(None, (each.search(said) for each in VERSION)), None)
             if version is not None:
-                here.setdefault(path.absolute(), Tool(path=path.absolute(), version=version))
+                tool = Tool(path=path.absolute(), version=version.group("version"), said=said)
+                here.setdefault(tool.path, tool)
     return sorted(here.values(), key=lambda tool: tool.number, reverse=True)
 
 
 @cache
-def version_of(path: Path, changed_ns: int) -> str | None:
-    """The version that a program says, as it is since `changed_ns`; None where it says none."""
-    done = run([path, "--version"])
-    match = VERSION.search(done[1]) if done[0] == 0 else None
-    return None if match is None else match[0]
+def version_line(path: Path, changed_ns: int) -> str:
+    """What a program says of its version, as it is since `changed_ns`; "" where it says none."""
+    status, output, _ = run([path, "--version"])
+    return output if status == 0 else ""
 
 
 def run(words: Words, limit_s: float = VERSION_S_MAX) -> tuple[int, str, str]:
@@ -257,11 +331,36 @@ def restored_bytes(path: Path) -> int:
         files = files_of(path)
         largest = max(files, key=lambda file: file.stat().st_size, default=path)
         with (path / TOC if path / TOC in files else largest).open("rb") as stream:
-            packed = stream.read(len(PACKED[0])).startswith(PACKED)
+            packed = stream.read(HEAD_BYTES).startswith((ARCHIVE, ZSTD, *OPENED))
         size = sum(file.stat().st_size for file in files)
     except OSError:
         return 0
     return size * (GROWTH_PACKED if packed else GROWTH)
+
+
+def opened(path: Path) -> IO[bytes]:
+    """A dump in one file to be read, also a packed one. Raises OSError."""
+    with path.open("rb") as stream:
+        begin = stream.read(HEAD_BYTES)
+    way = next((way for mark, way in OPENED.items() if begin.startswith(mark)), None)
+    return path.open("rb") if way is None else way(path)
+
+
+def head(path: Path) -> bytes:
+    """How a dump in one file begins, unpacked. Raises PlanError where nobody here can read it."""
+    try:
+        with opened(path) as stream:
+            begin = stream.read(HEAD_BYTES)
+    except BROKEN as error:
+        raise unreadable(path, error) from error
+    if begin.startswith(ZSTD):
+        raise PlanError(f"{KEY}: `{path}` is packed by zstd: unpack it (zstd -d)")
+    if begin.startswith(UTF_16):
+        raise PlanError(
+            f"{KEY}: `{path}` is written in UTF-16, as PowerShell's `>` does: write it by the "
+            "dump program's own option (`--file`, `--result-file`)"
+        )
+    return begin
 
 
 def keep(file: Path, content: bytes) -> None:
@@ -277,11 +376,19 @@ def keep(file: Path, content: bytes) -> None:
     new.rename(file)
 
 
-def unreadable(path: Path, error: OSError) -> PlanError:
+def moment(line: str) -> str | None:
+    """When a dump was made, in ISO 8601, where a line says so."""
+    match = DUMPED.search(line)
+    if match is None:
+        return None
+    day, time, zone = match.group("day", "time", "zone")
+    return f"{day}T{time.strip():0>8}{'+00:00' if zone else ''}"
+
+
+def unreadable(path: Path, error: Exception) -> PlanError:
     """The line on a dump that cannot be read."""
-    return PlanError(
-        f"{KEY}: `{path}`: {error.strerror or error}: write the path of a dump that may be read"
-    )
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+    return PlanError(f"{KEY}: `{path}`: {reason}: write the path of a dump that may be read")
 
 
 # --- What programs say -----------------------------------------------------------------------
@@ -290,7 +397,8 @@ def unreadable(path: Path, error: OSError) -> PlanError:
 OBJECTS = (
     "type|role|relation|schema|function|procedure|extension|language|table|index|database|"
     "parameter|access method|collation|tablespace|server|constraint|operator|sequence|encoding|"
-    "configuration parameter|foreign-data wrapper|event trigger|plugin|storage engine"
+    "configuration parameter|system variable|locale|foreign-data wrapper|event trigger|plugin|"
+    "storage engine"
 )
 NAMED = re.compile(
     rf"""\b(?P<object>{OBJECTS}|collation:|character set:) (?P<name>"[^"]*"|'[^']*')""",

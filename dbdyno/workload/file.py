@@ -138,13 +138,14 @@ def load(  # noqa: PLR0913 (each choice of a plan by its name)
         raise WorkloadError(f"{source}: no preset `{preset}`; {suggestion(preset, file.presets)}")
     if scripts is not None:
         file = with_scripts(file, scripts, variables or {}, folder)
-    if restore is not None:
-        file = with_restore(file, restore, statistics)
     application = None
     if file.queries:
         place = queries.Place(source=source, folder=folder)
         application = queries.application(file, place)
         file = queries.with_steps(file, application)
+    if restore is not None:
+        captured = () if application is None else application.queries
+        file = with_restore(file, restore, statistics, captured)
     return Workload(
         name=name,
         source=source,

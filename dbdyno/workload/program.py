@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 from msgspec.structs import replace
 
 from dbdyno.model.document import suggestion
@@ -84,7 +85,7 @@ def called(job: Job, step: schema.Step, scope: Scope) -> Job:
         needs = tuple(map(scope.at("needs").text, step.needs))
         return replace(job, command=tuple(map(place.text, words)), needs=needs, pattern=pattern)
     if step.restore is not None:
-        return replace(job, restore=Restore(**step.restore.model_dump()))
+        return replace(job, restore=msgspec.convert(step.restore.model_dump(), Restore))
     _windowed(step, seconds, scope)
     if step.pgbench is not None:
         return replace(job, pgbench=pgbench.called(step.pgbench, scope.at("pgbench")))

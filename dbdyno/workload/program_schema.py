@@ -42,6 +42,14 @@ class Pattern(Form):
     thousands: Literal[",", ".", " ", "'", "_"] | None = None
 
 
+class Asker(Form):
+    """A captured query, as far as the data have to suit it."""
+
+    name: str
+    role: str | None = None
+    names: list[str] = Field(default_factory=list)
+
+
 class Restore(Form):
     """A dump that makes the data; its path is from the root on."""
 
@@ -49,3 +57,4 @@ class Restore(Form):
     encoding: str | None = None
     locale: str | None = None
     statistics: Literal["same", "own"] = "same"
+    queries: list[Asker] = Field(default_factory=list)

@@ -11,7 +11,7 @@ import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
-from dbdyno.engine.restore import KEY
+from dbdyno.engine.restore import KEY, moment
 from dbdyno.model.error import PlanError
 
 METADATA = "metadata"
@@ -51,6 +51,11 @@ def refuse(path: Path) -> None:
         )
     if not databases:
         raise PlanError(f"{KEY}: `{path}` has no table: it is no whole dump by mydumper")
+
+
+def dumped(path: Path) -> str | None:
+    """When a folder was made, in ISO 8601, where its metadata say so."""
+    return moment((path / METADATA).read_text(errors="replace"))
 
 
 def database_of(file: Path) -> str:

@@ -6,21 +6,29 @@ on another server is refused.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import IO
 
 from dbdyno.builds import Build
 from dbdyno.engine import restore as restores
 from dbdyno.engine.mysql import connection, mydumper, shared_statistics
+from dbdyno.engine.mysql.collations import substitutes
 from dbdyno.engine.mysql.quoting import literal, named
-from dbdyno.engine.restore import KEY, RESTORE_S_MAX, Session, Tool, without_values
+from dbdyno.engine.mysql.sections import ROWS, Feed, Taking, Words, words_of
+from dbdyno.engine.restore import (
+    KEY,
+    RESTORE_S_MAX,
+    SAID_CHARACTERS_MAX,
+    Session,
+    Tool,
+    without_values,
+)
 from dbdyno.host.account import Account
 from dbdyno.model import Address
 from dbdyno.model.error import PlanError, ServerError
@@ -28,23 +36,34 @@ from dbdyno.model.job.external import Restore
 
 CLIENTS = ("mariadb", "mysql")
 VARIABLE = "DYNO_MYSQL_CLIENTS"
-HEAD_BYTES, KEY_DIGITS, FORM_OF_RESTORE = 8192, 24, 2
-GZIP = b"\x1f\x8b"
+KEY_DIGITS, FORM_OF_RESTORE = 24, 3
 MARK = re.compile(rb"^-- (MySQL|MariaDB) dump ", re.MULTILINE)
-OWN_DATABASE = re.compile(rb"^(CREATE DATABASE |USE `)")
+COMPLETE = "-- Dump completed"
 USE = re.compile(rb"^USE `(?P<name>(?:[^`]|``)+)`;")
-OUTWARD = re.compile(
-    rb"^(SET @@GLOBAL\.GTID_PURGED|SET GLOBAL gtid_slave_pos|CHANGE (MASTER|REPLICATION) |"
-    rb"(START|STOP) (SLAVE|REPLICA|ALL SLAVES))",
-    re.IGNORECASE,
-)
-"""How statements begin that would make the server follow another."""
-SANDBOX = re.compile(rb"^/\*M?!999999")
-"""A word to the newest clients of MariaDB that others refuse."""
 ELSEWHERE = re.compile(rb"^\).*ENGINE=(?P<name>FEDERATED|CONNECT|SPIDER)\b", re.IGNORECASE)
 DEFINER = re.compile(rb"DEFINER=`(?P<user>[^`]*)`@`(?P<host>[^`]*)`")
-ROWS = (b"INSERT INTO ", b"(", b"REPLACE INTO ")
-END = re.compile(rb";\s*$")
+TOLD = re.compile(r"^ERROR (?P<code>\d+)(?: \(\w+\))?(?: at line (?P<line>\d+))?.*?: (?P<said>.*)")
+OF_NAMES = frozenset(
+    {1005, 1049, 1054, 1060, 1061, 1067, 1071, 1115, 1118, 1128, 1146, 1193, 1215, 1227, 1231}
+    | {1273, 1286, 1305, 1906, 1911, 3105, 3780, 4161}
+)
+"""Errors whose messages quote nothing but names."""
+INNODB = "at the source give the table ENGINE = InnoDB (ALTER TABLE) and dump again"
+CURES = (
+    (1286, "", INNODB),
+    (1064, "PAGE_CHECKSUM|TRANSACTIONAL", INNODB),
+    (
+        1273,
+        "",
+        "at the source give it another collation (ALTER TABLE … CONVERT TO CHARACTER SET utf8mb4 "
+        "COLLATE utf8mb4_unicode_ci) and dump again",
+    ),
+)
+"""What was tried and cures an error, by its number and its words."""
+NO_TLS = {True: "--loose-skip-ssl", False: "--loose-ssl-mode=DISABLED"}
+"""Over a socket of the lab's own nobody listens, and a server may have no TLS; by MariaDB's client,
+or MySQL's."""
+KNOWN = "SHOW GLOBAL VARIABLES", "SHOW SESSION VARIABLES"
 TABLES = """
     SELECT CONCAT('ANALYZE TABLE `', REPLACE(table_name, '`', '``'), '`')
     FROM information_schema.tables
@@ -55,6 +74,8 @@ EVENTS = """
     FROM information_schema.events WHERE event_schema = DATABASE()
 """
 NO_EVENTS = "SET GLOBAL event_scheduler = OFF"
+
+NO_WORDS = Words()
 
 Definer = tuple[str, str]
 """A user and the host from which it comes."""
@@ -83,80 +104,88 @@ class MysqlRestorer:
         try:
             if path.is_dir():
                 mydumper.refuse(path)
-                definers = definers_of(mydumper.definitions(path), path)
+                contents = contents_of(mydumper.definitions(path), path)
+                contents = replace(contents, dumped=mydumper.dumped(path), complete=True)
             else:
                 refuse_unmarked(path)
-                definers = definers_of(lines_of(path), path)
-        except (OSError, EOFError) as error:
-            cause = error if isinstance(error, OSError) else OSError(*error.args)
-            raise restores.unreadable(path, cause) from error
+                contents = contents_of(lines_of(path), path)
+        except restores.BROKEN as error:
+            raise restores.unreadable(path, error) from error
+        if not contents.complete:
+            raise PlanError(f"{KEY}: `{path}` breaks off before its end: dump it again")
         return MysqlDump(
             path=path,
-            tool=tools[0],
+            tools=tuple(tools),
             sha256=restores.sha256(path),
-            definers=definers,
+            contents=contents,
             wish=wish,
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """What the statements of a dump say beside the rows."""
+
+    definers: tuple[Definer, ...] = ()
+    words: Words = NO_WORDS
+    dumped: str | None = None  # when it was made
+    complete: bool = False  # whether it has an end
+
+
 def refuse_unmarked(path: Path) -> None:
     """Raises PlanError where a file is no dump of either program."""
-    with opened(path) as stream:
-        if MARK.search(stream.read(HEAD_BYTES)) is None:
-            raise PlanError(f"{KEY}: `{path}` is no dump by mysqldump or mariadb-dump")
+    if MARK.search(restores.head(path)) is None:
+        raise PlanError(f"{KEY}: `{path}` is no dump by mysqldump or mariadb-dump")
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
     """The lines of a dump in one file. Raises OSError, EOFError."""
-    with opened(path) as stream:
+    with restores.opened(path) as stream:
         yield from stream
 
 
-def opened(path: Path) -> IO[bytes]:
-    """A dump to be read, also a packed one."""
-    with path.open("rb") as stream:
-        packed = stream.read(len(GZIP)) == GZIP
-    return gzip.open(path) if packed else path.open("rb")  # type: ignore[return-value]
-
-
-def definers_of(lines: Iterable[bytes], path: Path) -> tuple[Definer, ...]:
-    """The users that own what a dump makes.
+def contents_of(lines: Iterable[bytes], path: Path) -> Contents:
+    """What a dump says beside the rows.
 
     Raises PlanError where it has several databases, or a table that lies on another server.
     """
     definers: dict[Definer, None] = {}
     databases: set[bytes] = set()
+    every: set[Words] = set()
+    dumped, complete = None, False
     for line in lines:
         if line.startswith(ROWS):
             continue
-        if match := USE.match(line):
+        if line.startswith(b"-- "):
+            text = line.decode(errors="replace")
+            dumped, complete = (
+                restores.moment(text) or dumped,
+                complete or text.startswith(COMPLETE),
+            )
+        elif match := USE.match(line):
             databases.add(match.group("name"))
         elif match := ELSEWHERE.match(line):
             raise PlanError(
                 f"{KEY}: `{path}` has a table of the engine {match.group('name').decode()}, which "
                 "reads another server: dump without it (--ignore-table)"
             )
+        every.add(words_of(line))
         for match in DEFINER.finditer(line):
             definers[match.group("user").decode(), match.group("host").decode()] = None
     if len(databases) > 1:
         raise PlanError(
             f"{KEY}: `{path}` has {len(databases)} databases: dump the one that is raced"
         )
-    return tuple(definers)
-
-
-def taken(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of a dump that are restored, into whichever database the client has."""
-    dropped = False
-    for line in lines:
-        if not dropped and not line.startswith(ROWS):
-            dropped = OUTWARD.match(line) is not None
-            if SANDBOX.match(line) or OWN_DATABASE.match(line):
-                continue
-        if dropped:
-            dropped = END.search(line) is None
-            continue
-        yield line
+    return Contents(
+        definers=tuple(definers),
+        words=Words(
+            variables=frozenset().union(*(words.variables for words in every)),
+            modes=frozenset().union(*(words.modes for words in every)),
+            collations=frozenset().union(*(words.collations for words in every)),
+        ),
+        dumped=dumped,
+        complete=complete,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,21 +193,26 @@ class MysqlDump:
     """A dump that was looked into (engine.restore.Restoring)."""
 
     path: Path
-    tool: Tool
+    tools: tuple[Tool, ...]  # the newest first
     sha256: str
-    definers: tuple[Definer, ...]
+    contents: Contents
     wish: Restore
 
     @property
     def version(self) -> str:
         """A hash of the dump's content, how it is restored, and the client's version."""
-        return f"{self.tool.path.name} {self.tool.version}, dump {self.content}"
+        return f"{self.tools[0].path.name} {self.tools[0].version}, dump {self.content}"
 
     @property
     def content(self) -> str:
         """A hash of the dump's content and of how it is restored."""
         how = f"{FORM_OF_RESTORE} {self.sha256} {self.wish.encoding} {self.wish.locale}"
         return hashlib.sha256(how.encode()).hexdigest()[:KEY_DIGITS]
+
+    @property
+    def dumped(self) -> str | None:
+        """When the dump was made, in ISO 8601, where it says so."""
+        return self.contents.dumped
 
     def refuse_unfit(self, build: Build, account: Account, arm: str) -> None:
         """Nothing is known beforehand of what a server lacks: it says so itself."""
@@ -194,27 +228,66 @@ class MysqlDump:
         statements += [f"CREATE DATABASE {name}{sets}{sorts}"]
         connection.execute(home(address), statements, RESTORE_S_MAX)
         self._make_definers(address)
-        words: list[str | Path] = [self.tool.path, "--no-defaults", "--batch"]
-        words += [f"--socket={address.host}", f"--user={address.user}", "--binary-mode"]
-        words += ["--default-character-set=utf8mb4", address.database]
+        taking = self._taking(address)
+        feed = Feed(taking)
         whole = mydumper.lines(self.path) if self.path.is_dir() else lines_of(self.path)
-        status, said = session.run(
-            words,
-            restores.ENVIRONMENT,
-            lines=readable(taken(whole), self.path),
-            owner=os.stat(Path(address.host).parent),  # a dump may have commands
-        )
+        words = self._client(address, session)
+        lines = feed.lines(restores.readable(whole, self.path))
+        status, said = session.run(words, restores.ENVIRONMENT, lines=lines, owner=owner(address))
         if status != 0:
-            errors = [line for line in said if "ERROR" in line]
-            words_of = without_values(errors[0]) if errors else f"the client's status is {status}"
-            raise ServerError(f"`{self.path}` cannot be restored: {words_of}: dump it again")
+            raise ServerError(f"`{self.path}` cannot be restored: {complaint(said, feed, status)}")
         for question in (EVENTS, TABLES):
             rows = connection.execute(address, [question], RESTORE_S_MAX)
             if commands := [str(command) for (command,) in rows]:
                 connection.execute(address, commands, RESTORE_S_MAX)
+        lacks = [
+            f"collation `{name}` is `{other}` here: the server does not have it"
+            for name, other in taking.collations.items()
+        ]
         if statistics is not None and (count := shared_statistics.share(address, statistics)):
-            return [f"statistics of {count:,} tables and prefixes are the server's own"]
-        return []
+            lacks.append(f"statistics of {count:,} tables and prefixes are the server's own")
+        return lacks
+
+    def _client(self, address: Address, session: Session) -> list[str | Path]:
+        """The newest client that the server lets in, which not each build can be; with options.
+
+        Raises ServerError with what the newest says where none is.
+        """
+        refusals = []
+        for tool in self.tools:
+            words: list[str | Path] = [tool.path, "--no-defaults", "--batch", "--binary-mode"]
+            words += [NO_TLS["MariaDB" in tool.said], f"--socket={address.host}"]
+            words += [f"--user={address.user}", "--default-character-set=utf8mb4", address.database]
+            status, said = session.run(
+                words, restores.ENVIRONMENT, lines=iter([b"DO 1;\n"]), owner=owner(address)
+            )
+            if status == 0:
+                return words
+            refusals.append(f"`{tool.path}`: {complaint(said, Feed(Taking()), status)}")
+        raise ServerError(f"`{self.path}` cannot be restored: {refusals[0]}")
+
+    def _taking(self, address: Address) -> Taking:
+        """What of the dump's words the server does not take. Raises ServerError."""
+        words = self.contents.words
+        known = {
+            as_text(name).lower()
+            for question in KNOWN
+            for name, _ in connection.execute(address, [question], RESTORE_S_MAX)
+        }
+        others = {
+            name: next(filter(partial(has_collation, address), substitutes(name)), None)
+            for name in sorted(words.collations - {"binary"})
+            if not has_collation(address, name)
+        }
+        return Taking(
+            variables=words.variables - known,
+            modes=frozenset(
+                mode
+                for mode in words.modes
+                if not takes(address, f"SET SESSION sql_mode = {literal(mode)}")
+            ),
+            collations={name: other for name, other in others.items() if other is not None},
+        )
 
     def _make_definers(self, address: Address) -> None:
         """The users that own views, triggers and routines, which nobody can be."""
@@ -223,7 +296,7 @@ class MysqlDump:
         )
         there = {(as_text(user), as_text(host)) for user, host in rows}
         statements = []
-        for user, host in self.definers:
+        for user, host in self.contents.definers:
             if (user, host) not in there:
                 who = f"{literal(user)}@{literal(host)}"
                 statements += [
@@ -234,12 +307,39 @@ class MysqlDump:
             connection.execute(home(address), statements, RESTORE_S_MAX)
 
 
-def readable(lines: Iterator[bytes], path: Path) -> Iterator[bytes]:
-    """The lines. Raises ServerError where a packed dump ends too early."""
+def complaint(said: Iterable[str], feed: Feed, status: int) -> str:
+    """What the client says against a dump: of which object, the first error, and a cure."""
+    match = next(filter(None, map(TOLD.match, said)), None)
+    if match is None:
+        return f"the client ended with status {status}"
+    code, words = int(match.group("code")), match.group("said")
+    label = feed.at(int(match.group("line"))) if match.group("line") else None
+    has_rows = label is None or label.startswith("rows ")
+    names = code in OF_NAMES or not has_rows
+    text = words.replace("'", "`")[:SAID_CHARACTERS_MAX] if names else without_values(words)
+    where = "" if label is None else f"{label}: "
+    cures = (f": {cure}" for of, said, cure in CURES if of == code and re.search(said, words))
+    return f"{where}ERROR {code}: {text}" + next(cures, "")
+
+
+def owner(address: Address) -> os.stat_result:
+    """The account that clients run as: a dump may have commands."""
+    return os.stat(Path(address.host).parent)
+
+
+def has_collation(address: Address, name: str) -> bool:
+    """Whether a server knows a collation, also by another name."""
+    charset = "utf8mb4" if name.startswith("uca") else name.partition("_")[0]
+    return takes(address, f"SELECT CONVERT('' USING {charset}) COLLATE {name}")
+
+
+def takes(address: Address, statement: str) -> bool:
+    """Whether a server runs a statement."""
     try:
-        yield from lines
-    except (OSError, EOFError) as error:
-        raise ServerError(f"`{path}` cannot be restored: {error}: dump it again") from error
+        connection.execute(address, [statement], RESTORE_S_MAX)
+    except ServerError:
+        return False
+    return True
 
 
 def home(address: Address) -> Address:

@@ -1,27 +1,29 @@
 """A dump by pg_dump as it lies on the disk: its form, and what its SQL says beside the rows.
 
-Custom archives and folders have a table of contents; a plain dump is SQL, whose comments name each
-object. (PostgreSQL's manual, "pg_dump"; src/bin/pg_dump/pg_backup_archiver.h for the formats.)
+A plain dump is SQL, whose comments name each object; pg_restore writes the same of an archive, and
+more in its verbose form. (PostgreSQL's manual, "pg_dump"; src/bin/pg_dump/pg_backup_archiver.h for
+the formats.)
 """
 
 from __future__ import annotations
 
-import gzip
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
-from dbdyno.engine.restore import KEY, TOC, unreadable
+from dbdyno.engine import restore as restores
+from dbdyno.engine.postgres.sections import HOLD_DATA, Section, quoted, section_of
+from dbdyno.engine.restore import KEY, TOC, moment, unreadable
 from dbdyno.model.error import PlanError
 
 Form = Literal["custom", "folder", "tar", "plain"]
-MAGIC, GZIP = b"PGDMP", b"\x1f\x8b"
-HEAD_BYTES = 8192
+MAGIC = restores.ARCHIVE
 SQL_MARK = b"PostgreSQL database dump"
 CLUSTER_MARK = b"PostgreSQL database cluster dump"
 WRITTEN_BY: Mapping[tuple[int, int], str] = {
@@ -40,14 +42,22 @@ DEFAULT = re.compile(
 )
 POLICY = re.compile(rf"^CREATE POLICY .*? TO (?P<roles>(?:{IDENT})(?:, (?:{IDENT}))*)(?: |;|$)")
 SESSION = re.compile(rf"^SET SESSION AUTHORIZATION '?(?P<role>{IDENT})'?;")
+SCHEMA = re.compile(rf"^CREATE SCHEMA (?P<name>{IDENT});")
 EXTENSION = re.compile(rf"^CREATE EXTENSION IF NOT EXISTS (?P<name>{IDENT})")
 DATABASE = re.compile(rf"^CREATE DATABASE (?:{IDENT}) WITH (?P<how>.*);")
 HOW = re.compile(r"(?P<key>[A-Z_]+) = (?:'(?P<value>[^']*)'|(?P<word>\w+))")
-DATABASE_SETTING = re.compile(rf"^ALTER DATABASE (?:{IDENT}) SET (?P<setting>.*);$")
+SETTING = re.compile(
+    rf"^ALTER (?:DATABASE (?:{IDENT})|ROLE (?P<role>{IDENT}) IN DATABASE (?:{IDENT})) "
+    r"SET (?P<setting>.*);$"
+)
+NUMBER = re.compile(r"^-- TOC entry (?P<number>\d+) ")
+NEEDS = re.compile(r"^-- Dependencies: (?P<numbers>[\d ]+)$")
+COMPLETE = "-- PostgreSQL database dump complete"
 ENCODING = re.compile(r"^SET client_encoding = '(?P<value>[^']*)';")
-OF_SUPERUSERS = frozenset({"EVENT TRIGGER", "FOREIGN DATA WRAPPER", "PUBLICATION"})
-"""Objects that only a superuser may own."""
+OF_SUPERUSERS = "FOREIGN DATA WRAPPER"
+"""What only a superuser may own."""
 NO_ROLES = frozenset({"public", "current_user", "session_user", "current_role", "default"})
+PATH, PLACES = "search_path TO ", re.compile(rf"'([^']*)'|({IDENT})")
 SUPERUSER = "postgres"
 """The role that owns what initdb made, on most servers."""
 
@@ -61,6 +71,15 @@ class Texts:
     ctype: str = "C"
     icu_locale: str | None = None  # None: the C library sorts
     icu_rules: str | None = None
+    builtin_locale: str | None = None  # the server sorts by itself
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What the source's database sets for its sessions: "search_path TO 'shop', 'public'"."""
+
+    text: str
+    role: str | None = None  # of this role alone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,10 +88,23 @@ class Contents:
 
     texts: Texts = Texts()
     extensions: tuple[str, ...] = ()
+    schemas: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
     superusers: frozenset[str] = frozenset()  # of these roles
-    settings: tuple[str, ...] = ()  # of the database: "search_path TO 'shop', 'public'"
-    creates_database: bool = False
+    settings: tuple[Setting, ...] = ()
+    needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By extension the objects with rows that are made of it, where the dump tells."""
+    dumped: str | None = None  # when it was made
+    complete: bool = False  # whether it has an end
+
+    @property
+    def search_path(self) -> str:
+        """Where names are looked up: as the database's sessions do, its roles', and everywhere."""
+        ordered = sorted(self.settings, key=lambda each: each.role is not None)
+        paths = [each.text[len(PATH) :] for each in ordered if each.text.startswith(PATH)]
+        places = PLACES.findall(", ".join(paths))
+        names = (plain(written) if written else text for text, written in places)
+        return ", ".join(map(quoted, dict.fromkeys([*names, "public", *self.schemas])))
 
 
 # --- Its form --------------------------------------------------------------------------------
@@ -86,18 +118,14 @@ def form_of(path: Path) -> Form:
                 return "folder"
             raise PlanError(f"{KEY}: folder `{path}` has no `{TOC}`: name one made by pg_dump -Fd")
         with path.open("rb") as stream:
-            head = stream.read(HEAD_BYTES)
+            head = stream.read(len(TOC) + 1)
         if head.startswith(MAGIC):
             return "custom"
         if head.startswith(TOC.encode() + b"\0"):
             return "tar"
-        if head.startswith(GZIP):
-            with gzip.open(path) as packed:
-                head = packed.read(HEAD_BYTES)
-    except (OSError, EOFError) as error:
-        raise unreadable(path, error if isinstance(error, OSError) else OSError(*error.args)) from (
-            error
-        )
+    except OSError as error:
+        raise unreadable(path, error) from error
+    head = restores.head(path)
     if CLUSTER_MARK in head:
         raise PlanError(
             f"{KEY}: `{path}` is of pg_dumpall, which has all databases: dump the one that is "
@@ -118,38 +146,18 @@ def archive_format(path: Path) -> tuple[int, int] | None:
     return head[len(MAGIC)], head[len(MAGIC) + 1]
 
 
-def opened(path: Path) -> IO[bytes]:
-    """A plain dump to be read, also a packed one."""
-    with path.open("rb") as stream:
-        packed = stream.read(len(GZIP)) == GZIP
-    return gzip.open(path) if packed else path.open("rb")  # type: ignore[return-value]
-
-
 # --- Its SQL ---------------------------------------------------------------------------------
-
-
-COPY = re.compile(rb"^COPY .* FROM stdin;\r?\n?$")
-END = (b"\\.\n", b"\\.\r\n", b"\\.")
-
-
-def without_rows(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of a plain dump outside of rows."""
-    rows = False
-    for line in lines:
-        if rows:
-            rows = line not in END
-            continue
-        rows = COPY.match(line) is not None
-        yield line
 
 
 def contents_of(lines: Iterable[str]) -> Contents:
     """What the SQL of a dump says, a line at a time."""
     roles: dict[str, bool] = {}
     extensions: dict[str, None] = {}
-    settings: dict[str, None] = {}
-    texts = Texts()
-    creates_database = False
+    schemas: dict[str, None] = {}
+    settings: dict[Setting, None] = {}
+    objects = Objects()
+    texts, dumped = Texts(), None
+    creates_database = complete = False
 
     def role(written: str, *, superuser: bool = False) -> None:
         name = plain(written)
@@ -157,13 +165,17 @@ def contents_of(lines: Iterable[str]) -> Contents:
             roles[name] = roles.get(name, False) or superuser or name == SUPERUSER
 
     for line in lines:
+        if line.startswith("--"):
+            objects.note(line)
+            dumped = dumped or moment(line)
+            complete = complete or line.startswith(COMPLETE)
         if not line.startswith(("ALTER ", "GRANT ", "REVOKE ", "CREATE ", "SET ")):
             continue
         if match := DEFAULT.match(line):
             role(match.group("role"))
             role(match.group("other"))
         elif match := OWNER.match(line):
-            role(match.group("role"), superuser=match.group("object") in OF_SUPERUSERS)
+            role(match.group("role"), superuser=match.group("object") == OF_SUPERUSERS)
         elif match := GRANT.match(line) or SESSION.match(line):
             role(match.group("role"))
         elif match := POLICY.match(line):
@@ -171,20 +183,57 @@ def contents_of(lines: Iterable[str]) -> Contents:
                 role(name)
         elif match := EXTENSION.match(line):
             extensions[plain(match.group("name"))] = None
+        elif match := SCHEMA.match(line):
+            schemas[plain(match.group("name"))] = None
         elif match := DATABASE.match(line):
             creates_database, texts = True, texts_of(match.group("how"))
-        elif match := DATABASE_SETTING.match(line):
-            settings[match.group("setting")] = None
+        elif match := SETTING.match(line):
+            of = match.group("role")
+            if of is not None:
+                role(of)
+            whose = None if of is None else plain(of)
+            settings[Setting(text=match.group("setting"), role=whose)] = None
         elif match := ENCODING.match(line):
             texts = texts if creates_database else Texts(encoding=match.group("value"))
     return Contents(
         texts=texts,
-        extensions=tuple(name for name in extensions if name not in OF_OPERATION | {"plpgsql"}),
+        extensions=tuple(name for name in extensions if name != "plpgsql"),
+        schemas=tuple(schemas),
         roles=tuple(roles),
         superusers=frozenset(name for name, superuser in roles.items() if superuser),
         settings=tuple(settings),
-        creates_database=creates_database,
+        needs=objects.by_extension(),
+        dumped=dumped,
+        complete=complete,
     )
+
+
+class Objects:
+    """The objects of a verbose dump, and which needs which."""
+
+    def __init__(self) -> None:
+        self._number = ""
+        self._needed: frozenset[str] = frozenset()
+        self._all: dict[str, tuple[Section, frozenset[str]]] = {}
+
+    def note(self, line: str) -> None:
+        """Takes a comment: a number and what it depends on come before a name."""
+        if match := NUMBER.match(line):
+            self._number, self._needed = match.group("number"), frozenset()
+        elif match := NEEDS.match(line):
+            self._needed = frozenset(match.group("numbers").split())
+        elif self._number and (section := section_of(line.encode())):
+            self._all[self._number] = section, self._needed
+
+    def by_extension(self) -> dict[str, tuple[str, ...]]:
+        """By extension the objects with rows that need it."""
+        every: defaultdict[str, list[str]] = defaultdict(list)
+        for section, needed in self._all.values():
+            for number in needed & self._all.keys():
+                of = self._all[number][0]
+                if of.type == "EXTENSION" and section.type in HOLD_DATA:
+                    every[of.name].append(section.label)
+        return {name: tuple(labels) for name, labels in every.items()}
 
 
 class Options(Struct, frozen=True, kw_only=True, rename="upper"):
@@ -197,6 +246,7 @@ class Options(Struct, frozen=True, kw_only=True, rename="upper"):
     locale_provider: str = "libc"
     icu_locale: str | None = None
     icu_rules: str | None = None
+    builtin_locale: str | None = None
 
 
 def texts_of(written: str) -> Texts:
@@ -211,6 +261,7 @@ def texts_of(written: str) -> Texts:
         ctype=how.lc_ctype or how.locale,
         icu_locale=how.icu_locale or how.locale if how.locale_provider == "icu" else None,
         icu_rules=how.icu_rules,
+        builtin_locale=how.builtin_locale,
     )
 
 
@@ -219,158 +270,3 @@ def plain(written: str) -> str:
     if written.startswith('"'):
         return written[1:-1].replace('""', '"')
     return written.lower()
-
-
-def quoted(name: str) -> str:
-    """A name as SQL takes it."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-# --- What is left out ------------------------------------------------------------------------
-
-
-OUTWARD = ("USER MAPPING", "SUBSCRIPTION", "SUBSCRIPTION TABLE", "EVENT TRIGGER")
-"""Objects by which a copy could reach the servers that the source reaches, or act by itself."""
-LATER = ("MATERIALIZED VIEW DATA",)
-"""What runs queries while it is restored; it is refreshed once nothing can reach others."""
-LEFT_OUT = OUTWARD + LATER
-ENTRIES_LEFT_OUT = (
-    *(f"{name} " for name in LEFT_OUT),
-    *(f"{of} - {name} " for of in ("COMMENT", "SECURITY LABEL") for name in OUTWARD),
-)
-OF_OPERATION = frozenset(
-    {"adminpack", "amcheck", "hypopg", "pageinspect", "pg_buffercache", "pg_cron"}
-    | {"pg_freespacemap", "pg_partman", "pg_prewarm", "pg_qualstats", "pg_repack", "pg_squeeze"}
-    | {"pg_stat_kcache", "pg_stat_statements", "pg_store_plans", "pg_visibility"}
-    | {"pg_wait_sampling", "pg_walinspect", "pgaudit", "pgstattuple", "powa", "rds_tools"}
-    | {"set_user", "system_stats"}
-)
-"""Extensions for who runs a server. Queries do without, and many do not start unless preloaded."""
-OF_DATA = ("COMMENT ", "TABLE DATA ", "SEQUENCE SET ", "ACL ")
-"""What an archive has of an extension beside itself: its tables' rows, words, rights."""
-ENTRY = re.compile(r"^(?P<id>\d+); \d+ \d+ (?P<rest>.*)$")
-DEPENDS = re.compile(r"^;\s+depends on:(?P<ids>[\d ]+)$")
-OF_EXTENSION = re.compile(r"^EXTENSION - (?P<name>\S+)")
-OBJECT = re.compile(rb"^-- (?:Data for )?Name: (?P<name>.*); Type: (?P<type>[A-Z ]+); Schema: ")
-SET = re.compile(rb"^SET (?P<name>[a-z_.]+) = (?P<value>.*);\r?\n?$")
-META = re.compile(rb"^\\(?:un)?restrict ")
-OF_NEWER = frozenset(
-    {"transaction_timeout", "idle_in_transaction_session_timeout", "default_table_access_method"}
-)
-"""Settings in plain dumps that older servers do not know."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entry:
-    """A line of `pg_restore -l -v` with those that it depends on."""
-
-    line: str
-    id: str
-    rest: str  # what it is, where, its name, its owner
-    needs: frozenset[str] = frozenset()  # by their ids
-
-    @property
-    def extension(self) -> str | None:
-        """The name of the extension that it is; None: it is none."""
-        match = OF_EXTENSION.match(self.rest)
-        return None if match is None else match.group("name")
-
-    @property
-    def about(self) -> bool:
-        """Whether it is only data of something, or words about it."""
-        return self.rest.startswith(OF_DATA)
-
-
-def entries_of(listing: Iterable[str]) -> list[Entry]:
-    """The entries of an archive's table of contents."""
-    entries: list[Entry] = []
-    for line in listing:
-        if match := ENTRY.match(line):
-            entries.append(Entry(line=line, id=match.group("id"), rest=match.group("rest")))
-        elif entries and (match := DEPENDS.match(line)):
-            entries[-1] = replace(entries[-1], needs=frozenset(match.group("ids").split()))
-    return entries
-
-
-def without_operation(entries: Sequence[Entry]) -> list[Entry]:
-    """The entries without extensions of OF_OPERATION that no object needs, and their data."""
-    needed = {number for entry in entries if not entry.about for number in entry.needs}
-    gone = {
-        entry.id for entry in entries if entry.extension in OF_OPERATION and entry.id not in needed
-    }
-    return [entry for entry in entries if entry.id not in gone and not entry.needs & gone]
-
-
-def kept_entries(entries: Sequence[Entry]) -> list[str]:
-    """The lines of the entries that are restored: without LEFT_OUT, OF_OPERATION."""
-    return [
-        entry.line
-        for entry in without_operation(entries)
-        if not entry.rest.startswith(ENTRIES_LEFT_OUT)
-    ]
-
-
-def needed_by(entries: Sequence[Entry]) -> dict[str, int]:
-    """By extension that is restored how many objects need it."""
-    return {
-        extension: sum(each.id in other.needs and not other.about for other in entries)
-        for each in without_operation(entries)
-        if (extension := each.extension) is not None
-    }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Taking:
-    """What of a plain dump a server and a psql take."""
-
-    settings: frozenset[str]  # that the server knows
-    extensions: frozenset[str]  # that it could have
-    restricts: bool  # whether psql knows \restrict
-
-
-def taken(lines: Iterable[bytes], of: Taking) -> Iterator[bytes]:
-    """The lines of a plain dump that are restored: without LEFT_OUT, and what is not known here.
-
-    Settings of newer servers are left out, as are tablespaces.
-    """
-    rows = dropped = False
-    for line in lines:
-        if rows:
-            rows = line not in END
-        elif match := OBJECT.match(line):
-            dropped = is_left_out(match.group("type").decode(), match.group("name").decode(), of)
-        elif match := SET.match(line):  # it stands before the object that it is for
-            dropped = False
-            if not takes(match, of):
-                continue
-        elif META.match(line):
-            dropped = False
-            if not of.restricts:
-                continue
-        else:
-            rows = COPY.match(line) is not None
-        if not dropped:
-            yield line
-
-
-def takes(match: re.Match[bytes], of: Taking) -> bool:
-    """Whether a line that sets something is for this server."""
-    name = match.group("name").decode()
-    if name == "default_tablespace":
-        return match.group("value") == b"''"
-    return name not in OF_NEWER or name in of.settings
-
-
-def is_left_out(type: str, name: str, of: Taking) -> bool:
-    """Whether an object of a plain dump is one of LEFT_OUT, or about one.
-
-    So are extensions of OF_OPERATION that the server does not have.
-    """
-    about = type in ("COMMENT", "SECURITY LABEL")
-    absent = OF_OPERATION - of.extensions
-    return (
-        type in LEFT_OUT
-        or (type == "EXTENSION" and name in absent)
-        or (about and name.startswith(tuple(f"{kept} " for kept in OUTWARD)))
-        or (about and name.removeprefix("EXTENSION ") in absent)
-    )

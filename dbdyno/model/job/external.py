@@ -29,6 +29,14 @@ class Pattern(Struct, frozen=True, kw_only=True, omit_defaults=True):
     thousands: str | None = None
 
 
+class Asker(Struct, frozen=True, kw_only=True):
+    """A captured query, as far as the data have to suit it."""
+
+    name: str
+    role: str | None = None
+    names: tuple[str, ...] = ()  # of relations, functions, types and schemas in its text
+
+
 class Restore(Struct, frozen=True, kw_only=True):
     """The dump that a step puts into the server's database, and how its texts are kept and sorted.
 
@@ -39,6 +47,7 @@ class Restore(Struct, frozen=True, kw_only=True):
     encoding: str | None = None
     locale: str | None = None
     statistics: Literal["same", "own"] = "same"  # of the planner: one sample for all arms, or each
+    queries: tuple[Asker, ...] = ()
 
 
 class Script(Struct, frozen=True, kw_only=True):

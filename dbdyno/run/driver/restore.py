@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from msgspec.structs import replace
 
@@ -131,24 +131,27 @@ class Run:
         yield self._said(now_started())
         begun_ns = time.monotonic_ns()
         yield self._said(WindowOpen(mono_ns=begun_ns))
-        status, reason, lacks = self._restore()
+        status, reason, report = self._restore()
         now_ns = time.monotonic_ns()
         yield self._said(
             WindowClose(mono_ns=now_ns, active_ns=now_ns - begun_ns, clients_end_ns=None)
         )
         whole = Totals(count=1, rows=None, errors=0, retries=None)
         done = ended(status, reason, {role.name: whole for role in self._job.roles})
-        yield self._said(replace(done, report={"lacks": lacks}))
+        yield self._said(replace(done, report=report))
 
-    def _restore(self) -> tuple[str, str | None, list[str]]:
-        """Does it; the status of `done`, the reason where it is not ok, what the data lack."""
+    def _restore(self) -> tuple[str, str | None, dict[str, Any]]:
+        """Does it; the status of `done`, the reason where it is not ok, its report.
+
+        `lacks`: a sentence for each thing that the data lack; `dumped`: when the dump was made.
+        """
         assert isinstance(self._job.server, Endpoint), "the job is whole"
         try:
             restoring, address = dump_of(self._job), self._job.server.address
             lacks = restoring.carry_out(address, self._session, statistics(self._job, restoring))
         except DynoError as error:
-            return "failed", str(error), []
-        return "ok", None, lacks
+            return "failed", str(error), {"lacks": []}
+        return "ok", None, {"lacks": lacks, "dumped": restoring.dumped}
 
     def _said(self, event: AnyEvent) -> AnyEvent:
         self._keep(line(event))

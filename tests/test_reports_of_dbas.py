@@ -315,7 +315,7 @@ def texts(folder: Path) -> dict[str, Any]:
 def database(folder: Path) -> str:
     """The database whose queries a folder has."""
     file = tomllib.loads((folder / "workload.toml").read_text())
-    return str(file["description"].split(",")[0])
+    return str(file["description"].split(", captured")[0])
 
 
 def captured(path: Path, options: Sequence[str]) -> str:

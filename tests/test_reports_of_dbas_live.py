@@ -26,23 +26,59 @@ from mysql_place import SETTINGS, an_arm
 from server_place import NONE, a_place, address, distribution, newer_than, started
 
 pytestmark = pytest.mark.live
-GOODS = """
-CREATE TABLE public.goods (id integer NOT NULL, name text);
-COPY public.goods (id, name) FROM stdin;
-1\tapple
-2\tpear
-\\.
-ALTER TABLE ONLY public.goods ADD CONSTRAINT goods_pkey PRIMARY KEY (id);
-"""
+
+
+def part(name: str, kind: str, sql: str, schema: str = "public") -> str:
+    """A section of a dump: an object, or words about it, below the comment that says which."""
+    word = "Data for Name" if kind == "TABLE DATA" else "Name"
+    return f"--\n-- {word}: {name}; Type: {kind}; Schema: {schema}; Owner: shop\n--\n\n{sql}\n\n\n"
+
+
+def extension(name: str, schema: str, more: str = "") -> str:
+    """An extension, and a comment on it."""
+    make = f"CREATE EXTENSION IF NOT EXISTS {name} WITH SCHEMA {schema}{more};"
+    about = f"COMMENT ON EXTENSION {name} IS 'what it is';"
+    return part(name, "EXTENSION", make, "-") + part(f"EXTENSION {name}", "COMMENT", about, "-")
+
+
+def goods(columns: str = "id integer NOT NULL, name text") -> str:
+    """A table, its rows and its key."""
+    return (
+        part("goods", "TABLE", f"CREATE TABLE public.goods ({columns});")
+        + part(
+            "goods",
+            "TABLE DATA",
+            "COPY public.goods (id, name) FROM stdin;\n1\tapple\n2\tpear\n\\.",
+        )
+        + part(
+            "goods goods_pkey",
+            "CONSTRAINT",
+            "ALTER TABLE ONLY public.goods ADD CONSTRAINT goods_pkey PRIMARY KEY (id);",
+        )
+    )
+
+
+GOODS = goods()
 HEAD = "--\n-- PostgreSQL database dump\n--\n\n"
-MYSQL_HEAD = "-- MySQL dump 10.13  Distrib 8.0.36, for Linux (x86_64)\n--\n-- Host: db1    Database: shop\n"
+MYSQL_HEAD = (
+    "-- MySQL dump 10.13  Distrib 8.0.36, for Linux (x86_64)\n--\n-- Host: db1    Database: shop\n"
+)
+ENDS = (
+    "\n--\n-- PostgreSQL database dump complete\n--\n\n",
+    "-- Dump completed on 2026-11-26 10:00:00\n",
+)
 BEGIN = "SET client_encoding = 'UTF8';\nSELECT pg_catalog.set_config('search_path', '', false);\n"
-SLUGS = """
-CREATE FUNCTION public.plain(value text) RETURNS text LANGUAGE sql IMMUTABLE
-    AS $_$ SELECT lower($1) $_$;
-CREATE FUNCTION public.slug(value text) RETURNS text LANGUAGE plpgsql IMMUTABLE
-    AS $$ BEGIN RETURN plain(value); END $$;
-"""
+SLUGS = part(
+    "plain(text)",
+    "FUNCTION",
+    "CREATE FUNCTION public.plain(value text) RETURNS text LANGUAGE sql IMMUTABLE\n"
+    "    AS $_$ SELECT lower($1) $_$;",
+) + part(
+    "slug(text)",
+    "FUNCTION",
+    "CREATE FUNCTION public.slug(value text) RETURNS text LANGUAGE plpgsql IMMUTABLE\n"
+    "    AS $$ BEGIN RETURN plain(value); END $$;",
+)
 SOLD = """
 CREATE TABLE `goods` (
   `id` int NOT NULL,
@@ -74,69 +110,88 @@ DUMPS = (
     Dump("docker-postgres-backup-local 174: pg_dump restricts psql by a key", "older",
          HEAD + "\\restrict GSVDDy0rLO96gJ12\n" + BEGIN + GOODS + "\\unrestrict GSVDDy0rLO96gJ12\n"),
     Dump("supabase cli 615: an extension that only the service has, with all that hangs on it",
-         "newer", HEAD + BEGIN + """
-CREATE SCHEMA graphql;
-CREATE SCHEMA extensions;
-CREATE EXTENSION IF NOT EXISTS pg_graphql WITH SCHEMA graphql;
-COMMENT ON EXTENSION pg_graphql IS 'pg_graphql: GraphQL support';
-CREATE FUNCTION extensions.grant_access() RETURNS event_trigger LANGUAGE plpgsql
-    AS $$ BEGIN NULL; END $$;
-CREATE PUBLICATION supabase_realtime WITH (publish = 'insert, update, delete, truncate');
-GRANT USAGE ON SCHEMA graphql TO anon;
-GRANT ALL ON FUNCTION graphql.resolve(query text) TO authenticated;
-ALTER DEFAULT PRIVILEGES FOR ROLE supabase_admin IN SCHEMA public GRANT ALL ON TABLES TO anon;
-CREATE EVENT TRIGGER issue_access ON ddl_command_end EXECUTE FUNCTION extensions.grant_access();
-""" + GOODS, lacks="pg_graphql"),
-    Dump("Cloud SQL: google_vacuum_mgmt and its superuser", "newer", HEAD + BEGIN + """
-CREATE SCHEMA google_vacuum_mgmt;
-ALTER SCHEMA google_vacuum_mgmt OWNER TO cloudsqlsuperuser;
-CREATE EXTENSION IF NOT EXISTS google_vacuum_mgmt WITH SCHEMA google_vacuum_mgmt;
-COMMENT ON EXTENSION google_vacuum_mgmt IS 'extension for assistive operational tooling';
-""" + GOODS + "ALTER TABLE public.goods OWNER TO cloudsqlsuperuser;\n", lacks="google_vacuum_mgmt"),
-    Dump("django-dbbackup 358: roles of RDS", "newer", HEAD + BEGIN + """
-CREATE EXTENSION IF NOT EXISTS aws_s3 WITH SCHEMA public CASCADE;
-COMMENT ON EXTENSION aws_s3 IS 'AWS S3 extension for importing data from S3';
-ALTER DEFAULT PRIVILEGES FOR ROLE rdsadmin GRANT SELECT ON TABLES TO rds_superuser;
-""" + GOODS + "GRANT ALL ON TABLE public.goods TO rds_superuser WITH GRANT OPTION;\n",
+         "newer", HEAD + BEGIN
+         + part("graphql", "SCHEMA", "CREATE SCHEMA graphql;", "-")
+         + part("extensions", "SCHEMA", "CREATE SCHEMA extensions;", "-")
+         + extension("pg_graphql", "graphql")
+         + part("grant_access()", "FUNCTION",
+                "CREATE FUNCTION extensions.grant_access() RETURNS event_trigger\n"
+                "    LANGUAGE plpgsql AS $$ BEGIN NULL; END $$;", "extensions")
+         + GOODS
+         + part("supabase_realtime", "PUBLICATION",
+                "CREATE PUBLICATION supabase_realtime WITH (publish = 'insert, update');", "-")
+         + part("SCHEMA graphql", "ACL", "GRANT USAGE ON SCHEMA graphql TO anon;", "-")
+         + part("FUNCTION resolve(query text)", "ACL",
+                "GRANT ALL ON FUNCTION graphql.resolve(query text) TO authenticated;", "graphql")
+         + part("DEFAULT PRIVILEGES FOR TABLES", "DEFAULT ACL",
+                "ALTER DEFAULT PRIVILEGES FOR ROLE supabase_admin IN SCHEMA public "
+                "GRANT ALL ON TABLES TO anon;")
+         + part("issue_access", "EVENT TRIGGER",
+                "CREATE EVENT TRIGGER issue_access ON ddl_command_end\n"
+                "    EXECUTE FUNCTION extensions.grant_access();", "-"),
+         lacks="pg_graphql"),
+    Dump("Cloud SQL: google_vacuum_mgmt and its superuser", "newer", HEAD + BEGIN
+         + part("google_vacuum_mgmt", "SCHEMA", "CREATE SCHEMA google_vacuum_mgmt;\n\n\n"
+                "ALTER SCHEMA google_vacuum_mgmt OWNER TO cloudsqlsuperuser;", "-")
+         + extension("google_vacuum_mgmt", "google_vacuum_mgmt") + GOODS.replace(
+             "name text);", "name text);\n\n\nALTER TABLE public.goods OWNER TO cloudsqlsuperuser;"),
+         lacks="google_vacuum_mgmt"),
+    Dump("django-dbbackup 358: roles of RDS", "newer", HEAD + BEGIN
+         + extension("aws_s3", "public", " CASCADE") + GOODS
+         + part("DEFAULT PRIVILEGES FOR TABLES", "DEFAULT ACL",
+                "ALTER DEFAULT PRIVILEGES FOR ROLE rdsadmin GRANT SELECT ON TABLES "
+                "TO rds_superuser;", "-")
+         + part("TABLE goods", "ACL",
+                "GRANT ALL ON TABLE public.goods TO rds_superuser WITH GRANT OPTION;"),
          lacks="aws_s3"),
-    Dump("Neon: its extension and its roles", "newer", HEAD + BEGIN + """
-CREATE EXTENSION IF NOT EXISTS neon WITH SCHEMA pg_catalog;
-ALTER DEFAULT PRIVILEGES FOR ROLE cloud_admin IN SCHEMA public
-    GRANT ALL ON SEQUENCES TO neon_superuser WITH GRANT OPTION;
-""" + GOODS, lacks="neon"),
-    Dump("jellypbc 481: Heroku's extensions lie in a schema that is not dumped", "newer", HEAD + BEGIN + """
-CREATE EXTENSION IF NOT EXISTS citext WITH SCHEMA heroku_ext;
-CREATE TABLE public.users (id integer, mail heroku_ext.citext);
-""" + GOODS),
-    Dump("a monitor's rights on what an extension made in another schema", "newer", HEAD + BEGIN + """
-CREATE SCHEMA extensions;
-CREATE EXTENSION IF NOT EXISTS pg_stat_statements WITH SCHEMA extensions;
-""" + GOODS + """
-GRANT SELECT ON TABLE extensions.pg_stat_statements TO monitor;
-GRANT ALL ON FUNCTION extensions.pg_stat_statements(boolean) TO monitor;
-"""),
+    Dump("Neon: its extension and its roles", "newer", HEAD + BEGIN
+         + extension("neon", "pg_catalog") + GOODS
+         + part("DEFAULT PRIVILEGES FOR SEQUENCES", "DEFAULT ACL",
+                "ALTER DEFAULT PRIVILEGES FOR ROLE cloud_admin IN SCHEMA public GRANT ALL ON "
+                "SEQUENCES TO neon_superuser WITH GRANT OPTION;"),
+         lacks="neon"),
+    Dump("jellypbc 481: Heroku's extensions lie in a schema that is not dumped", "newer",
+         HEAD + BEGIN + extension("citext", "heroku_ext") + GOODS
+         + part("users", "TABLE", "CREATE TABLE public.users (id integer, mail heroku_ext.citext);")),
+    Dump("a monitor's rights on what an extension made in another schema", "newer",
+         HEAD + BEGIN + part("extensions", "SCHEMA", "CREATE SCHEMA extensions;", "-")
+         + extension("pg_stat_statements", "extensions") + GOODS
+         + part("TABLE pg_stat_statements", "ACL",
+                "GRANT SELECT ON TABLE extensions.pg_stat_statements TO monitor;", "extensions")
+         + part("FUNCTION pg_stat_statements(showtext boolean)", "ACL",
+                "GRANT ALL ON FUNCTION extensions.pg_stat_statements(boolean) TO monitor;",
+                "extensions")),
     Dump("timescaledb: functions of an extension that is not here guard a table", "newer",
-         HEAD + BEGIN + "CREATE EXTENSION IF NOT EXISTS timescaledb WITH SCHEMA public;\n" + GOODS + """
-CREATE TRIGGER ts_insert_blocker BEFORE INSERT ON public.goods FOR EACH ROW
-    EXECUTE FUNCTION _timescaledb_functions.insert_blocker();
-""", refused="timescaledb"),
+         HEAD + BEGIN + extension("timescaledb", "public") + GOODS
+         + part("goods ts_insert_blocker", "TRIGGER",
+                "CREATE TRIGGER ts_insert_blocker BEFORE INSERT ON public.goods FOR EACH ROW\n"
+                "    EXECUTE FUNCTION _timescaledb_functions.insert_blocker();"),
+         lacks="timescaledb"),
+    Dump("PostGIS: a column of a type that an extension has which is not here", "newer",
+         HEAD + BEGIN + extension("postgis", "public")
+         + goods("id integer NOT NULL, name text, place public.geometry(Point,4326)"),
+         refused="postgis"),
     Dump("claude-code 15186: a generated column whose function needs a search path", "newer",
-         HEAD + BEGIN + SLUGS + GOODS.replace(
-             "name text)", "name text, slug text GENERATED ALWAYS AS (public.slug(name)) STORED)"),
-         refused="search_path",
-         remedy=lambda sql: sql.replace("RETURN plain(", "RETURN public.plain(")),
+         HEAD + BEGIN + SLUGS + goods("id integer NOT NULL, name text, slug text "
+                                      "GENERATED ALWAYS AS (public.slug(name)) STORED")),
     Dump("h3-pg 168: an index whose function needs a search path", "newer",
-         HEAD + BEGIN + SLUGS + GOODS + "CREATE INDEX ON public.goods (public.slug(name));\n",
-         refused="search_path",
-         remedy=lambda sql: sql.replace("RETURN plain(", "RETURN public.plain(")),
+         HEAD + BEGIN + SLUGS + GOODS
+         + part("named", "INDEX", "CREATE INDEX named ON public.goods (public.slug(name));"),
+        refused="search_path",
+        remedy=lambda sql: sql.replace("IMMUTABLE\n    AS $$", "IMMUTABLE\n"
+                                       "    SET search_path TO 'public'\n    AS $$"),
+    ),
     Dump("learn-postgresql 124: an owner that only the service has", "newer",
-         HEAD + BEGIN + GOODS + "ALTER TABLE public.goods OWNER TO hits_e2k5m6j4k46d0v7p;\n"),
+         HEAD + BEGIN + GOODS.replace(
+             "name text);", "name text);\n\n\nALTER TABLE public.goods OWNER TO hits_e2k5m6j4k46d;")),
     Dump("pg_dump --create changes into a database of its own", "newer",
-         HEAD + "CREATE DATABASE shop WITH TEMPLATE = template0 ENCODING = 'UTF8';\n\\connect shop\n"
-         + BEGIN + GOODS, refused="without --create",
-         remedy=lambda sql: HEAD + sql.split("\\connect shop\n")[1]),
+         HEAD + BEGIN
+         + part("shop", "DATABASE",
+                "CREATE DATABASE shop WITH TEMPLATE = template0 ENCODING = 'UTF8';\n\n\n"
+                "\\connect shop", "-")
+         + BEGIN + GOODS),
     Dump("PowerShell's > writes a dump in UTF-16", "newer",
-         (HEAD + BEGIN + GOODS).replace("\n", "\r\n").encode("utf-16"), refused="UTF-16",
+         (HEAD + BEGIN + GOODS + ENDS[0]).replace("\n", "\r\n").encode("utf-16"), refused="UTF-16",
          remedy=lambda sql: sql),
     Dump("darkstarnetwork: collations of MySQL 8 in an older MariaDB", "older mariadb",
          MYSQL_HEAD + "/*!50503 SET NAMES utf8mb4 */;\n" + SOLD,
@@ -196,12 +251,18 @@ def arm(request: pytest.FixtureRequest) -> Iterator[LabServer]:
 
 def restored(server: LabServer, path: Path, sql: str | bytes) -> list[str]:
     """What the data of a dump are said to lack. Raises DynoError: it is refused."""
-    path.write_bytes(sql if isinstance(sql, bytes) else sql.encode())
+    path.write_bytes(sql if isinstance(sql, bytes) else whole(sql))
     restorer = engine.of(server.engine).restorer
     assert restorer is not None
     programs = [path for name in restorer.programs for path in installed.programs(name)]
     dump = restorer.read(Restore(path=str(path)), programs)
     return dump.carry_out(address(server), Session())
+
+
+def whole(sql: str) -> bytes:
+    """A dump with the line by which its program ends it."""
+    end = ENDS["-- MySQL" in sql]
+    return f"{sql}{end}".encode()
 
 
 def text(sql: str | bytes) -> str:

@@ -167,7 +167,7 @@ def azure(each: Entry) -> dict[str, Any]:
             "processId": 4711,
             "errorLevel": "LOG",
             "sqlerrcode": "00000",
-            "message": f"{each.at} UTC-64ddf.6e3a-LOG:  {each.words}",
+            "message": f"{each.at} UTC-64ddf8a3.6e3a-LOG:  {each.words}",
             "detail": f"parameters: {each.parameters}",
             "backend_type": "client backend",
         },

@@ -109,7 +109,7 @@ def syslog(head: str, tab: str, prefix: str = "") -> str:
     for each in SESSION:
         parts = f"{each.prefix(prefix)}LOG:  {each.words}".split("\n")
         lines += [
-            f"{head.format(sec=each.number)}[{each.number}-{place}] {tab if place > 1 else ''}{part}"
+            f"{head.format(sec=each.number)}[{each.number}-{place}] {tab * (place > 1)}{part}"
             for place, part in enumerate(parts, 1)
         ]
     return "\n".join(lines) + "\n"

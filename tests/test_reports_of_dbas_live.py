@@ -58,6 +58,12 @@ def goods(columns: str = "id integer NOT NULL, name text") -> str:
     )
 
 
+def owned_by(role: str) -> str:
+    """The table, of another owner."""
+    end = "name text);"
+    return GOODS.replace(end, f"{end}\n\n\nALTER TABLE public.goods OWNER TO {role};")
+
+
 GOODS = goods()
 HEAD = "--\n-- PostgreSQL database dump\n--\n\n"
 MYSQL_HEAD = (
@@ -108,7 +114,7 @@ DUMPS = (
     Dump("databasement 590: a newer pg_dump sets what the server lacks", "older",
          HEAD + "SET statement_timeout = 0;\nSET transaction_timeout = 0;\n" + BEGIN + GOODS),
     Dump("docker-postgres-backup-local 174: pg_dump restricts psql by a key", "older",
-         HEAD + "\\restrict GSVDDy0rLO96gJ12\n" + BEGIN + GOODS + "\\unrestrict GSVDDy0rLO96gJ12\n"),
+         HEAD + "\\restrict GSVDDy0rLO\n" + BEGIN + GOODS + "\\unrestrict GSVDDy0rLO\n"),
     Dump("supabase cli 615: an extension that only the service has, with all that hangs on it",
          "newer", HEAD + BEGIN
          + part("graphql", "SCHEMA", "CREATE SCHEMA graphql;", "-")
@@ -133,8 +139,7 @@ DUMPS = (
     Dump("Cloud SQL: google_vacuum_mgmt and its superuser", "newer", HEAD + BEGIN
          + part("google_vacuum_mgmt", "SCHEMA", "CREATE SCHEMA google_vacuum_mgmt;\n\n\n"
                 "ALTER SCHEMA google_vacuum_mgmt OWNER TO cloudsqlsuperuser;", "-")
-         + extension("google_vacuum_mgmt", "google_vacuum_mgmt") + GOODS.replace(
-             "name text);", "name text);\n\n\nALTER TABLE public.goods OWNER TO cloudsqlsuperuser;"),
+         + extension("google_vacuum_mgmt", "google_vacuum_mgmt") + owned_by("cloudsqlsuperuser"),
          lacks="google_vacuum_mgmt"),
     Dump("django-dbbackup 358: roles of RDS", "newer", HEAD + BEGIN
          + extension("aws_s3", "public", " CASCADE") + GOODS
@@ -152,7 +157,8 @@ DUMPS = (
          lacks="neon"),
     Dump("jellypbc 481: Heroku's extensions lie in a schema that is not dumped", "newer",
          HEAD + BEGIN + extension("citext", "heroku_ext") + GOODS
-         + part("users", "TABLE", "CREATE TABLE public.users (id integer, mail heroku_ext.citext);")),
+         + part("users", "TABLE",
+                "CREATE TABLE public.users (id integer, mail heroku_ext.citext);")),
     Dump("a monitor's rights on what an extension made in another schema", "newer",
          HEAD + BEGIN + part("extensions", "SCHEMA", "CREATE SCHEMA extensions;", "-")
          + extension("pg_stat_statements", "extensions") + GOODS
@@ -182,8 +188,7 @@ DUMPS = (
                                        "    SET search_path TO 'public'\n    AS $$"),
     ),
     Dump("learn-postgresql 124: an owner that only the service has", "newer",
-         HEAD + BEGIN + GOODS.replace(
-             "name text);", "name text);\n\n\nALTER TABLE public.goods OWNER TO hits_e2k5m6j4k46d;")),
+         HEAD + BEGIN + owned_by("hits_e2k5m6j4k46d")),
     Dump("pg_dump --create changes into a database of its own", "newer",
          HEAD + BEGIN
          + part("shop", "DATABASE",
@@ -198,12 +203,14 @@ DUMPS = (
          query="SELECT count(*) FROM goods WHERE name = 'APPLE'", answer=1),
     Dump("ddev: the sandbox line of a newer mariadb-dump", "mariadb",
          "/*M!999999\\- enable the sandbox mode */ \n" + MYSQL_HEAD
-         + "/*M!100616 SET @OLD_NOTE_VERBOSITY=@@NOTE_VERBOSITY, NOTE_VERBOSITY=0 */;\n" + PLAIN_SOLD
+         + "/*M!100616 SET @OLD_NOTE_VERBOSITY=@@NOTE_VERBOSITY, NOTE_VERBOSITY=0 */;\n"
+         + PLAIN_SOLD
          + "/*M!100616 SET NOTE_VERBOSITY=@OLD_NOTE_VERBOSITY */;\n"),
     Dump("ddev: the sandbox line in MySQL", "mysql",
          "/*!999999\\- enable the sandbox mode */ \n" + MYSQL_HEAD + PLAIN_SOLD),
     Dump("a dump of a replica of MySQL 8 sets its transactions", "mariadb",
-         MYSQL_HEAD + "SET @MYSQLDUMP_TEMP_LOG_BIN = @@SESSION.SQL_LOG_BIN;\nSET @@SESSION.SQL_LOG_BIN= 0;\n"
+         MYSQL_HEAD + "SET @MYSQLDUMP_TEMP_LOG_BIN = @@SESSION.SQL_LOG_BIN;\n"
+         "SET @@SESSION.SQL_LOG_BIN= 0;\n"
          "SET @@GLOBAL.GTID_PURGED=/*!80000 '+'*/ '3e11fa47-71ca-11e1-9e33-c80aa9429562:1-77';\n"
          + PLAIN_SOLD + "SET @@SESSION.SQL_LOG_BIN = @MYSQLDUMP_TEMP_LOG_BIN;\n"),
     Dump("a view of a user who is not here", "mariadb", MYSQL_HEAD + PLAIN_SOLD

@@ -45,7 +45,9 @@ def read(folder: Path) -> Captured:
     try:
         text = (folder / "workload.toml").read_text()
     except OSError as error:
-        raise SystemExit(f"captured: `{folder}`: no folder of a capture: {error.strerror}") from error
+        raise SystemExit(
+            f"captured: `{folder}`: no folder of a capture: {error.strerror}"
+        ) from error
     return Captured(folder, tomllib.loads(text)["queries"])
 
 
@@ -55,7 +57,7 @@ def main() -> int:
         print(__doc__, file=sys.stderr)
         return 2
     first, *others = (read(Path(name)) for name in sys.argv[1:])
-    return int(any([departs(first, other) for other in others]))
+    return max(int(departs(first, other)) for other in others)
 
 
 def departs(first: Captured, other: Captured) -> bool:

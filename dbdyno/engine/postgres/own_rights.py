@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from dbdyno.engine.inquiry import Call, Explained, Lacking
-from dbdyno.engine.postgres import dump
+from dbdyno.engine.postgres.sections import quoted
 from dbdyno.model.literal import MAY_TAKE, literal
 
 NO_RIGHT = "42501"
@@ -42,7 +42,7 @@ def lacking(
     )
     grants: tuple[str, ...] = ()
     if there:
-        grants = (f"GRANT {', '.join(map(dump.quoted, sorted(there)))} TO {user}",)
+        grants = (f"GRANT {', '.join(map(quoted, sorted(there)))} TO {user}",)
     elif refused:
         grants = _of_tables(texts, f"{user}", writes=any(call.writes for call in calls.values()))
     return Lacking(

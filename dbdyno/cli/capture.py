@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 Loss = Annotated[
     bool, typer.Option("--accept-loss", help="Go on where much of a log is not understood.")
 ]
+Monitoring = Annotated[
+    bool, typer.Option("--with-monitoring", help="Keep what agents, dumps, replicas … sent.")
+]
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -63,9 +66,7 @@ def capture(
         bool, typer.Option("--real-clock", help="Leave now() and its like as they are.")
     ] = False,
     accept_loss: Loss = False,
-    with_monitoring: Annotated[
-        bool, typer.Option("--with-monitoring", help="Keep what agents, dumps, replicas … sent.")
-    ] = False,
+    with_monitoring: Monitoring = False,
 ) -> None:
     """Capture an application's queries from a server's log, its statistics, or both; read only.
 

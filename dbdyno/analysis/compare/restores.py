@@ -9,10 +9,8 @@ from msgspec import Struct, convert
 
 from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.model.events import Done
+from dbdyno.model.golden import RESTORED
 from dbdyno.store import BlockFolder, StepFolder
-
-RESTORE = "restore"
-"""The step that restores a dump."""
 
 
 class Restored(Struct, frozen=True, kw_only=True):
@@ -29,15 +27,17 @@ Restores = Mapping[tuple[str, str], Restored]
 
 
 def load(blocks: Iterable[BlockFolder], lost: Damage) -> Restores:
-    """The first restore of each arm in these blocks."""
+    """The first restore of each arm in these blocks, or that of the copy that it began from."""
     restores: dict[tuple[str, str], Restored] = {}
     for run in (run for block in blocks for run in block.runs()):
         for step in run.steps():
-            key = (step.workload, run.arm)
-            if step.name == RESTORE and key not in restores:
+            if step.name == RESTORED:
                 restored = lost.usable(partial(_restored, step))
                 if restored is not None:
-                    restores[key] = restored
+                    restores.setdefault((step.workload, run.arm), restored)
+        for workload, use in (lost.usable(run.golden) or {}).items():
+            if use.report is not None:
+                restores.setdefault((workload, run.arm), convert(use.report, Restored))
     return restores
 
 

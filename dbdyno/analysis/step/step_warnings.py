@@ -39,8 +39,7 @@ def warnings(
 ) -> tuple[str, ...]:
     """All warnings of a step that ended well."""
     return (
-        *(f"{AT_LIMIT}: {reason}" for reason in window.limited or ()),
-        *(f"{AT_MOST}: {reason}" for reason in window.delayed),
+        *(_at_limits(window) if evidence.step.measured else ()),
         *_beyond_histograms(evidence),
         *_clients(evidence),
         *_short_sessions(evidence),
@@ -61,6 +60,12 @@ def warnings(
         *_checks(evidence),
         *(() if evidence.done is None else evidence.done.warnings),
     )
+
+
+def _at_limits(window: Window) -> Iterable[str]:
+    """The load generator's limits, which bound figures."""
+    yield from (f"{AT_LIMIT}: {reason}" for reason in window.limited or ())
+    yield from (f"{AT_MOST}: {reason}" for reason in window.delayed)
 
 
 def _level(evidence: Evidence) -> Iterable[str]:

@@ -172,8 +172,8 @@ def in_order(files: Sequence[Path]) -> tuple[list[tuple[Path, Format]], str]:
     left = ", ".join(f"`{name}`" for name in others[:NAMED_MAX])
     more = f" and {len(others) - NAMED_MAX} more" if len(others) > NAMED_MAX else ""
     return read, (
-        f"Of the log's formats the fullest ({best}) is read; {left}{more} would tell the same "
-        "calls again, and are not read"
+        f"Of the log's formats the fullest ({best}) is read, without {left}{more}, which would "
+        "tell the same calls again"
     )
 
 

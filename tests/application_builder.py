@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from msgspec import structs
 
 from dbdyno.analysis.compare import application, arms_and_blocks, query_changes, step_cells
-from dbdyno.analysis.compare.restores import Restored
 from dbdyno.model import Comparison, StepRun
 from dbdyno.model.answer_word import AnswerWord
+from dbdyno.model.golden import Restored
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import ApplicationRecord, PlanRecord, QueryRecord, WorkloadRecord
 from dbdyno.model.query_change import AnswerChange, PlanChange, QueryChanges, QueryPlace

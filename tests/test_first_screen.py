@@ -18,9 +18,9 @@ from rich.console import Console
 import example_figures
 from application_builder import another_plan, compared, planned
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare.restores import Restored
 from dbdyno.model import Comparison
 from dbdyno.model.answer_word import WORDS, AnswerWord
+from dbdyno.model.golden import Restored
 from dbdyno.model.own_query import LeftOut
 from dbdyno.model.plan_record import QueryRecord
 from dbdyno.report import json_document, number, page, race

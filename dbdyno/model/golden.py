@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from dbdyno.model.json import Json
-
 RESTORED = "restore"
 """The step that makes data from a dump."""
+
+
+class Restored(Struct, frozen=True, kw_only=True):
+    """What a restore told at its end; older ones say less."""
+
+    lacks: tuple[str, ...] = ()  # a sentence for each thing of the dump that was left out
+    dumped: str | None = None  # when the dump was made, in ISO 8601; None: not known
 
 
 class GoldenUse(Struct, frozen=True, kw_only=True):
@@ -21,5 +26,5 @@ class GoldenUse(Struct, frozen=True, kw_only=True):
     key: str  # of the copy
     made_unix_ns: int
     bytes: int | None = None
-    report: Json | None = None  # of the program that made the data; None: none, or an older copy
+    report: Restored | None = None  # None: data of no dump, or an older copy
     restarted: bool = False  # on the copy that an earlier block left, which nothing has written to

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dbdyno.analysis.compare.restores import Restored
 from dbdyno.model.basis import Basis, BasisPart, BasisStage, Gap
+from dbdyno.model.golden import Restored
 from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.query_change import AnswerChange
 

@@ -5,20 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
-from msgspec import Struct, convert
+from msgspec import convert
 
 from dbdyno.analysis.step.damaged_files import Damage
 from dbdyno.model.events import Done
-from dbdyno.model.golden import RESTORED
+from dbdyno.model.golden import RESTORED, Restored
 from dbdyno.store import BlockFolder, StepFolder
-
-
-class Restored(Struct, frozen=True, kw_only=True):
-    """A dump in an arm's server, as the last event of its restore says; older ones say less."""
-
-    lacks: tuple[str, ...] = ()
-    dumped: str | None = None  # when the dump was made, in ISO 8601; None: not known
-
 
 EARLIER = Restored(lacks=("an earlier race restored it, whose report says what the dump lacks",))
 """Of data that begin with a kept copy."""
@@ -37,7 +29,7 @@ def load(blocks: Iterable[BlockFolder], lost: Damage) -> Restores:
                     restores.setdefault((step.workload, run.arm), restored)
         for workload, use in (lost.usable(run.golden) or {}).items():
             if use.report is not None:
-                restores.setdefault((workload, run.arm), convert(use.report, Restored))
+                restores.setdefault((workload, run.arm), use.report)
     return restores
 
 

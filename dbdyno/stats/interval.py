@@ -30,6 +30,8 @@ class Interval:
     low: float | None
     high: float | None
     count: int  # pairs
+    se: float | None = None  # standard error, of logs where these are ratios
+    freedom: float | None = None  # degrees of freedom of that
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,14 +74,33 @@ def log_interval(
     spread = own_spread(logs) if spread is None else spread
     if spread is None:
         return Interval(value=math.exp(mean), low=None, high=None, count=1)
-    low, high = t_interval(logs, spread, 1 - confidence)
-    return Interval(value=ratio_of(mean), low=low, high=high, count=len(logs))
+    se = spread.sd / math.sqrt(len(logs))
+    low, high = around(logs, t_quantile((1 + confidence) / 2, spread.freedom) * se)
+    return Interval(
+        value=ratio_of(mean),
+        low=low,
+        high=high,
+        count=len(logs),
+        se=se,
+        freedom=spread.freedom,
+    )
 
 
-def t_interval(logs: Sequence[float], spread: Spread, level: float) -> tuple[float, float]:
-    """The ends of a t interval of the ratio that misses it in `level` of comparisons."""
-    quantile = t_quantile(1 - level / 2, spread.freedom)
-    return around(logs, quantile * spread.sd / math.sqrt(len(logs)))
+def difference_interval(differences: Sequence[float]) -> Interval:
+    """The mean of paired differences with its 95 % t interval. ValueError of none."""
+    mean, sd = mean_and_sd(differences)
+    if sd is None:
+        return Interval(value=mean, low=None, high=None, count=1)
+    se, freedom = sd / math.sqrt(len(differences)), len(differences) - 1
+    reach = t_quantile(0.975, freedom) * se
+    return Interval(
+        value=mean,
+        low=mean - reach,
+        high=mean + reach,
+        count=len(differences),
+        se=se,
+        freedom=freedom,
+    )
 
 
 def around(logs: Sequence[float], reach: float) -> tuple[float, float]:
@@ -142,15 +163,6 @@ def t_quantile(probability: float, freedom: float) -> float:
     from scipy.special import stdtrit  # scipy.stats has the same and takes a second to load
 
     return float(stdtrit(freedom, probability))
-
-
-def geometric_mean(values: Sequence[float]) -> float:
-    """The n-th root of the product; 0 where one of them is 0. Not empty, none negative."""
-    if not values or min(values) < 0:
-        raise ValueError("a geometric mean needs numbers that are not negative")
-    if min(values) == 0:
-        return 0.0
-    return math.exp(math.fsum(math.log(value) for value in values) / len(values))
 
 
 def published_percentile(rates: Sequence[float], quantile: float) -> float | None:

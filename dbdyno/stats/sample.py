@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
+from dbdyno.model.ratio import Bound
 from dbdyno.model.verdict import Order, Reason
 from dbdyno.stats import fills
 from dbdyno.stats.fills import FillsSeen, FillVariance
@@ -33,7 +34,7 @@ class Sample:
     at: tuple[int, ...] = ()  # the numbers of these blocks, where they are known
     patterns: tuple[Pattern, ...] = ()  # of these blocks, where arms ran one after the other
     copies: tuple[int, ...] = ()  # golden copies that these blocks begin from; none: one, or units
-    bound: str = "exact"  # `model.Bound` of the ratio
+    bound: Bound = "exact"  # of the ratio
     bounded_by: Reason = ""  # why, where it is not exact
     stood_still: int = 0  # further units in which it is 0 of the arm alone
     base_stood_still: int = 0  # and of the base alone

@@ -72,6 +72,8 @@ def ended(
         low=interval.ratio_of(low),
         high=interval.ratio_of(high),
         count=len(logs),
+        se=error,
+        freedom=spread.freedom,
     )
 
 

@@ -12,6 +12,7 @@ import report_parts
 from comparison_builder import comparison
 from comparison_waits import LOAD, SAMPLES, TEXT, WAITING, sampled
 from dbdyno.model import Comparison, StepComparison
+from dbdyno.model.metric.primary import SAMPLED
 from dbdyno.report import chart, page
 from dbdyno.report.chart import layers, style
 from dbdyno.report.parts import Group, Page, Row, Table
@@ -83,8 +84,7 @@ def test_without_samples_the_ledger_says_that_they_are_not_accounted_for(built: 
         replace(
             cell,
             metrics={
-                name: None if name in time_ledger.SAMPLED else value
-                for name, value in cell.metrics.items()
+                name: None if name in SAMPLED else value for name, value in cell.metrics.items()
             },
         )
         for cell in unsampled.cells

@@ -11,7 +11,7 @@ from dbdyno.analysis.compare.arms_and_blocks import Arms
 from dbdyno.analysis.compare.pairing import Facing, facing
 from dbdyno.analysis.step import generator_limit
 from dbdyno.model import Cell, StepComparison, StepRun
-from dbdyno.model.metric.primary import CPU, SESSIONS_CPU, cpu_of
+from dbdyno.model.metric.primary import CPU, LEDGER, SAMPLED, SESSIONS_CPU, cpu_of
 from dbdyno.model.placement import PlacementTrial
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.stats.fills import Units
@@ -57,19 +57,32 @@ def rows(
     together = plan.schedule.placement == "together"
     trial = plan.schedule.placement_trial if together else None
     return tuple(
-        replace(row(where, arms, alike(by_step[where]), (units or {}).get(where)), trial=trial)
+        replace(row(where, arms, comparable(by_step[where]), (units or {}).get(where)), trial=trial)
         for where in sorted(by_step, key=place)
     )
 
 
-def alike(runs: Sequence[StepRun]) -> Sequence[StepRun]:
+def comparable(runs: Sequence[StepRun]) -> Sequence[StepRun]:
     """The runs of a step, where some are older all without what these have not or have unlike."""
-    if cpu_of(runs) != SESSIONS_CPU:
-        return runs
+    if cpu_of(runs) == SESSIONS_CPU:
+        older = dict.fromkeys(WITH_HELPERS)
+        runs = [
+            run if run.metrics.get(CPU) is None else replace(run, metrics={**run.metrics, **older})
+            for run in runs
+        ]
+    return _with_whole_ledgers(runs)
+
+
+def _with_whole_ledgers(runs: Sequence[StepRun]) -> Sequence[StepRun]:
+    """The runs of a step; one that lacks parts that its arm has in others is without a ledger."""
+    sampled = {
+        run.arm for run in runs if any(run.metrics.get(name) is not None for name in SAMPLED)
+    }
+    unknown = dict.fromkeys(name for name in LEDGER if name != cpu_of(runs))
     return [
-        run
-        if run.metrics.get(CPU) is None
-        else replace(run, metrics={**run.metrics, **dict.fromkeys(WITH_HELPERS)})
+        replace(run, metrics={**run.metrics, **unknown})
+        if run.arm in sampled and any(run.metrics.get(name) is None for name in SAMPLED)
+        else run
         for run in runs
     ]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.headlines import kind_of
-from dbdyno.model.metric.primary import REMAINDER, SESSIONS_CPU, TIME
+from dbdyno.model.metric.primary import REMAINDER, SAMPLED, SESSIONS_CPU, TIME
 from dbdyno.report import cells, number
 from dbdyno.report.colors import Tone
 from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
@@ -24,7 +24,6 @@ _ROWS: tuple[tuple[str, str, str], ...] = (  # metric, name, what it says where 
     (REMAINDER, "not accounted for", number.MISSING),
     (TIME, "connection time", number.MISSING),
 )
-SAMPLED = tuple(name for name, _, unknown in _ROWS if unknown == "not sampled")
 
 
 def table(step: StepComparison, base: str, prefix: str) -> Table | None:

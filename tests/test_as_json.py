@@ -139,7 +139,7 @@ FORM = {
         ("work.changes.base.storage", "work.changes.work.storage"),
         "log_bytes pages_hit pages_read pages_dirtied",
     ),
-    "work.changes.ratio": "value low high blocks",
+    "work.changes.ratio": "value low high blocks se freedom",
     "work.changes.functions": "function subsystem binary base arm base_with_callees "
     "arm_with_callees base_calls arm_calls base_atomics arm_atomics base_system_calls "
     "arm_system_calls changed",

@@ -18,7 +18,7 @@ positive = st.floats(min_value=1e-3, max_value=1e6)
 def test_one_pair_gives_a_ratio_without_an_interval() -> None:
     found = interval.ratio_interval([200.0], [210.0])
     assert found.value == pytest.approx(1.05)
-    assert (found.low, found.high, found.count) == (None, None, 1)
+    assert (found.low, found.high, found.blocks) == (None, None, 1)
 
 
 def test_an_interval_worked_out_by_hand() -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from dbdyno.analysis.compare.verdicts import together
-from dbdyno.model import PairedEstimate, StepRun
+from dbdyno.model import PairedEstimate, Ratio, StepRun
 from dbdyno.model.verdict import Aims, Judgement, Reason, Verdict, Word
 from dbdyno.stats import interval
 from run_builder import NOISE, cell, changed, concluded, failed, lifted, plan_of, run, series
@@ -147,7 +147,7 @@ def test_the_interval_of_a_metric_is_computed_once(monkeypatch: pytest.MonkeyPat
 
     def counted(
         logs: Sequence[float], confidence: float = 0.95, spread: interval.Spread | None = None
-    ) -> interval.Interval:
+    ) -> Ratio:
         if spread is None:
             asked.append(tuple(logs))
         return whole(logs, confidence, spread)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,6 +11,8 @@ Bound = Literal["exact", "at least", "at most", "unknown"]
 
 Unknown: on both sides.
 """
+OPPOSITE: Mapping[Bound, Bound] = {"at least": "at most", "at most": "at least"}
+"""The bound of what another bound stands below."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +23,8 @@ class Ratio:
     low: float | None
     high: float | None
     blocks: int
+    se: float | None = None  # standard error, of the log where it is a ratio
+    freedom: float | None = None  # degrees of freedom of that
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +36,6 @@ class PairedEstimate(Ratio):
 
     kind: Literal["ratio", "difference"] = "ratio"
     at: tuple[int, ...] = ()  # the numbers of its blocks
-    se: float | None = None  # standard error of the log ratio, or of the difference
-    freedom: float | None = None  # degrees of freedom of that
     basis: Literal["look", "all blocks"] = "all blocks"
     bound: Bound = "exact"
     apart: bool = False  # whether both arms' own figures are of other blocks, or of no look

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from dbdyno.model import Bound, Cell, PairedEstimate, Ratio, StepComparison, metric
 from dbdyno.model.metric.over import Over, taken
+from dbdyno.model.ratio import OPPOSITE
 from dbdyno.report import number
 from dbdyno.report.colors import Tone
 from dbdyno.report.parts import Row, TableCell
@@ -144,17 +145,14 @@ def justified(tone: Tone, bound: Bound, *, less: bool = False) -> Tone:
 
     `less`: less of it is better.
     """
-    if less and bound in _OTHER_WAY:
-        bound = _OTHER_WAY[bound]
+    if less:
+        bound = OPPOSITE.get(bound, bound)
     wrong: Mapping[Bound, tuple[Tone, ...]] = {
         "at least": ("red", "yellow", "slower", "alike"),
         "at most": ("green", "blue", "faster", "alike"),
         "unknown": ("red", "yellow", "green", "blue", "slower", "faster", "alike"),
     }
     return "" if tone in wrong.get(bound, ()) else tone
-
-
-_OTHER_WAY: Mapping[Bound, Bound] = {"at least": "at most", "at most": "at least"}
 
 
 def is_time(step: StepComparison) -> bool:

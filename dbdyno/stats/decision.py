@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from dbdyno.model.looks import Look
-from dbdyno.model.ratio import PairedEstimate
+from dbdyno.model.ratio import PairedEstimate, Ratio
 from dbdyno.model.verdict import Aims, Judgement, LookResult, Reason, Word
 from dbdyno.stats import (
     further_blocks,
@@ -23,7 +23,7 @@ from dbdyno.stats import (
     stage_wise,
     vectorized,
 )
-from dbdyno.stats.interval import Interval, Spread
+from dbdyno.stats.interval import Spread
 from dbdyno.stats.look_tests import AtLook, MetricTests, Unit
 from dbdyno.stats.sample import Sample
 from dbdyno.stats.stage_wise import Stage
@@ -206,7 +206,7 @@ class _Said(NamedTuple):
     reason: Reason = ""
 
 
-def _estimate(sample: Sample, known: Interval | None) -> PairedEstimate:
+def _estimate(sample: Sample, known: Ratio | None) -> PairedEstimate:
     """The ratio of a sample with its interval, where that is known."""
     return PairedEstimate(
         value=sample.ratio if known is None else known.value,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from dbdyno.model.ratio import Ratio
 from dbdyno.model.verdict import Dependence
 
 SECONDS_MIN = 10
@@ -20,18 +21,6 @@ ROUNDING_MAX = 1e-12
 
 LOG_CHANGE_MAX = 700.0
 """A larger log ratio has no ratio that a number holds."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Interval:
-    """An estimate with its confidence interval; no interval from a single pair."""
-
-    value: float
-    low: float | None
-    high: float | None
-    count: int  # pairs
-    se: float | None = None  # standard error, of logs where these are ratios
-    freedom: float | None = None  # degrees of freedom of that
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +35,7 @@ class Spread:
 
 def ratio_interval(
     base: Sequence[float], other: Sequence[float], confidence: float = 0.95
-) -> Interval:
+) -> Ratio:
     """The mean ratio of `other` to `base` over pairs: a t interval on log ratios, taken back.
 
     d_i = ln(other_i / base_i); exp(mean(d) ± t(1 - alpha/2, n - 1) · s_d / √n). Logs make 0.95 and
@@ -68,36 +57,36 @@ def log_ratios(base: Sequence[float], other: Sequence[float]) -> tuple[float, ..
 
 def log_interval(
     logs: Sequence[float], confidence: float = 0.95, spread: Spread | None = None
-) -> Interval:
+) -> Ratio:
     """The same interval from log ratios, by their own spread or another. ValueError of none."""
     mean, _ = mean_and_sd(logs)
     spread = own_spread(logs) if spread is None else spread
     if spread is None:
-        return Interval(value=math.exp(mean), low=None, high=None, count=1)
+        return Ratio(value=math.exp(mean), low=None, high=None, blocks=1)
     se = spread.sd / math.sqrt(len(logs))
     low, high = around(logs, t_quantile((1 + confidence) / 2, spread.freedom) * se)
-    return Interval(
+    return Ratio(
         value=ratio_of(mean),
         low=low,
         high=high,
-        count=len(logs),
+        blocks=len(logs),
         se=se,
         freedom=spread.freedom,
     )
 
 
-def difference_interval(differences: Sequence[float]) -> Interval:
+def difference_interval(differences: Sequence[float]) -> Ratio:
     """The mean of paired differences with its 95 % t interval. ValueError of none."""
     mean, sd = mean_and_sd(differences)
     if sd is None:
-        return Interval(value=mean, low=None, high=None, count=1)
+        return Ratio(value=mean, low=None, high=None, blocks=1)
     se, freedom = sd / math.sqrt(len(differences)), len(differences) - 1
     reach = t_quantile(0.975, freedom) * se
-    return Interval(
+    return Ratio(
         value=mean,
         low=mean - reach,
         high=mean + reach,
-        count=len(differences),
+        blocks=len(differences),
         se=se,
         freedom=freedom,
     )

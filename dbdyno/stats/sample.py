@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from dbdyno.model.ratio import Bound
+from dbdyno.model.ratio import Bound, Ratio
 from dbdyno.model.verdict import Order, Reason
 from dbdyno.stats import fills
 from dbdyno.stats.fills import FillsSeen, FillVariance
-from dbdyno.stats.interval import Interval, ratio_of
+from dbdyno.stats.interval import ratio_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +38,13 @@ class Sample:
     bounded_by: Reason = ""  # why, where it is not exact
     stood_still: int = 0  # further units in which it is 0 of the arm alone
     base_stood_still: int = 0  # and of the base alone
-    known: Interval | None = None  # the interval of `logs`, where it is computed already
+    known: Ratio | None = None  # the interval of `logs`, where it is computed already
     fills: FillsSeen | None = None  # where fills are the units; None: blocks are
     between_fills: FillVariance | None = None  # where all blocks begin from one, if it is known
     free_cost: float = 1.0  # an operation's where it is placed freely, by the one that is measured
 
     @cached_property
-    def interval(self) -> Interval | None:
+    def interval(self) -> Ratio | None:
         """The mean ratio of the units in which both ran, with its interval; None of none."""
         if self.known is None and self.logs:
             return fills.log_interval(self.logs, self.between_fills)

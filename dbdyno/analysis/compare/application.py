@@ -155,7 +155,7 @@ def _ratio(pairs: Sequence[_Pair], cost: Cost) -> Ratio | None:
     if not blocks:
         return None
     over = ratio_interval([base[block] for block in blocks], [own[block] for block in blocks])
-    return Ratio(value=over.value, low=over.low, high=over.high, blocks=over.count)
+    return over
 
 
 def _by_block(cells: Sequence[tuple[float, Cell]], cost: Cost) -> dict[int, float]:

@@ -13,10 +13,10 @@ from dbdyno.analysis.compare.pairing import Compared, Facing, by_block, by_block
 from dbdyno.model import Bound, Cell, PairedEstimate, StepComparison, metric
 from dbdyno.model.metric.over import Over, taken
 from dbdyno.model.metric.primary import cpu_of
+from dbdyno.model.ratio import OPPOSITE
 
 Values = Mapping[str, Mapping[int, float]]
 """By metric and block."""
-OTHER_WAY: Mapping[Bound, Bound] = {"at least": "at most", "at most": "at least"}
 ROUNDING = 1e-9
 ALIKE = 1e-3
 """Log ratios of a block that differ by less are those of one thing, counted in two ways."""
@@ -201,7 +201,7 @@ def _bound(step: StepComparison, cell: Cell, name: str) -> Bound:
     base = step.cells[0].time_bound
     if name not in metric.RESPONSES or base == "exact":
         return cell.time_bound if name in metric.RESPONSES else "exact"
-    return OTHER_WAY.get(base, base) if cell.time_bound == "exact" else "unknown"
+    return OPPOSITE.get(base, base) if cell.time_bound == "exact" else "unknown"
 
 
 def _judged(step: StepComparison, judged: str, name: str) -> StepComparison:

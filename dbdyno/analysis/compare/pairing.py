@@ -16,7 +16,7 @@ from dbdyno.model import Ratio, StepRun
 from dbdyno.model.verdict import Order
 from dbdyno.stats import fills
 from dbdyno.stats.fills import FillVariance, Units
-from dbdyno.stats.interval import Interval, difference_interval
+from dbdyno.stats.interval import difference_interval
 from dbdyno.stats.sample import Pattern
 
 Metrics = Mapping[str, float | None]
@@ -64,13 +64,13 @@ class Compared:
         return {block: pair.log for block, pair in self.pairs.items()}
 
     @cached_property
-    def interval(self) -> Interval | None:
+    def interval(self) -> Ratio | None:
         """The mean ratio with its interval; None where no block has both."""
         means = tuple(self.units.means(self.logs).values())
         return fills.log_interval(means, self.between) if means else None
 
     @cached_property
-    def difference(self) -> Interval | None:
+    def difference(self) -> Ratio | None:
         """The mean difference with its interval; None where no block has both."""
         more = {block: pair.other - pair.base for block, pair in self.both.items()}
         means = tuple(self.units.means(more).values())
@@ -252,6 +252,4 @@ def ratio(base: Sequence[StepRun], other: Sequence[StepRun], name: str) -> Ratio
     """A metric of `other` by the nearest base's, over the blocks in which both have it above 0."""
     compared = facing(other, base).compared(name)
     known = compared.interval
-    if known is None:
-        return None
-    return Ratio(value=known.value, low=known.low, high=known.high, blocks=len(compared.pairs))
+    return None if known is None else replace(known, blocks=len(compared.pairs))

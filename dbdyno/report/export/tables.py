@@ -348,13 +348,6 @@ TABLES: tuple[Table, ...] = (
         memory_writeback_bytes  | integer | bytes   | Writeback
         swap_in_pages_per_s     | number  | pages/s | read from swap
         swap_out_pages_per_s    | number  | pages/s | written to swap
-        disk_reads_per_s        | number  | 1/s     | read requests of the data device
-        disk_read_bytes_per_s   | number  | bytes/s | read from it
-        disk_writes_per_s       | number  | 1/s     | write requests of the data device
-        disk_write_bytes_per_s  | number  | bytes/s | written to it
-        disk_flushes_per_s      | number  | 1/s     | flushes of the data device
-        disk_busy_pct           | number  | %       | time with requests in flight
-        disk_in_flight          | integer |         | its requests in flight
         rss_bytes               | integer | bytes   | the server's memory, shared memory once
         """,
     ),

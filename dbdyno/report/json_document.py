@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from dbdyno import __version__
-from dbdyno.model import Across, Cell, Comparison, Json, Network, Ratio, StepComparison
+from dbdyno.model import Across, Cell, Comparison, Json, Network, StepComparison
 from dbdyno.model.attribution import Attribution, Effect
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.looks import Looked
@@ -26,7 +26,7 @@ from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.model.verdict import Explanation, Judgement, Overall
 from dbdyno.model.work import WorkComparison
 from dbdyno.report import network, tolerate
-from dbdyno.report.estimate_form import of_estimate, of_judgement
+from dbdyno.report.estimate_form import of_estimate, of_judgement, of_ratio
 
 FORMAT = 6
 """Counts up when a key goes away or changes its meaning."""
@@ -155,17 +155,17 @@ def _step(step: StepComparison) -> Json:
 def _attribution(one: Attribution) -> Json:
     return {
         "metric": one.metric,
-        "whole": _ratio(one.whole),
+        "whole": of_ratio(one.whole),
         "effects": [_effect(effect) for effect in one.effects],
         "interactions": [_effect(effect) for effect in one.interactions],
-        "remainder": _ratio(one.remainder) if one.remainder else None,
+        "remainder": of_ratio(one.remainder) if one.remainder else None,
     }
 
 
 def _effect(one: Effect) -> Json:
     return {
         "factors": one.factors,
-        **_ratio(one.change),
+        **of_ratio(one.change),
         "q": one.q,
         "found": one.significant,
     }
@@ -284,19 +284,7 @@ def _finding(explanation: Explanation) -> Json:
 
 def _judged(one: Judgement | None) -> Json:
     dependence = one.dependence if one else None
-    return {
-        **of_judgement(one),
-        "dependence": asdict(dependence) if dependence else None,
-    }
-
-
-def _ratio(ratio: Ratio | None) -> Json:
-    return {
-        "blocks": ratio.blocks if ratio else 0,
-        "ratio": ratio.value if ratio else None,
-        "low": ratio.low if ratio else None,
-        "high": ratio.high if ratio else None,
-    }
+    return of_judgement(one) | {"dependence": asdict(dependence) if dependence else None}
 
 
 def _overall(one: Overall) -> Json:
@@ -313,10 +301,10 @@ def _application(result: ApplicationResult) -> Json:
     costs = {"cpu": result.cpu, "time": result.time}
     work = None
     if result.work is not None:
-        work = asdict(result.work) | {"instructions": _ratio(result.work.instructions)}
+        work = asdict(result.work) | {"instructions": of_ratio(result.work.instructions)}
     return (
         asdict(result)
-        | {name: None if ratio is None else _ratio(ratio) for name, ratio in costs.items()}
+        | {name: None if ratio is None else of_ratio(ratio) for name, ratio in costs.items()}
         | {"work": work}
     )
 
@@ -329,7 +317,7 @@ def _across(pair: Across) -> Json:
         "first": pair.first,
         "second": pair.second,
         "clients": pair.clients,
-        **_ratio(pair.ratio),
+        **of_ratio(pair.ratio),
     }
 
 
@@ -347,7 +335,7 @@ def _sweep(sweep: Sweep) -> Json:
 
 def _peak(peak: Peak) -> Json:
     figures = {
-        name: None if ratio is None else _ratio(ratio)
+        name: None if ratio is None else of_ratio(ratio)
         for name, ratio in (
             ("throughput", peak.throughput),
             ("drop", peak.drop),

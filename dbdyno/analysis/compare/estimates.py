@@ -32,7 +32,12 @@ def with_figures(step: StepComparison, faced: Mapping[str, Facing]) -> StepCompa
     primary = (step.headline, cpu_of(runs))
     values = {cell.arm: by_block_of_each(cell.runs) for cell in step.cells}
     overs = _overs(primary, tuple(values.values()))
-    paired = {arm: _paired(faced[arm], overs) for arm in values if arm in faced}
+    compared = {
+        name: over
+        for name, over in overs.items()
+        if over in ("ratio", "sum") and any(name in of for of in values.values())
+    }
+    paired = {arm: _paired(faced[arm], compared) for arm in values if arm in faced}
     shared = _shared(paired, [name for name in overs if name not in primary])
     base, *others = (_filled(step, cell, values[cell.arm], overs, shared) for cell in step.cells)
     cells = (_compared(step, cell, base, paired[cell.arm], faced[cell.arm]) for cell in others)
@@ -96,12 +101,8 @@ def _alike(values: Iterable[float]) -> Over:
 
 
 def _paired(faced: Facing, overs: Mapping[str, Over]) -> dict[str, PairedEstimate]:
-    """All that both have, but what is not compared."""
-    known = (
-        (name, _estimate(faced.compared(name), over))
-        for name, over in overs.items()
-        if over in ("ratio", "sum")
-    )
+    """All that both have of these."""
+    known = ((name, _estimate(faced.compared(name), over)) for name, over in overs.items())
     return {name: estimate for name, estimate in known if estimate is not None}
 
 

@@ -11,7 +11,6 @@ from dbdyno.model import (
     Cell,
     Comparison,
     Json,
-    Ratio,
     ResponseTimes,
     StepComparison,
     StepRun,
@@ -20,7 +19,7 @@ from dbdyno.model import (
 from dbdyno.model.metric import state
 from dbdyno.model.plan_record import ArmRecord
 from dbdyno.model.server_facts import ServerFacts
-from dbdyno.report.estimate_form import of_estimate, of_judgement
+from dbdyno.report.estimate_form import of_estimate, of_judgement, of_ratio
 from dbdyno.report.export import (
     effect_rows,
     function_rows,
@@ -176,15 +175,6 @@ def _verdicts(step: StepComparison, cell: Cell, base: str) -> Iterator[Json]:
         }
 
 
-def _ratio(ratio: Ratio | None) -> Json:
-    return {
-        "ratio": ratio.value if ratio else None,
-        "low": ratio.low if ratio else None,
-        "high": ratio.high if ratio else None,
-        "blocks": ratio.blocks if ratio else 0,
-    }
-
-
 def _across(pair: Across) -> Json:
     first_clients, second_clients = pair.clients or (None, None)
     return {
@@ -195,7 +185,7 @@ def _across(pair: Across) -> Json:
         "second_step": pair.second,
         "first_clients": first_clients,
         "second_clients": second_clients,
-        **_ratio(pair.ratio),
+        **of_ratio(pair.ratio),
     }
 
 

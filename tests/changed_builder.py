@@ -98,7 +98,11 @@ def _run(
 
 def _judged(cell: Cell) -> Cell:
     """The cell with its verdict and costs, each family decided for itself."""
-    samples = {name: _sample(cell, name) for name in cell.ratios}
+    samples = {
+        name: _sample(cell, name)
+        for name in cell.estimates
+        if BASE[name] * (cell.metrics[name] or 0)
+    }
     primaries = ("qps", cpu_of([cell]))
     primary = decide([samples[name] for name in primaries], Aims())
     costs = [samples[name] for name in samples if name not in primaries]

@@ -13,15 +13,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from scipy import stats
-
 import comparison_facts as facts
 from comparison_clients import client_series, planted
+from dbdyno.analysis.compare import estimates
+from dbdyno.analysis.compare.pairing import facing
 from dbdyno.model import (
     Cell,
     Comparison,
     OwnerCost,
-    Ratio,
     ResponseTimes,
     Series,
     Span,
@@ -182,55 +181,30 @@ def all_cells(headline: str | None, runs: Sequence[tuple[StepRun, ...]]) -> tupl
 
 
 def one_cell(headline: str | None, runs: tuple[StepRun, ...], base: tuple[StepRun, ...]) -> Cell:
-    names = {name for run in runs for name in run.metrics}
-    means = {
-        name: _mean([run.metrics[name] for run in runs if name in run.metrics]) for name in names
-    }
-    values = [run.metrics[headline] for run in runs if headline in run.metrics]
-    ratios = {name: found for name in names if (found := paired(name, runs, base)) is not None}
+    """An arm's cell, without a verdict; the base's where both are the same."""
+    sides = (base,) if runs[0].arm == base[0].arm else (base, runs)
+    step = StepComparison(
+        workload="",
+        ordinal=1,
+        step="",
+        headline=headline,
+        cells=tuple(_without_figures(side) for side in sides),
+    )
+    return estimates.with_figures(step, {runs[0].arm: facing(runs, base)}).cells[-1]
+
+
+def _without_figures(runs: tuple[StepRun, ...]) -> Cell:
     met = [run.roles.sla_met for run in runs if run.roles.sla_met is not None]
     return Cell(
         arm=runs[0].arm,
         runs=runs,
-        value=_geometric_mean(values),
+        value=None,
         value_bound="exact",
-        ratio=ratios.get(headline or ""),
+        ratio=None,
         ratio_bound="exact",
         sla_met=sum(met) if any(run.facts.sla_target is not None for run in runs) else None,
-        metrics=means,
-        ratios=ratios,
-    )
-
-
-def _geometric_mean(values: Sequence[float | None]) -> float | None:
-    mean = _mean([math.log(value) for value in values if value])
-    return None if mean is None else math.exp(mean)
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
-
-
-def paired(name: str, runs: Sequence[StepRun], base: Sequence[StepRun]) -> Ratio | None:
-    """Mean log ratio over the blocks that have both, with its t interval."""
-    pairs = [
-        (one.metrics.get(name), other.metrics.get(name))
-        for one, other in zip(runs, base, strict=True)
-    ]
-    logs = [math.log(one / other) for one, other in pairs if one and other and min(one, other) > 0]
-    if not logs:
-        return None
-    mean = math.fsum(logs) / len(logs)
-    if len(logs) == 1:
-        return Ratio(value=math.exp(mean), low=None, high=None, blocks=1)
-    spread = math.sqrt(sum((log - mean) ** 2 for log in logs) / (len(logs) - 1) / len(logs))
-    reach = float(stats.t.ppf(0.975, len(logs) - 1)) * spread
-    return Ratio(
-        value=math.exp(mean),
-        low=math.exp(mean - reach),
-        high=math.exp(mean + reach),
-        blocks=len(logs),
+        metrics={},
+        estimates={},
     )
 
 

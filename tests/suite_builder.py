@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from msgspec import structs
 
 import comparison_facts as facts
-from comparison_builder import Made, all_cells, one_run, paired
+from comparison_builder import Made, all_cells, one_run
+from dbdyno.analysis.compare.pairing import ratio
 from dbdyno.model import Across, Comparison, Extent, Ratio, StatementUse, StepComparison, StepRun
 from dbdyno.model.plan_record import WorkloadRecord
 from run_builder import changed
@@ -261,6 +262,6 @@ def _across(steps: Sequence[StepComparison]) -> list[Across]:
 
 def _by_arm(first: StepComparison, second: StepComparison) -> list[tuple[str, Ratio | None]]:
     return [
-        (one.arm, paired(first.headline or "", other.runs, one.runs))
+        (one.arm, ratio(one.runs, other.runs, first.headline or ""))
         for one, other in zip(first.cells, second.cells, strict=True)
     ]

@@ -65,11 +65,11 @@ NAMED = frozenset(
 )
 """Keys whose own keys are names of metrics, arms, steps or processes."""
 JUDGEMENT = (
-    "blocks fills ratio low high p p_sign q sd margin verdict within_margin reason look lent"
+    "estimate low high blocks kind se freedom basis bound apart fills p p_sign q sd margin verdict"
+    " within_margin reason look_blocks look_share so_far_estimate so_far_low so_far_high lent"
     " own_low own_high evidence dependence visible blocks_needed minutes_needed"
     " stood_still base_stood_still p_still"
 )
-LOOK = "blocks share ratio low high"
 PART = (
     "name binary subsystem base_us arm_us change base_inclusive_us arm_inclusive_us "
     "inclusive_change p found"
@@ -102,7 +102,6 @@ FORM = {
     "calibration.fills": "workload step metric fills blocks sd sd_low sd_high blocks_sd "
     "blocks_sd_low blocks_sd_high means_sd",
     "overall": f"arm workload steps metric {JUDGEMENT}",
-    "overall.look": LOOK,
     "steps": "workload ordinal step group headline base_values arms limited notices "
     "attributions profiles outcomes told network",
     "steps.network": "arm sent_bytes_per_op received_bytes_per_op hosts",
@@ -127,8 +126,7 @@ FORM = {
     "steps.arms.nodes": "metric nodes agreement p q spread spread_low spread_high ratio low high "
     "freedom reach",
     "steps.arms.nodes.nodes": "node blocks ratio low high",
-    "steps.arms.metrics": f"primary value base bound {JUDGEMENT}",
-    "steps.arms.metrics.look": LOOK,
+    "steps.arms.metrics": f"primary value base {JUDGEMENT}",
     "steps.arms.findings": "text explained causes unchanged",
     "steps.arms.findings.causes": "metric words",
     "across": "kind workload arm first second clients blocks ratio low high",
@@ -148,7 +146,7 @@ FORM = {
         ("work.changes.base.storage", "work.changes.work.storage"),
         "log_bytes pages_hit pages_read pages_dirtied",
     ),
-    "work.changes.ratio": "value low high blocks",
+    "work.changes.ratio": "value low high blocks se freedom",
     "work.changes.functions": "function subsystem binary base arm base_with_callees "
     "arm_with_callees base_calls arm_calls base_atomics arm_atomics base_system_calls "
     "arm_system_calls changed",
@@ -161,7 +159,7 @@ FORM = {
         "blocks ratio low high",
     ),
 }
-"""Format 4. A key may be added here; one that goes away is another format."""
+"""Format 6. A key may be added here; one that goes away is another format."""
 
 
 def keys(value: Any, path: str = "", *, named: bool = False) -> Iterator[tuple[str, set[str]]]:
@@ -330,12 +328,12 @@ def step_of(written: Json, name: str) -> Json:
 # --- The promise -----------------------------------------------------------------------------
 
 
-def test_the_keys_of_format_5_are_all_there_and_no_others(three: Comparison) -> None:
+def test_the_keys_of_format_6_are_all_there_and_no_others(three: Comparison) -> None:
     found = list(keys(json.loads(json_document.render(whole(three)))))
     assert {path for path, _ in found} == set(FORM)
     for path, names in found:
         assert names == set(FORM[path].split()), path
-    assert json_document.FORMAT == 5
+    assert json_document.FORMAT == 6
 
 
 def test_the_keys_are_the_same_where_nothing_is_judged_or_known(tmp_path: Path) -> None:
@@ -366,10 +364,12 @@ def test_the_page_names_every_verdict() -> None:
 
 def test_what_json_has_no_word_for_is_null(three: Comparison) -> None:
     made = whole(three)
-    wild = replace(made.overall[0].judgement, high=math.inf, sd=math.nan)
+    judgement = made.overall[0].judgement
+    wild = replace(judgement, so_far=replace(judgement.estimate, high=math.inf), sd=math.nan)
+    wild = replace(wild, look=None)
     made = replace(made, overall=(replace(made.overall[0], judgement=wild),))
     (found,) = json.loads(json_document.render(made))["overall"]
-    assert (found["high"], found["sd"], found["low"]) == (None, None, wild.low)
+    assert (found["high"], found["sd"], found["low"]) == (None, None, wild.so_far.low)
 
 
 # --- Its figures -----------------------------------------------------------------------------
@@ -397,7 +397,7 @@ def test_a_planted_change_is_there_with_its_word_and_figures(tmp_path: Path) -> 
     assert arm["metrics"][CPU]["primary"] is False
     assert (qps["primary"], qps["verdict"], qps["blocks"]) == (True, "slower", 3)
     assert (qps["value"], qps["base"]) == (pytest.approx(4_500), pytest.approx(5_000))
-    assert [qps[name] for name in ("ratio", "low", "high")] == [pytest.approx(0.9)] * 3
+    assert [qps[name] for name in ("estimate", "low", "high")] == [pytest.approx(0.9)] * 3
     assert qps["p"] == qps["q"] == pytest.approx(0.0)
     assert qps["p_sign"] == pytest.approx(0.25), "two of the eight choices of signs"
     assert arm["metrics"]["cpupq"]["primary"] is False

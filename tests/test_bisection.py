@@ -85,7 +85,7 @@ def test_a_clear_step_is_found_with_its_size() -> None:
     assert (found.first, found.suspects, found.sure) == (13, (13,), True)
     assert found.size is not None
     assert found.size.value == pytest.approx(math.exp(-0.03))
-    assert found.size.count == 12
+    assert found.size.blocks == 12
     assert not found.more_changes
 
 

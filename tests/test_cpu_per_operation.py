@@ -45,7 +45,7 @@ def verdict_of(comparison: Comparison) -> Mapping[str, float]:
     """The primary metrics of the only step, with their ratios."""
     judged = comparison.steps[0].cells[1].verdict
     assert judged is not None
-    return {one.metric: pytest.approx(one.ratio) for one in judged.judgements}
+    return {one.metric: pytest.approx(one.so_far.value) for one in judged.judgements}
 
 
 # --- What is an operation's own --------------------------------------------------------------
@@ -142,7 +142,7 @@ def test_work_that_moves_to_helpers_is_no_gain(tmp_path: Path) -> None:
     moved = {**costs, "background_cpu_us_per_s": {"io worker": 155_000.0}}
     newer = compared(tmp_path, {"pg17": {"background_cpu_us_per_s": {}}, "pg18": moved})
     cell = newer.steps[0].cells[1]
-    assert cell.ratios[SESSIONS].value == pytest.approx(0.7)
+    assert cell.estimates[SESSIONS].value == pytest.approx(-30.0)
     assert verdict_of(newer) == {"qps": 1.0, PRIMARY: 1.01}
 
 
@@ -156,11 +156,11 @@ def test_where_one_block_is_older_the_old_metric_judges_and_the_new_is_not_compa
     )
     base, cell = mixed.steps[0].cells
     assert verdict_of(mixed) == {"qps": 1.0, SESSIONS: 0.9}
-    assert cell.ratios[SESSIONS].blocks == 3
+    assert cell.estimates[SESSIONS].blocks == 3
     assert cell.metrics[PRIMARY] is base.metrics[PRIMARY] is None
-    assert PRIMARY not in cell.ratios
+    assert PRIMARY not in cell.estimates
     assert PRIMARY not in cell.costs
-    assert cell.ratios[BACKGROUND].blocks == 1, "only what counts the same is compared"
+    assert cell.estimates[BACKGROUND].blocks == 1, "only what counts the same is compared"
     (said,) = [line for line in mixed.warnings if line.startswith("CPU without helpers: qr100: ")]
     assert "CPU covers sessions alone in all blocks" in said
 

@@ -93,9 +93,9 @@ def test_each_word_is_what_the_tests_say_and_no_two_can_be_true(family: list[lis
 def test_what_changed_has_an_interval_on_its_side_of_one(family: list[list[float]]) -> None:
     for found in decide([sample(*logs) for logs in family], AIMS):
         if found.word.startswith("faster"):
-            assert found.low is not None and found.low >= 1
+            assert found.so_far.low is not None and found.so_far.low >= 1
         if found.word.startswith("slower"):
-            assert found.high is not None and found.high <= 1
+            assert found.so_far.high is not None and found.so_far.high <= 1
 
 
 @given(families)
@@ -105,7 +105,7 @@ def test_swapping_arm_and_base_mirrors_the_words(family: list[list[float]]) -> N
     back = decide([sample(*(-log for log in logs)) for logs in family], AIMS)
     for one, other in zip(there, back, strict=True):
         assert other.word == MIRRORED.get(one.word, one.word)
-        assert other.ratio == pytest.approx(1 / one.ratio)
+        assert other.so_far.value == pytest.approx(1 / one.so_far.value)
         assert (other.p, other.q, other.p_sign) == (one.p, one.q, one.p_sign)
         assert (other.visible, other.blocks_needed) == (one.visible, one.blocks_needed)
 
@@ -150,9 +150,9 @@ def test_the_order_of_the_family_changes_nothing(family: list[list[float]], rand
 def test_one_block_has_a_ratio_and_decides_nothing() -> None:
     found = judged(0.2)
     assert said(found) == "one block" and found.blocks == 1
-    assert found.ratio == pytest.approx(math.exp(0.2))
-    nothing = (found.low, found.high, found.p, found.p_sign, found.q, found.sd, found.visible)
-    assert nothing == (None,) * 7 and found.blocks_needed is None
+    assert found.so_far.value == pytest.approx(math.exp(0.2))
+    nothing = (found.so_far.low, found.p, found.p_sign, found.q, found.sd, found.visible)
+    assert nothing == (None,) * 6 and found.blocks_needed is None
 
 
 def test_a_sample_of_one_block_does_not_weigh_on_the_others() -> None:
@@ -252,7 +252,7 @@ def test_once_slower_it_stays_so_and_says_at_which_look() -> None:
     back = walked((*slower, *around(0.10, 0.01, 4)), Looks(first=4))
     assert back.word == "slower" and back.look is not None
     assert (back.look.blocks, back.look.share) == (4, 0.5)
-    assert back.look == at_four.look and back.ratio == pytest.approx(1.0)
+    assert back.look == at_four.look and back.so_far.value == pytest.approx(1.0)
 
 
 def test_beside_a_word_of_a_later_look_is_the_estimate_by_the_order_of_looks() -> None:
@@ -264,7 +264,7 @@ def test_beside_a_word_of_a_later_look_is_the_estimate_by_the_order_of_looks() -
         logs, spread, [Stage(information=0.5, freedom=3, level=AIMS.level / 2)]
     )
     assert found.told == (expected.value, expected.low, expected.high)
-    assert found.ratio < found.look.ratio < 1, "nearer to no change than the mean"
+    assert found.so_far.value < found.look.estimate.value < 1, "nearer to no change than the mean"
 
 
 def test_an_earlier_look_has_the_level_and_the_freedom_that_it_had_among_the_steps() -> None:
@@ -289,13 +289,13 @@ def test_between_looks_figures_move_and_the_word_stays() -> None:
     still = around(0.0, 0.06, 4)
     five = walked((*still, -0.3), Looks(first=4))
     assert (five.word, five.blocks) == ("open", 5)
-    assert five.ratio < walked(still, Looks(first=4)).ratio
+    assert five.so_far.value < walked(still, Looks(first=4)).so_far.value
 
 
 def test_before_the_first_look_nothing_is_said() -> None:
     found = walked(around(-0.10, 0.001, 3), Looks(first=4))
     assert (found.word, found.q, found.look) == ("open", None, None)
-    assert found.low is not None
+    assert found.so_far.low is not None
 
 
 def test_the_look_when_the_time_is_over_has_all_that_is_left() -> None:
@@ -362,9 +362,8 @@ def test_steps_lend_and_the_whole_does_not() -> None:
     assert lent == pytest.approx([one.lent for one in expected]) and max(lent) > 1
     assert [one.lent for one in found[-1]] == [0.0, 0.0]
     first = found[0][0]
-    assert first.low is not None
     borrowed = interval.log_interval(steps[0].samples[0].logs, spread=expected[0])
-    assert (first.low, first.high) == (borrowed.low, borrowed.high)
+    assert (first.so_far.low, first.so_far.high) == (borrowed.low, borrowed.high)
 
 
 def test_evidence_is_an_e_value_of_all_blocks_and_gives_no_word() -> None:

@@ -160,8 +160,8 @@ def test_an_interval_is_as_much_wider_as_its_judgement_says() -> None:
     logs = around(0.02, drawn(1, 12))
     (found,) = judged(sample(logs))
     plain = interval.log_interval(logs)
-    assert found.dependence is not None and plain.low is not None and found.low is not None
-    reach = math.log(found.ratio / found.low)
+    assert found.dependence is not None and plain.low is not None and found.so_far.low is not None
+    reach = math.log(found.so_far.value / found.so_far.low)
     assert reach == pytest.approx(found.dependence.widened * math.log(plain.value / plain.low))
     own = interval.own_spread(logs)
     assert own is not None and found.sd == pytest.approx(own.sd), "blocks scatter as they do"
@@ -241,7 +241,8 @@ def test_what_the_order_leaves_in_the_mean_widens_and_what_it_cancels_does_not()
     assert by_carry.dependence is not None and by_place.dependence is not None
     (left,), (cancelled,) = by_carry.dependence.followed, by_place.dependence.followed
     assert left.left == pytest.approx(0.05 / 3, rel=0.1)
-    assert by_carry.low is not None and by_carry.low < 1 < by_carry.ratio
+    ratio, low, _ = by_carry.told
+    assert low is not None and low < 1 < ratio
     assert cancelled.by == pytest.approx(0.05) and cancelled.left == 0.0
     assert by_place.dependence.widened < 1.2 < by_carry.dependence.widened
 

@@ -21,7 +21,7 @@ from result_planted import CLIENTS, MONO_NS, SECOND_NS, Planted
 
 STEPS = ("l.i0", "l.x", "qr100")
 EXPORT_PAGE = Path(__file__).parent.parent / "docs" / "export.md"
-OF_HOST = {"samples", "owner_samples", "devices", "device_samples"}
+OF_HOST = {"samples", "owner_samples", "device_samples"}
 OF_STEPS = [table for table in TABLES if table.columns[: len(RESULT + RUN)] == RESULT + RUN]
 
 
@@ -101,10 +101,10 @@ def test_what_the_clients_did_is_what_all_did_together(database: Path) -> None:
 def test_a_sample_is_the_difference_of_two_readings_by_their_time(database: Path) -> None:
     found = ask(
         database,
-        "SELECT DISTINCT context_switches_per_s, disk_reads_per_s, disk_write_bytes_per_s, "
-        "cpu_steal_pct FROM samples WHERE step = 'qr100' AND arm = 'pg17'",
+        "SELECT DISTINCT context_switches_per_s, cpu_steal_pct FROM samples "
+        "WHERE step = 'qr100' AND arm = 'pg17'",
     )
-    assert found == [(30_000.0, 40.0, 100.0 * 32_768, 0.0)]
+    assert found == [(30_000.0, 0.0)]
     owners = dict(
         ask(
             database,
@@ -124,7 +124,7 @@ def test_every_table_is_made_by_somebody() -> None:
 def test_a_comparison_has_the_planted_ratio_and_the_headline_is_marked(database: Path) -> None:
     found = ask(
         database,
-        "SELECT step, metric, mean / base_mean, ratio, blocks, bound FROM comparisons "
+        "SELECT step, metric, value / base_value, estimate, blocks, bound FROM comparisons "
         "WHERE headline AND arm = 'pg18' ORDER BY ordinal",
     )
     assert [(row[0], row[1]) for row in found] == [
@@ -141,8 +141,8 @@ def test_a_comparison_has_the_planted_ratio_and_the_headline_is_marked(database:
 def test_a_verdict_has_its_figures_and_the_metrics_that_explain_it(database: Path) -> None:
     primary = ask(
         database,
-        "SELECT step, metric, step_verdict, verdict, decides, blocks, ratio, margin FROM verdicts "
-        "WHERE kind = 'primary' AND arm = 'pg18' ORDER BY ordinal, metric",
+        "SELECT step, metric, step_verdict, verdict, decides, blocks, estimate, margin "
+        "FROM verdicts WHERE family = 'primary' AND arm = 'pg18' ORDER BY ordinal, metric",
     )
     lifted = pytest.approx(1.05)
     missed = "failed"
@@ -161,7 +161,7 @@ def test_a_verdict_has_its_figures_and_the_metrics_that_explain_it(database: Pat
     explaining = dict(
         ask(
             database,
-            "SELECT metric, decides FROM verdicts WHERE kind = 'explanatory' AND step = 'l.i0'",
+            "SELECT metric, decides FROM verdicts WHERE family = 'explanatory' AND step = 'l.i0'",
         )
     )
     assert {"cs_per_op", "background_cpu_per_op"} <= set(explaining)
@@ -174,8 +174,8 @@ def test_a_step_that_no_metric_judges_has_its_verdict_all_the_same(tmp_path: Pat
     found = dbdyno.read(build(tmp_path, blocks=2, steps=STEPS, failed=failed)).verdicts
     (row,) = found[found.step == "l.x"].to_dict("records")
     assert (row["step_verdict"], row["outcome"]) == ("failed", "failed in 2 of 2 blocks")
-    assert (row["metric"], row["kind"], row["blocks"]) == ("ips", "primary", 0)
-    assert pandas.isna(row["verdict"]) and pandas.isna(row["ratio"])
+    assert (row["metric"], row["family"], row["blocks"]) == ("ips", "primary", 0)
+    assert pandas.isna(row["verdict"]) and pandas.isna(row["estimate"])
 
 
 def test_what_sessions_were_seen_to_do_is_there_of_each_run(tmp_path: Path) -> None:

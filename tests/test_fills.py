@@ -312,8 +312,9 @@ def test_with_one_fill_the_variance_of_a_calibration_widens_interval_and_tests()
     between = FillVariance(value=1e-4, freedom=5)
     plain = judgement(throughput(contest_of(Units(), rates())))
     wider = judgement(throughput(contest_of(Units(between={"qps": between}), rates())))
-    assert plain.low and plain.high and wider.low and wider.high and plain.p and wider.p
-    assert wider.low < plain.low < plain.high < wider.high and wider.p > plain.p
+    (_, low, high), (_, wider_low, wider_high) = plain.told, wider.told
+    assert low and high and wider_low and wider_high and plain.p and wider.p
+    assert wider_low < low < high < wider_high and wider.p > plain.p
     assert wider.sd == pytest.approx(plain.sd), "the scatter between blocks is told as it is"
     own = own_spread(tuple(LOGS.values()))
     assert own is not None
@@ -409,13 +410,12 @@ def test_the_first_block_of_each_fill_makes_a_copy_and_later_ones_begin_from_it(
         for base, new in zip(one.cells[0].runs, one.cells[1].runs, strict=True)
     }
     expected = fills.log_interval(tuple(Units(fills=4).means(logs).values()), None)
-    assert (said.ratio, said.own_low, said.own_high) == (
+    assert (said.so_far.value, said.own_low, said.own_high) == (
         expected.value,
         expected.low,
         expected.high,
     )
-    ratio = one.cells[1].ratio
-    assert ratio is not None and (ratio.low, ratio.high) == (expected.low, expected.high)
+    assert one.cells[1].ratio == said.estimate
     assert any(
         line.startswith("fills of sysbench: intervals and tests count") for line in found.warnings
     )

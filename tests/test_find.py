@@ -201,7 +201,7 @@ def test_a_search_is_a_metric_of_its_step_by_block_and_its_windows_are_no_steps(
         for rate in rates:
             # Two connections: at 0.9 of what they can, one operation in some 100 waits for 2 ms.
             assert rate is not None and 0.55 < rate / (2 * each) < 0.95
-    ratio = other.ratios[METRIC]
+    ratio = other.estimates[METRIC]
     assert ratio.blocks == 2
     assert 0.6 < ratio.value < 0.8  # the same limit is shorter beside operations of 500 µs
 

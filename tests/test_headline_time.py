@@ -17,7 +17,7 @@ from dbdyno.model.step_files import StepDone, StepRecord
 from dbdyno.report import known
 from dbdyno.report.section import cost_per_operation, fairness, summary, verdicts
 from run_builder import NOISE, cell, changed, concluded, lifted, plan_of, run
-from verdict_builder import said
+from verdict_builder import said, so_far
 
 BLOCKS = range(1, 7)
 
@@ -113,11 +113,11 @@ def test_times_and_rates_together_are_speeds() -> None:
     runs = [*both("base", 100.0, 10.0), *both("other", 121.0, 10.0)]
     found = concluded(runs, plan_of(("base", "other")))
     (mean,) = [one for one in found.overall if one.judgement.metric == "throughput"]
-    assert mean.judgement.ratio == pytest.approx(1.1)
+    assert mean.judgement.so_far.value == pytest.approx(1.1)
     runs = [*both("base", 100.0, 10.0), *both("other", 100.0, 10.0 / 1.21)]
     found = concluded(runs, plan_of(("base", "other")))
     (mean,) = [one for one in found.overall if one.judgement.metric == "throughput"]
-    assert mean.judgement.ratio == pytest.approx(1.1)
+    assert mean.judgement.so_far.value == pytest.approx(1.1)
     assert mean.judgement.word == "faster"
 
 
@@ -127,7 +127,7 @@ def test_what_cannot_be_told_is_said_the_right_way_round() -> None:
     assert verdict is not None
     (one,) = [one for one in verdict.judgements if one.metric == "seconds"]
     assert called(one.metric) == "time"
-    undecided = replace(one, word="open", p=0.1, ratio=0.98, low=0.93, high=1.01)
+    undecided = replace(one, word="open", p=0.1, so_far=so_far(0.98, 0.93, 1.01))
     assert known.excluded([undecided]) == "no loss beyond 1.0 %"
 
 

@@ -84,7 +84,7 @@ def a_cell(arm: str, runs: Sequence[StepRun]) -> Cell:
         ratio_bound="exact",
         sla_met=None,
         metrics={},
-        ratios={},
+        estimates={},
     )
 
 

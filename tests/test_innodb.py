@@ -239,7 +239,7 @@ def cell(run: StepRun) -> Cell:
         ratio_bound="exact",
         sla_met=None,
         metrics={},
-        ratios={},
+        estimates={},
     )
 
 

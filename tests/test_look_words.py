@@ -33,7 +33,7 @@ def step(name: str, **words: Word) -> StepComparison:
     """A step with an arm for each word, beside the base."""
     base = Cell(
         arm="base", runs=(), value=None, value_bound="exact", ratio=None, ratio_bound="exact",
-        sla_met=None, metrics={}, ratios={},
+        sla_met=None, metrics={}, estimates={},
     )  # fmt: skip
     cells = (
         replace(

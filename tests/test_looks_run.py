@@ -113,7 +113,7 @@ def cell(arm: str, word: Word, blocks: int) -> Cell:
     verdict = Verdict(word=word, by=(), judgements=())
     return Cell(
         arm=arm, runs=(cast(StepRun, None),) * blocks, value=None, value_bound="exact", ratio=None,
-        ratio_bound="exact", sla_met=None, metrics={}, ratios={},
+        ratio_bound="exact", sla_met=None, metrics={}, estimates={},
         verdict=None if arm == "a" else verdict,
     )  # fmt: skip
 

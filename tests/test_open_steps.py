@@ -6,14 +6,15 @@ from typing import cast
 
 import pytest
 
-from dbdyno.model import Bound, Cell, StepComparison, StepRun
+from dbdyno.model import Bound, Cell, PairedEstimate, StepComparison, StepRun
 from dbdyno.model.open_steps import is_open, open_steps
 from dbdyno.model.verdict import Judgement, Reason, Verdict, Word
 
 
 def judgement(word: Word, ratio: float = 1.1, reason: Reason = "") -> Judgement:
     return Judgement(
-        metric="qps", blocks=1, ratio=ratio, low=None, high=None, p=None, p_sign=None, q=None,
+        metric="qps", blocks=1, p=None, p_sign=None, q=None,
+        so_far=PairedEstimate(value=ratio, low=None, high=None, blocks=1),
         sd=None, margin=0.03, word=word, reason=reason,
     )  # fmt: skip
 
@@ -30,7 +31,7 @@ def cell(
         verdict = Verdict(word=word, reason=reason, by=(), judgements=judged)
     return Cell(
         arm="b", runs=(cast(StepRun, None),) * runs, value=None, value_bound="exact", ratio=None,
-        ratio_bound=bound, sla_met=None, metrics={}, ratios={}, verdict=verdict,
+        ratio_bound=bound, sla_met=None, metrics={}, estimates={}, verdict=verdict,
     )  # fmt: skip
 
 

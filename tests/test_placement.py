@@ -35,6 +35,7 @@ from dbdyno.store import Results
 from dbdyno.workload import expand, used
 from mysql_place import build_of
 from server_place import ends
+from verdict_builder import so_far
 
 PLAN = """
 name = "placed"
@@ -320,11 +321,14 @@ def test_a_report_says_microseconds_first_and_then_the_share_of_a_free_operation
     assert other.verdict is not None
     base = replace(base, metrics={"cpu_per_op": 10.0, "connection_us_per_op": 20.0})
     other = replace(other, arm="b")
+    reach = 0.1 if metric == "qps" else 0.05
     judged = replace(
         other.verdict.judgements[0],
-        metric=metric, ratio=ratio, low=ratio - 0.05 - 0.05 * (metric == "qps"),
-        high=ratio + 0.05 + 0.05 * (metric == "qps"), look=None, blocks=4,
-    )  # fmt: skip
+        metric=metric,
+        so_far=so_far(ratio, ratio - reach, ratio + reach),
+        look=None,
+        blocks=4,
+    )
     words = section.words(other, base, judged, trial)
     assert words == f"{line} one that is placed freely"
 

@@ -136,7 +136,7 @@ def test_what_a_program_tells_comes_out_and_is_judged(tmp_path: Path) -> None:
     assert cell.value == pytest.approx(1000.0)
     assert cell.verdict is not None
     assert [one.metric for one in cell.verdict.judgements] == ["qps", "connections_cpu_per_op"]
-    assert cell.ratios["connections_cpu_per_op"].value == pytest.approx(1.05)
+    assert cell.estimates["connections_cpu_per_op"].value == pytest.approx(1.05)
 
 
 def test_its_job_and_its_events_are_those_of_the_contract(tmp_path: Path) -> None:

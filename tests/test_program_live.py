@@ -41,7 +41,7 @@ def test_the_example_of_the_page_measures_two_arms_and_says_which_is_slower(
     assert 1 < cpu_us < 10_000, "psql's session has ended, and its CPU is known all the same"
     assert run.metrics["generator_cpu_per_op"] is None
     assert assemble.step_run(outcome.slow.steps()[-1]).window.limited is None
-    assert outcome.cell("points").ratios["connections_cpu_per_op"].value > 1.5
+    assert outcome.cell("points").estimates["connections_cpu_per_op"].value > 1.5
     assert any("limit unknown" in text for text in run.warnings)
     words = " ".join(dyno("compare", outcome.folder).split())
     # How sure three short blocks are of it is up to the machine.

@@ -136,10 +136,10 @@ def test_a_number_has_one_interval_on_all_of_a_page(example: Comparison) -> None
     """That of the look that decided, or of all blocks, with the degrees of freedom lent."""
     shown = page.make(example)
     others = [cell for step in example.steps for cell in step.cells[1:]]
-    known = {cells.ratio_words(one) for cell in others if (one := cells.judged_ratio(cell))}
+    known = {cells.ratio_words(one) for cell in others if (one := cell.ratio)}
     for step in example.steps:
         for cell in step.cells[1:]:
-            ratio = cells.judged_ratio(cell)
+            ratio = cell.ratio
             if ratio is None or cell.verdict is None or cell.ratio is None:
                 continue
             words = f"ratio {number.ratio(cell.ratio.value, 3)}, 95 % interval "

@@ -82,7 +82,7 @@ def shown(runs: Sequence[StepRun]) -> Comparison:
                     arm=arm,
                     runs=tuple(run for run in runs if (run.facts.step, run.arm) == (name, arm)),
                     value=None, value_bound="exact", ratio=None, ratio_bound="exact",
-                    sla_met=None, metrics={}, ratios={},
+                    sla_met=None, metrics={}, estimates={},
                 )
                 for arm in dict.fromkeys(run.arm for run in runs)
             ),

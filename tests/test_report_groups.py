@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import report_parts
-from dbdyno.model import Bound, Comparison, StepComparison
+from dbdyno.model import Bound, Comparison, PairedEstimate, StepComparison
 from dbdyno.model.error import DynoError
 from dbdyno.report import colors, page
 from dbdyno.report.parts import Group, Page, Row, ScaleUp, Table, TableCell, Text, flat
@@ -122,14 +122,14 @@ def test_steps_of_no_group_keep_their_tables_and_hidden_ones_have_none(shown: Pa
 
 
 def test_a_step_that_an_arm_lacks_says_so(two: Comparison) -> None:
-    lacking = changed(two, "point-query", runs=(), value=None, ratio=None, metrics={}, ratios={})
+    lacking = changed(two, "point-query", runs=(), value=None, ratio=None, metrics={}, estimates={})
     cells = row(relative(page.make(lacking), POINT), "point-query").cells
     assert (cells[0].text, cells[0].tone) == ("not run", "failed")
     assert cells[1].text == "25,654"
 
 
 def test_words_in_the_place_of_a_number_have_no_mark(two: Comparison) -> None:
-    lacking = changed(two, "delete", runs=(), value=None, ratio=None, metrics={}, ratios={})
+    lacking = changed(two, "delete", runs=(), value=None, ratio=None, metrics={}, estimates={})
     first, base, _ = row(relative(page.make(lacking), WRITE), "delete").cells
     assert (first.text, first.mark, base.mark) == ("not run", "", "§")
 
@@ -250,17 +250,18 @@ def test_costs_are_absolute_by_arm_and_then_by_the_base(two: Comparison, shown: 
     step = next(one for one in two.steps if one.step == "hot-points")
     cpu = step.cells[0].metrics["cpupq"]
     assert cpu is not None and float(rows[0].cells[0].text) == pytest.approx(cpu, rel=0.01)
-    assert rows[2].cells[0].text == f"{step.cells[1].ratios['cpupq'].value:.2f}"
-    assert rows[2].cells[3].text == "1.00"  # no reads of either: 0/0
+    assert rows[2].cells[0].text == f"{step.cells[1].estimates['cpupq'].value:.2f}"
+    assert rows[2].cells[3].text == ""  # no reads of either
     assert rows[2].cells[6].text == row(relative(shown, POINT), "hot-points").cells[0].text
 
 
-def test_a_cost_that_only_the_base_lacks_is_infinitely_more(two: Comparison) -> None:
+def test_a_cost_that_only_the_base_lacks_is_a_difference(two: Comparison) -> None:
+    more = PairedEstimate(kind="difference", value=0.5, low=0.25, high=0.75, blocks=3)
     step = next(one for one in two.steps if one.step == "insert")
     metrics = {**step.cells[1].metrics, "rpq": 0.5}
-    made = page.make(changed(two, "insert", metrics=metrics, ratios={}))
+    made = page.make(changed(two, "insert", metrics=metrics, estimates={"rpq": more}))
     last = of_group(made, WRITE, "per-operation").rows[2]
-    assert last.cells[3].text == "inf"
+    assert (last.cells[3].text, last.cells[3].detail) == ("+0.500", "0.250 to 0.750")
 
 
 # --- Steps against each other ----------------------------------------------------------------

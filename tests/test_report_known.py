@@ -21,7 +21,7 @@ from dbdyno.report.render import markdown, terminal
 from dbdyno.report.section import headline, verdicts
 from dbdyno.stats.looks import looked
 from dbdyno.stats.sample import Sample
-from verdict_builder import CPU, at_look, judgement, looked_at, with_judgements, with_word
+from verdict_builder import CPU, at_look, judgement, looked_at, so_far, with_judgements, with_word
 
 STEPS = ("l.i0", "l.x", "l.i1", "l.i2", "qr100", "qp100", "qr500", "qp500", "qr1000", "qp1000")
 
@@ -53,7 +53,7 @@ def quiet() -> Comparison:
 
 def _open(one: Judgement) -> Judgement:
     return replace(
-        one, ratio=1.002, low=0.95, high=1.06, p=0.9, blocks_needed=6, minutes_needed=18.0
+        one, so_far=so_far(1.002, 0.95, 1.06), p=0.9, blocks_needed=6, minutes_needed=18.0
     )
 
 
@@ -106,7 +106,7 @@ def test_of_two_metrics_the_larger_loss_is_said() -> None:
 
 def test_nothing_is_excluded_without_an_interval_or_at_the_generators_limit() -> None:
     one = undecided("qps", 1.05, 0.9, 1.1)
-    assert known.excluded([replace(one, low=None, high=None)]) == ""
+    assert known.excluded([replace(one, so_far=so_far(1.0, None, None))]) == ""
     assert known.excluded([one], "at least") == ""
 
 
@@ -229,7 +229,7 @@ def slower(quiet: Comparison) -> Comparison:
     return with_judgements(
         replace(quiet, steps=steps),
         "l.i2",
-        lambda one: at_look(replace(one, ratio=0.94, low=0.93, high=0.95), 0.93, 0.91, 0.951),
+        lambda one: at_look(replace(one, so_far=so_far(0.94, 0.93, 0.95)), 0.93, 0.91, 0.951),
     )
 
 

@@ -11,8 +11,7 @@ import report_parts
 from comparison_builder import comparison
 from dbdyno.model import Comparison, ResponseTimes
 from dbdyno.model.host_facts import HostFacts
-from dbdyno.report import cells, page
-from dbdyno.report.cells import published_ratio
+from dbdyno.report import page
 from dbdyno.report.parts import Effects, Group, Page, Table, TableCell, charts
 from dbdyno.report.section.cost_by_owner import per_operation
 from dbdyno.report.section.response_times import longest_tone, merged, tables
@@ -86,14 +85,6 @@ def test_the_longest_response_is_red_or_green_only_where_they_differ_much() -> N
     assert [longest_tone(value, [800, 1000]) for value in (800, 1000)] == ["", ""]
 
 
-def test_a_published_ratio_has_words_for_what_cannot_be_divided() -> None:
-    assert published_ratio(0, 0) == 1
-    assert published_ratio(3, 0) == math.inf
-    assert published_ratio(None, 2) is None
-    assert published_ratio(2, None) is None
-    assert published_ratio(3, 2) == 1.5
-
-
 # --- Tables ----------------------------------------------------------------------------------
 
 
@@ -154,7 +145,7 @@ def test_a_step_that_failed_in_every_block_says_so_in_words(three: Comparison) -
     runs = tuple(
         changed(run, status="failed", reason="no room", metrics={}) for run in step.cells[1].runs
     )
-    broken = replace(step.cells[1], runs=runs, value=None, ratio=None, metrics={}, ratios={})
+    broken = replace(step.cells[1], runs=runs, value=None, ratio=None, metrics={}, estimates={})
     steps = (*three.steps[:-1], replace(step, cells=(step.cells[0], broken)))
     made = page.make(replace(three, steps=steps))
     assert cell(table(made, "absolute"), "pg18", "qp1000").text == "failed"
@@ -168,7 +159,7 @@ def test_a_skipped_step_says_so_in_words(three: Comparison) -> None:
         changed(run, status="skipped", reason="state unknown", metrics={}, measured=False)
         for run in step.cells[1].runs
     )
-    skipped = replace(step.cells[1], runs=runs, value=None, ratio=None, metrics={}, ratios={})
+    skipped = replace(step.cells[1], runs=runs, value=None, ratio=None, metrics={}, estimates={})
     made = page.make(replace(three, steps=(replace(step, cells=(step.cells[0], skipped)),)))
     assert cell(table(made, "absolute"), "pg18", "l.i0").text == "skipped"
     assert "pg18, blocks 1, 2, 3: skipped: state unknown" in report_parts.notices(
@@ -179,7 +170,7 @@ def test_a_skipped_step_says_so_in_words(three: Comparison) -> None:
 def test_a_ratio_has_two_digits_and_its_interval_with_several_blocks_only(
     three: Comparison, shown: Page
 ) -> None:
-    ratio = cells.judged_ratio(three.steps[1].cells[1])
+    ratio = three.steps[1].cells[1].ratio
     assert ratio is not None and ratio.low is not None and ratio.high is not None
     found = cell(table(shown, "relative"), "pg18", "l.x")
     assert found.text == f"{ratio.value:.2f}"
@@ -213,7 +204,7 @@ def test_maintenance_that_went_well_has_no_section_but_its_failure_has(three: Co
                 value=None,
                 ratio=None,
                 metrics={},
-                ratios={},
+                estimates={},
                 sla_met=None,
                 runs=tuple(
                     changed(run, measured=False, status=status, reason="disk full", headline=None)
@@ -285,8 +276,8 @@ def test_published_metrics_stand_in_their_order_with_their_ratios(shown: Page) -
         "dbgb1 dbgb2 rss maxop p50 p99"
     )
     groups = [row.group for row in metrics.rows]
-    assert groups == ["", "", "divided by pg17"]
-    assert cell(metrics, "pg18", "ips").text == "3,478"
+    assert groups == ["", "", "beside pg17"]
+    assert cell(metrics, "pg18", "ips").text == "3,459"
     no_rates = report_parts.tables(section(shown, "l.x"), "metrics-part")[0]
     assert cell(no_rates, "pg17", "p50").text == "NA"
 

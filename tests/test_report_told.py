@@ -30,12 +30,12 @@ def row(**arms: list[float | str | None]) -> list[tuple[str, str]]:
     return [(cell.text, cell.detail) for cell in found.cells]
 
 
-def test_means_ranges_and_ratios_stand_arm_by_arm() -> None:
+def test_figures_ranges_and_ratios_stand_arm_by_arm() -> None:
     assert row(base=[10.0, 30.0], other=[40.0, 40.0]) == [
         ("read rate", ""),
-        ("20.0", "10.0–30.0"),
+        ("17.3", "10.0–30.0"),
         ("40.0", ""),
-        ("2.00", ""),
+        ("2.31", "too few repeats"),
         ("MB/s", ""),
         ("more", ""),
     ]

@@ -17,7 +17,7 @@ from dbdyno.report import page
 from dbdyno.report.parts import Page, Table, TableCell
 from dbdyno.report.render import html, markdown, terminal
 from dbdyno.report.section import verdicts
-from verdict_builder import explained, overall, with_judgements, with_words
+from verdict_builder import explained, overall, so_far, with_judgements, with_words
 
 STEPS = ("l.i0", "l.x", "l.i1", "l.i2", "qr100", "qp100", "qr500", "qp500", "qr1000", "qp1000")
 WORDS = {
@@ -110,7 +110,7 @@ def test_a_change_is_told_by_the_metric_that_says_it(quiet: Comparison) -> None:
     verdict = judged(made, "l.i2")
     for by, words in (
         (("ips",), "−7.0 % [−7.6, −6.5]"),
-        (("server_cpu_per_op",), "CPU +0.6 % [−2.0, +3.3]"),
+        (("server_cpu_per_op",), "CPU +0.6 % [−2.1, +3.3]"),
     ):
         steps = tuple(
             replace(
@@ -136,8 +136,8 @@ def test_the_sentence_of_an_arm_has_its_means_with_throughput_first(quiet: Compa
     whole = overall(
         "pg18",
         "insert-benchmark",
-        throughput=replace(throughput, word="faster", ratio=1.021, low=1.012, high=1.03),
-        cpu=replace(cpu, word="faster", ratio=0.97, low=0.961, high=0.979),
+        throughput=replace(throughput, word="faster", so_far=so_far(1.021, 1.012, 1.03)),
+        cpu=replace(cpu, word="faster", so_far=so_far(0.97, 0.961, 0.979)),
     )
     made = page.make(replace(quiet, overall=whole))
     assert report_parts.headline(made)[0].text == (
@@ -151,8 +151,8 @@ def test_a_mean_that_is_not_decided_keeps_its_signs(quiet: Comparison) -> None:
     whole = overall(
         "pg18",
         "insert-benchmark",
-        throughput=replace(throughput, word="same", ratio=1.001, low=0.994, high=1.007),
-        cpu=replace(cpu, word="open", ratio=0.99, low=0.94, high=1.04),
+        throughput=replace(throughput, word="same", so_far=so_far(1.001, 0.994, 1.007)),
+        cpu=replace(cpu, word="open", so_far=so_far(0.99, 0.94, 1.04)),
     )
     assert report_parts.headline(page.make(replace(quiet, overall=whole)))[0].text == (
         "pg18 against pg17, 6 blocks: throughput over 9 steps +0.1 % [−0.6, +0.7] "
@@ -229,7 +229,7 @@ def test_a_change_has_its_interval_and_its_tests_on_hover(told: Page) -> None:
 
 
 def test_of_open_steps_the_table_says_the_largest_loss_that_is_left(worded: Comparison) -> None:
-    made = page.make(changed(worded, "qr500", low=0.95, high=1.02))
+    made = page.make(changed(worded, "qr500", so_far=so_far(0.98, 0.95, 1.02)))
     assert row(made, "qr500")[4].text == "5.0"
     assert row(made, "l.i2")[4].text == row(made, "l.i1")[4].text == ""
 

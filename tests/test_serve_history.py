@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import threading
@@ -94,16 +92,6 @@ def test_an_arm_alone_and_another_figure_are_a_link_away(asking: TestClient) -> 
     assert any("arm=pg17" in one for one in its) and any("metric=cpu" in one for one in its)
     text = words(asking.get(next(one for one in its if "arm=pg17" in one)).text)
     assert "Results of pg17" in text and "Results of nightly" not in text
-
-
-def test_the_numbers_of_a_history_are_csv_and_json(asking: TestClient) -> None:
-    rows = list(csv.DictReader(io.StringIO(asking.get(of(asking) + "&form=csv").text)))
-    assert len(rows) == 11
-    found = json.loads(asking.get(of(asking) + "&form=json").text)
-    assert [one["value"] for one in found["points"]] == [float(one["value"]) for one in rows]
-    assert found["paired"] is False
-    (changed,) = found["change_points"]
-    assert (changed["result"], changed["results_before"]) == ("day-0005", 5)
 
 
 def test_a_result_that_is_new_stands_in_the_history_at_once(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
+from dbdyno.model.ratio import Ratio
 from dbdyno.stats import interval, stage_wise
-from dbdyno.stats.interval import Interval, Spread
+from dbdyno.stats.interval import Spread
 from dbdyno.stats.stage_wise import Stage
 
 KNOWN = 1e5
@@ -35,7 +36,7 @@ def stages(
     ]
 
 
-def ends(found: Interval) -> tuple[float, float, float]:
+def ends(found: Ratio) -> tuple[float, float, float]:
     """Low end, estimate and high end as log ratios."""
     assert found.low is not None and found.high is not None
     return math.log(found.low), math.log(found.value), math.log(found.high)

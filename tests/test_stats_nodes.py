@@ -47,14 +47,14 @@ def test_two_nodes_that_disagree_are_as_by_hand() -> None:
     assert found.between.value == pytest.approx((0.0016 - 0.0002) / 2)
     assert found.p == pytest.approx(scipy_stats.f.sf(8, 1, 2))
     first = found.means["n1"]
-    assert first.count == 2 and first.value == pytest.approx(math.exp(0.01))
+    assert first.blocks == 2 and first.value == pytest.approx(math.exp(0.01))
     reach = scipy_stats.t.ppf(0.975, 2) * math.sqrt(0.0002 / 2)
     assert (first.low, first.high) == pytest.approx(
         (math.exp(0.01 - reach), math.exp(0.01 + reach))
     )
     far = scipy_stats.t.ppf(0.975, 1) * 0.02  # the means' own scatter, 0.0283, by the root of 2
     its = found.machines
-    assert (its.value, its.count) == (pytest.approx(math.exp(0.03)), 2)
+    assert (its.value, its.blocks) == (pytest.approx(math.exp(0.03)), 2)
     assert (its.low, its.high) == pytest.approx((math.exp(0.03 - far), math.exp(0.03 + far)))
 
 

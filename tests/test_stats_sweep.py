@@ -54,7 +54,7 @@ def test_a_mean_has_the_interval_of_logs_and_leaves_zeros_out() -> None:
     assert sweep.mean([0.0]) is None
     alone = sweep.mean([7.0])
     assert alone is not None
-    assert (alone.value, alone.low, alone.count) == (pytest.approx(7.0), None, 1)
+    assert (alone.value, alone.low, alone.blocks) == (pytest.approx(7.0), None, 1)
 
 
 def test_the_interval_of_a_drop_ends_at_one() -> None:

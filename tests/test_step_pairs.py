@@ -28,7 +28,7 @@ def cell(arm: str, step: str, rates: list[float | None], headline: str | None) -
     )  # fmt: skip
     return Cell(
         arm=arm, runs=runs, value=None, value_bound="exact", ratio=None, ratio_bound="exact",
-        sla_met=None, metrics={}, ratios={},
+        sla_met=None, metrics={}, estimates={},
     )  # fmt: skip
 
 

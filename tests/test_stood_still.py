@@ -61,7 +61,7 @@ def test_an_arm_that_stood_still_in_two_of_six_blocks_is_not_the_same() -> None:
         "stood still in 2 of 6 blocks; the interval uses the 4 in which both ran"
     )
     assert (judgement.blocks, judgement.stood_still, judgement.base_stood_still) == (4, 2, 0)
-    assert judgement.ratio == pytest.approx(1.0, rel=0.01), "of the blocks in which both ran"
+    assert judgement.so_far.value == pytest.approx(1.0, rel=0.01), "of the blocks in which both ran"
     assert judgement.blocks_needed is not None, "five of six fell to one side"
 
 
@@ -103,7 +103,7 @@ def test_with_nothing_left_to_compare_the_sign_test_has_the_whole_level() -> Non
     assert (found.word, found.outcome) == ("slower", "stood still in 7 of 7 blocks")
     assert judgement.q == pytest.approx(2 * 2 / 2**7), "at half of the level"
     assert verdict(SIX, [0.0] * 6).word == "open", "1 in 16, at half of the level"
-    assert (judgement.ratio, judgement.low, judgement.p) == (0.0, None, None)
+    assert (judgement.so_far.value, judgement.so_far.low, judgement.p) == (0.0, None, None)
     assert verdict(SIX[:3], [0.0] * 3).word == "open", "1 in 4 by chance"
     assert verdict([1_000.0], [0.0]).reason == "one block"
 

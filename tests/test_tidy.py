@@ -218,6 +218,30 @@ def test_whoever_compares_an_engines_name_is_found(tmp_path: Path, expression: s
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "is_found"),
+    [
+        ("x = sum(y) / len(y)", True),
+        ("x = math.fsum(y) / len(y)", True),
+        ("from statistics import fmean", True),
+        ("from statistics import median", False),
+        ("x = sum(y) / sum(z)", False),
+        ("x = y / len(y)", False),
+    ],
+)
+@pytest.mark.parametrize(("room", "shows"), [("report", True), ("stats", False)])
+def test_a_mean_that_a_page_computes_is_found(
+    tmp_path: Path, line: str, is_found: bool, room: str, shows: bool
+) -> None:
+    texts = {
+        f"dbdyno/{room}/__init__.py": f'"""Room."""\n{line}\n',
+        "tests/test_one.py": f'"""One."""\nimport dbdyno.{room}\n',
+    }
+    message = "ask `model.metric.over.taken`, or the cell's estimate"
+    expected = [f"dbdyno/{room}/__init__.py:2 mean-shown: {message}"]
+    assert plant(tmp_path, texts) == (expected if is_found and shows else [])
+
+
 def test_whoever_matches_an_engines_name_is_found(tmp_path: Path) -> None:
     table = '"""Engines."""\nTRAITS: dict[str, int] = {"postgres": 1, "mysql": 2}\n'
     user = (

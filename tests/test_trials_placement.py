@@ -12,7 +12,7 @@ from trials import placement
 
 
 def test_a_placement_says_cost_loop_and_scatter_by_clients() -> None:
-    metrics = {"cpu_per_op": {"base": 9.0, "ratio": 1.07, "low": 1.05, "high": 1.09, "sd": 0.02}}
+    metrics = {"cpu_per_op": {"base": 9.0, "estimate": 1.07, "low": 1.05, "high": 1.09, "sd": 0.02}}
     arm = {"outcome": "", "verdict": "slower", "metrics": metrics}
     loads = {"step": "fill", "arms": [{"outcome": "", "verdict": None, "metrics": {}}]}
     of = placement.figures({"steps": [loads, {"step": "1", "arms": [arm]}]})

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from dbdyno.model.looks import Look
-from dbdyno.model.verdict import CHANGED, Aims, shaded
+from dbdyno.model.verdict import CHANGED, Aims, Judgement, shaded
 from dbdyno.stats import decision, interval, significance, vectorized
 from dbdyno.stats.look_tests import Unit
 from dbdyno.stats.sample import Sample
@@ -19,6 +19,10 @@ def drawn(count: int, blocks: int, seed: int = 6) -> list[tuple[float, ...]]:
         for _ in range(count)
     ]
     return [*found, (0.0,) * blocks, (0.1,) * blocks, (-0.01,) * blocks]
+
+
+def _figures(one: Judgement) -> tuple[float | None, ...]:
+    return (*one.told, one.p, one.p_sign, one.q, one.sd, one.visible)
 
 
 @pytest.mark.parametrize("blocks", [2, 3, 6, 10, 12, 25])
@@ -51,5 +55,5 @@ def test_exploring_says_what_one_look_at_the_whole_level_decides_but_for_the_pri
         if one.word == "same" or (other.word != "same" and not other.within_margin):
             assert other.word == one.word
         assert other.blocks_needed is None
-        for name in ("ratio", "low", "high", "p", "p_sign", "q", "sd", "visible"):
-            assert getattr(other, name) == pytest.approx(getattr(one, name)), name
+        for of, like in zip(_figures(other), _figures(one), strict=True):
+            assert of == pytest.approx(like)

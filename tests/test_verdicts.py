@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from dbdyno.analysis.compare.verdicts import together
-from dbdyno.model import StepRun
+from dbdyno.model import PairedEstimate, Ratio, StepRun
 from dbdyno.model.verdict import Aims, Judgement, Reason, Verdict, Word
 from dbdyno.stats import interval
 from run_builder import NOISE, cell, changed, concluded, failed, lifted, plan_of, run, series
@@ -42,9 +42,9 @@ def test_a_planted_change_of_throughput_comes_out_in_its_word(change: float, wor
     found = verdict(series("base", SIX), series("other", lifted(change)))
     (judgement,) = found.judgements
     assert (said(found), found.by, found.outcome) == (word, ("qps",), "")
-    assert judgement.ratio == pytest.approx((1 + change) * math.exp(sum(NOISE) / 6))
-    assert judgement.low is not None and judgement.high is not None
-    assert judgement.low < judgement.ratio < judgement.high
+    assert judgement.so_far.value == pytest.approx((1 + change) * math.exp(sum(NOISE) / 6))
+    assert judgement.so_far.low is not None and judgement.so_far.high is not None
+    assert judgement.so_far.low < judgement.so_far.value < judgement.so_far.high
 
 
 def test_more_cpu_for_an_operation_is_slower_where_throughput_cannot_tell() -> None:
@@ -81,8 +81,8 @@ def test_what_cannot_be_told_has_a_price_in_blocks_and_minutes() -> None:
 def test_one_block_decides_nothing() -> None:
     found = verdict(series("base", [1_000.0]), series("other", [1_500.0]))
     (judgement,) = found.judgements
-    assert (said(found), judgement.ratio) == ("one block", pytest.approx(1.5))
-    assert (judgement.low, judgement.p, judgement.q, judgement.sd) == (None, None, None, None)
+    assert (said(found), judgement.so_far.value) == ("one block", pytest.approx(1.5))
+    assert (judgement.so_far.low, judgement.p, judgement.q, judgement.sd) == (None,) * 4
 
 
 def test_the_aims_decide_what_is_the_same() -> None:
@@ -123,7 +123,7 @@ def test_costs_are_a_family_of_their_own_in_every_measured_step() -> None:
     found = cell(concluded([*base, *other], plan_of(ARMS)), "other")
     assert set(found.costs) == {"wal_bytes_per_op", "cs_per_op"}
     assert found.costs["wal_bytes_per_op"].word == "slower"
-    assert found.costs["wal_bytes_per_op"].ratio == pytest.approx(1.5)
+    assert found.costs["wal_bytes_per_op"].so_far.value == pytest.approx(1.5)
     assert found.costs["cs_per_op"].word == "same"
     assert found.verdict is not None and found.verdict.word == "same"
 
@@ -135,9 +135,9 @@ def test_the_ratio_of_the_tables_is_that_of_the_verdict() -> None:
     assert found.ratio is not None and found.verdict is not None
     (judgement,) = found.verdict.judgements
     assert (found.ratio.value, found.ratio.low, found.ratio.high) == (
-        pytest.approx(judgement.ratio),
-        pytest.approx(judgement.low),
-        pytest.approx(judgement.high),
+        pytest.approx(judgement.so_far.value),
+        pytest.approx(judgement.so_far.low),
+        pytest.approx(judgement.so_far.high),
     )
 
 
@@ -147,7 +147,7 @@ def test_the_interval_of_a_metric_is_computed_once(monkeypatch: pytest.MonkeyPat
 
     def counted(
         logs: Sequence[float], confidence: float = 0.95, spread: interval.Spread | None = None
-    ) -> interval.Interval:
+    ) -> Ratio:
         if spread is None:
             asked.append(tuple(logs))
         return whole(logs, confidence, spread)
@@ -198,7 +198,7 @@ def test_an_arm_that_failed_in_a_block_has_no_other_word(change: float, status: 
     assert (found.word, found.outcome) == ("failed", f"{status} in 1 of 6 blocks")
     assert found.judgements[0].blocks == 5
     assert {one.word for one in found.judgements} == {"open"}
-    assert found.judgements[0].ratio == pytest.approx(1 + change, rel=0.01)
+    assert found.judgements[0].so_far.value == pytest.approx(1 + change, rel=0.01)
 
 
 def test_a_base_that_failed_in_a_block_is_no_yardstick() -> None:
@@ -280,9 +280,7 @@ def of_word(name: str, text: str) -> Judgement:
     return Judgement(
         metric=name,
         blocks=6,
-        ratio=1.0,
-        low=None,
-        high=None,
+        so_far=PairedEstimate(value=1.0, low=None, high=None, blocks=6),
         p=None,
         p_sign=None,
         q=None,
@@ -338,7 +336,7 @@ def test_overall_the_datum_is_the_mean_of_a_block() -> None:
     assert found.judgement.metric == "qps"
     assert found.judgement.word == "faster"
     assert found.judgement.q == 0.0, "it is one of the family"
-    for value in (found.judgement.ratio, found.judgement.low, found.judgement.high):
+    for value in found.judgement.told:
         assert value == pytest.approx(1.05)
 
 
@@ -358,7 +356,7 @@ def test_overall_leaves_out_what_does_not_compare() -> None:
     for runs in (missed, limited):
         (found,) = concluded([*two_steps("base", SIX, SIX), *runs], plan_of(ARMS)).overall
         assert found.steps == 1
-        assert found.judgement.ratio == pytest.approx(1.05, rel=1e-3)
+        assert found.judgement.so_far.value == pytest.approx(1.05, rel=1e-3)
 
 
 def test_overall_of_different_headlines_is_of_throughput() -> None:
@@ -401,4 +399,4 @@ def test_overall_leaves_out_steps_that_only_the_block_of_the_copy_has() -> None:
     runs = [*two_steps("base", SIX[:1], SIX), *two_steps("other", lifted(0.5)[:1], lifted(0.05))]
     (found,) = concluded(runs, plan_of(ARMS)).overall
     assert (found.steps, found.judgement.blocks) == (1, 6)
-    assert found.judgement.ratio == pytest.approx(1.05, rel=1e-3)
+    assert found.judgement.so_far.value == pytest.approx(1.05, rel=1e-3)

@@ -69,7 +69,7 @@ class TwoArms:
             assert run.metrics[name], name
         assert run.metrics["connections_cpu_per_op"] is None, "its sessions are known"
         assert len(run.series["query.rate"].y) == 2
-        ratios, slow = self.cell(step).ratios, assemble.step_run(self.slow.steps()[-1])
+        ratios, slow = self.cell(step).estimates, assemble.step_run(self.slow.steps()[-1])
         assert {"cpu_per_op", "qps"} <= ratios.keys(), (slow.ending, slow.warnings, slow.metrics)
         assert ratios["cpu_per_op"].value > 2
         assert ratios["qps"].value < 0.5

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import cast, get_args
 
 from dbdyno.analysis.compare.verdicts import together
-from dbdyno.model import Cell, Comparison, Ratio, StepComparison
+from dbdyno.model import Cell, Comparison, PairedEstimate, Ratio, StepComparison
 from dbdyno.model.looks import Look, Looked, Looks
 from dbdyno.model.verdict import (
     CHANGED,
@@ -49,6 +49,11 @@ def judgement(name: str, ratio: Ratio) -> Judgement:
     return replace(judged, within_margin=within and word in CHANGED)
 
 
+def so_far(value: float, low: float | None, high: float | None, blocks: int = 6) -> PairedEstimate:
+    """An estimate by all blocks."""
+    return PairedEstimate(value=value, low=low, high=high, blocks=blocks)
+
+
 def _judgement(name: str, ratio: Ratio, word: Word, *, sd: float | None) -> Judgement:
     decided = word in CHANGED
     p = None if sd is None else 0.002 if decided else 0.4
@@ -56,9 +61,7 @@ def _judgement(name: str, ratio: Ratio, word: Word, *, sd: float | None) -> Judg
     return Judgement(
         metric=name,
         blocks=ratio.blocks,
-        ratio=ratio.value,
-        low=ratio.low,
-        high=ratio.high,
+        so_far=so_far(ratio.value, ratio.low, ratio.high, ratio.blocks),
         p=p,
         p_sign=None if p is None else 0.03,
         q=None if p is None else min(1.0, 4 * p),
@@ -74,10 +77,13 @@ def _judgement(name: str, ratio: Ratio, word: Word, *, sd: float | None) -> Judg
 
 def verdict(headline: str | None, cell: Cell, base: Cell) -> Verdict | None:
     """What is said of a cell; nothing of one that has no ratio."""
-    if headline is None or cell.arm == base.arm or headline not in cell.ratios:
+    if headline is None or cell.arm == base.arm or headline not in cell.estimates:
         return None
+    estimates = {name: cell.estimates.get(name) for name in (headline, CPU)}
     judged = tuple(
-        judgement(name, cell.ratios[name]) for name in (headline, CPU) if name in cell.ratios
+        judgement(name, ratio)
+        for name, estimate in estimates.items()
+        if estimate is not None and (ratio := estimate.by(base.metrics[name] or 0.0))
     )
     if any(run.roles.sla_met is False for one in (cell, base) for run in one.runs):
         outcome = f"held in {cell.sla_met or 0} of {len(cell.runs)}"
@@ -134,8 +140,8 @@ def looked_at(*blocks: int, first: int | None = 4, coming: int | None = 8, **how
 
 def at_look(one: Judgement, ratio: float, low: float, high: float) -> Judgement:
     """The judgement with its word from a look after four blocks."""
-    look = LookResult(blocks=4, share=0.5, ratio=ratio, low=low, high=high)
-    return replace(one, look=look)
+    estimate = replace(so_far(ratio, low, high, 4), basis="look")
+    return replace(one, look=LookResult(blocks=4, share=0.5, estimate=estimate))
 
 
 def with_judgements(

@@ -39,7 +39,7 @@ SAME_EVERYWHERE = ("dyno", "format", "title", "plan", "label")
 """Keys of the comparison that are no figures."""
 LABELS = ("workload", "step", "arm", "factors", "name", "metric")
 """What names an object of a list, in this order; objects with none of these have a number."""
-OF_METRIC = ("value", "bound", "ratio", "low", "high", "verdict", "within_margin")
+OF_METRIC = ("value", "kind", "bound", "estimate", "low", "high", "verdict", "within_margin")
 """What is kept of a metric that decides nothing."""
 TABLES = ("steps", "response", "service", "costs", "statements", "waits")
 """The tables of an export whose figures the comparison has not all."""

@@ -232,7 +232,7 @@ def _here(row: Row) -> str:
 
 
 def _cpu(cell: Cell | None) -> str:
-    ratio = cell.ratios.get(cpu_of([cell])) if cell is not None else None
+    ratio = cell.estimates.get(cpu_of([cell])) if cell is not None else None
     if ratio is None or ratio.low is None or ratio.high is None:
         return "–" if ratio is None else _ratio(ratio)
     sign = SIGNS[("up",)] if ratio.low > 1 else SIGNS[("down",)] if ratio.high < 1 else ""

@@ -228,7 +228,7 @@ def _measured(cell: Cell | None, key: Key) -> tuple[Ratio | None, Bound]:
         return None, "unknown"
     if key.metric is None:
         return cell.ratio, cell.ratio_bound
-    return cell.ratios.get(key.metric), "exact"
+    return cell.estimates.get(key.metric), "exact"
 
 
 def step_of(comparison: Comparison, key: Key) -> StepComparison | None:

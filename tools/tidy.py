@@ -308,6 +308,30 @@ def engine_name(tree: Tree) -> Iterator[Violation]:
                 yield Violation(source.path, getattr(node, "lineno", 1), "engine-name", message)
 
 
+SHOWING = frozenset({"report", "serve", "farm"})
+
+
+def mean_shown(tree: Tree) -> Iterator[Violation]:
+    """A mean that a page computes for itself is a second value of what judging has."""
+    for name, source in tree.modules.items():
+        if not within(name.removeprefix(f"{PACKAGE}."), SHOWING):
+            continue
+        for node in source.nodes:
+            if is_mean(node):
+                message = "ask `model.metric.over.taken`, or the cell's estimate"
+                yield Violation(source.path, getattr(node, "lineno", 1), "mean-shown", message)
+
+
+def is_mean(node: ast.AST) -> bool:
+    """Whether it is a sum divided by `len(…)`, or the library's mean."""
+    match node:
+        case ast.BinOp(op=ast.Div(), left=ast.Call() as sum_of, right=ast.Call() as count):
+            return ast.unparse(count.func) == "len" and ast.unparse(sum_of.func).endswith("sum")
+        case ast.ImportFrom(module="statistics"):
+            return any(alias.name.endswith("mean") for alias in node.names)
+    return False
+
+
 def engine_names(tree: Tree) -> set[str]:
     """The keys of TRAITS, the table of engines."""
     source = tree.sources.get(ENGINES_FILE)
@@ -442,6 +466,7 @@ RULES: tuple[Rule, ...] = (
     unfinished,
     abbreviation,
     engine_name,
+    mean_shown,
     unreached,
     rust_circle,
     python_circle,

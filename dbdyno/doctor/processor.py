@@ -13,7 +13,6 @@ CLOCK_NS_MAX = 300.0
 """A reading without a system call takes 20 to 60 ns, a slow machine's under this."""
 CLOCK_NS_SLOW = 1000.0
 """From here on the clock is a device that is asked over a bus (hpet, acpi_pm)."""
-THROTTLED_SHARE_MAX = 0.9
 NODES_MAX = 1
 
 

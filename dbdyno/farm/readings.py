@@ -119,15 +119,19 @@ def time_ratios(comparison: Comparison) -> Ratios:
                 raise ServerError(f"step `{compared.step}`: {failure}")
             judgements = cell.verdict.judgements if cell.verdict is not None else ()
             for judgement in judgements:
-                counted = judgement.fills or judgement.blocks
-                if judgement.sd is None or counted < 2 or not 0 < judgement.ratio < math.inf:
+                estimate = judgement.estimate
+                if (
+                    estimate.se is None
+                    or estimate.freedom is None
+                    or not 0 < estimate.value < math.inf
+                ):
                     continue
                 yield (
                     ((compared.workload, compared.step), judgement.metric),
                     LogRatio(
-                        value=math.log(judgement.ratio),
-                        standard_error=judgement.sd / math.sqrt(counted),
-                        degrees=counted - 1.0,
+                        value=math.log(estimate.value),
+                        standard_error=estimate.se,
+                        degrees=estimate.freedom,
                     ),
                 )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dbdyno.model.address import Address, Tls
 from dbdyno.model.comparison import (
     Across,
-    Bound,
     Cell,
     Comparison,
     Difference,
@@ -35,7 +34,7 @@ from dbdyno.model.plan import (
     WorkloadUse,
 )
 from dbdyno.model.profile import Profile
-from dbdyno.model.ratio import Ratio
+from dbdyno.model.ratio import Bound, PairedEstimate, Ratio
 from dbdyno.model.step import Condition, Headline, MetricSource, Requirement, Right, Sla, Step
 from dbdyno.model.step_run import (
     Ending,
@@ -90,6 +89,7 @@ __all__ = [
     "Observe",
     "Outcomes",
     "OwnerCost",
+    "PairedEstimate",
     "Password",
     "Placement",
     "Plan",

@@ -15,7 +15,7 @@ from dbdyno.model.nodes import ByNode
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.profile import ProfileComparison
 from dbdyno.model.query_change import QueryChanges
-from dbdyno.model.ratio import Ratio
+from dbdyno.model.ratio import Bound, PairedEstimate, Ratio
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.step_run import StepRun
 from dbdyno.model.suspects import Suspects
@@ -30,29 +30,21 @@ PLACES_MAX = 4
 """So many places of one warning are named, the others counted."""
 
 
-Bound = Literal["exact", "at least", "at most", "unknown"]
-"""The bound of a number if the load generator was at its limit, or calls too slow to count.
-
-Unknown: on both sides.
-"""
-OPPOSITE: Mapping[Bound, Bound] = {"at most": "at least", "at least": "at most"}
-"""The bound of a time, by that of the rate that it is the inverse of."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Cell:
     """One arm in one step, over all blocks that are judged."""
 
     arm: str
     runs: tuple[StepRun, ...]  # by block
-    value: float | None  # geometric mean of the headline metric over the runs that have it
+    value: float | None  # of the headline, as `metrics` has it
     value_bound: Bound  # of `value`
     time_bound: Bound = field(default="exact", kw_only=True)  # of response times
-    ratio: Ratio | None  # to the base, over the blocks that have both
+    ratio: PairedEstimate | None  # of the headline, as `estimates` has it
     ratio_bound: Bound  # of `ratio`
     sla_met: int | None  # in how many runs; None where the step has no target
-    metrics: Mapping[str, float | None]  # arithmetic mean over blocks
-    ratios: Mapping[str, Ratio]  # of each metric that both arms have
+    metrics: Mapping[str, float | None]  # over blocks, as each metric is taken
+    estimates: Mapping[str, PairedEstimate]  # beside the base, of what both arms have
+    own_values: Mapping[str, PairedEstimate] = field(default_factory=dict)  # the workload's
     verdict: Verdict | None = None  # None: the base, or a step without a headline
     tolerated: StepTolerance | None = None  # where a tolerance is asked for
     costs: Mapping[str, Judgement] = field(default_factory=dict)  # explanatory, by metric

@@ -69,6 +69,6 @@ def _limited_is_open(verdict: Verdict, cell: Cell) -> bool:
 
 
 def _is_towards_change(judgement: Judgement, cell: Cell) -> bool:
-    if judgement.ratio > 1:
+    if judgement.so_far.value > 1:
         return cell.ratio_bound == "at least"
-    return cell.ratio_bound == "at most" and judgement.ratio < 1
+    return cell.ratio_bound == "at most" and judgement.so_far.value < 1

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from dbdyno.model.ratio import PairedEstimate
+
 Word = Literal["faster", "slower", "same", "open", "failed"]
 """A verdict; no two can be true of one arm in one step.
 
@@ -107,9 +109,7 @@ class LookResult:
 
     blocks: int  # of the plan, when it was looked at
     share: float  # of the level
-    ratio: float  # median-unbiased over what earlier looks could have shown
-    low: float | None  # its 95 % interval by the order of stages; None where none of it is known
-    high: float | None
+    estimate: PairedEstimate  # median-unbiased over what earlier looks could have shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,9 +124,7 @@ class Judgement:
     metric: str
     blocks: int
     fills: int | None = None  # that the tests count, of these blocks; None: they count blocks
-    ratio: float  # geometric mean, arm by base; 0 or infinite where no block is left
-    low: float | None  # 95 % t interval on log ratios, all blocks so far; None with one block
-    high: float | None
+    so_far: PairedEstimate  # by all of these; its ratio 0 or infinite where no block is left
     p: float | None  # two-sided, by t on the log ratios of all blocks so far
     p_sign: float | None  # exact sign-flip test of the same
     q: float | None  # of the step: its repeated p after Benjamini-Hochberg within its family
@@ -160,10 +158,14 @@ class Judgement:
         return self.look if self.word in CHANGED or self.word == "same" else None
 
     @property
+    def estimate(self) -> PairedEstimate:
+        """What stands beside the word: of the look that it rests on, else of all blocks."""
+        return self.so_far if self.rests_on is None else self.rests_on.estimate
+
+    @property
     def told(self) -> tuple[float, float | None, float | None]:
-        """Ratio and interval beside the word: of the look that it rests on, else of all blocks."""
-        verdict = self.rests_on or self
-        return verdict.ratio, verdict.low, verdict.high
+        """The ratio with the ends of its interval."""
+        return self.estimate.value, self.estimate.low, self.estimate.high
 
 
 @dataclass(frozen=True, kw_only=True)

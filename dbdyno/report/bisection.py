@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from dbdyno import __version__
 from dbdyno.model.bisection import Bisection, CommitTest
+from dbdyno.model.ratio import Ratio
 from dbdyno.report import number
 from dbdyno.report.parts import (
     AnyPart,
@@ -20,7 +21,7 @@ from dbdyno.report.parts import (
     Text,
 )
 from dbdyno.stats.bisection import Found, Layout
-from dbdyno.stats.interval import Interval, t_quantile
+from dbdyno.stats.interval import t_quantile
 
 ROWS_MAX = 60
 """Longer searches show only commits that were tested or skipped, and suspects."""
@@ -156,7 +157,7 @@ def scatter(layout: Layout) -> str:
     return f"{sd} % [{low}, {high}]"
 
 
-def changes(size: Interval) -> str:
+def changes(size: Ratio) -> str:
     """A ratio as a change, with its interval."""
     return number.changes(size.value, size.low, size.high)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from dbdyno.model import Bound, Cell, Ratio, StepComparison, metric
-from dbdyno.model.metric.primary import is_cpu
+from dbdyno.model import Bound, Cell, PairedEstimate, Ratio, StepComparison, metric
+from dbdyno.model.metric.over import Over, taken
+from dbdyno.model.ratio import OPPOSITE
 from dbdyno.report import number
 from dbdyno.report.colors import Tone
 from dbdyno.report.parts import Row, TableCell
@@ -21,7 +21,8 @@ STOOD_STILL_MARK = {
 }
 
 INCOMPLETE_MARK = {
-    INCOMPLETE: "without the blocks in which the step failed",
+    INCOMPLETE: "without the blocks in which the step failed; a ratio: not of the blocks of its "
+    "columns, or of a look, as its hover says",
     **STOOD_STILL_MARK,
 }
 
@@ -60,24 +61,19 @@ def over_blocks(
     values: Iterable[float | None],
     words: Callable[[float | None], str] = number.number,
     tone: Tone = "",
+    over: Over = "sum",
 ) -> TableCell:
-    """The mean of the values that are known; with several that differ, their range beside it."""
+    """The figure of the values that are known; with several that differ, their range beside it."""
     known = [value for value in values if value is not None]
     if not known:
         return TableCell(text=number.MISSING)
     low, high = words(min(known)), words(max(known))
     return TableCell(
-        text=words(mean(known)),
+        text=words(taken(known, over)),
         detail="" if low == high else reach(low, high),
         tone=tone,
         title=f"by block: {', '.join(words(value) for value in known)}" if low != high else "",
     )
-
-
-def mean(values: Iterable[float]) -> float:
-    """The arithmetic mean; there must be a value."""
-    found = list(values)
-    return math.fsum(found) / len(found)
 
 
 def reach(low: str, high: str) -> str:
@@ -127,18 +123,6 @@ def value_bound(step: StepComparison, result: Cell, name: str) -> Bound:
     return result.time_bound if name in metric.RESPONSES else "exact"
 
 
-def ratio_bound(step: StepComparison, result: Cell, name: str) -> Bound:
-    """The bound of a metric of an arm divided by the base's."""
-    if name == step.headline:
-        return result.ratio_bound
-    if name not in metric.RESPONSES or result.time_bound == step.cells[0].time_bound == "exact":
-        return "exact"
-    if step.cells[0].time_bound == "exact":
-        return result.time_bound
-    base = step.cells[0].time_bound
-    return _OTHER_WAY.get(base, base) if result.time_bound == "exact" else "unknown"
-
-
 def limits(result: Cell) -> str:
     """The generator's limits by block, in words; empty if nothing limited it."""
     words = [
@@ -161,17 +145,14 @@ def justified(tone: Tone, bound: Bound, *, less: bool = False) -> Tone:
 
     `less`: less of it is better.
     """
-    if less and bound in _OTHER_WAY:
-        bound = _OTHER_WAY[bound]
+    if less:
+        bound = OPPOSITE.get(bound, bound)
     wrong: Mapping[Bound, tuple[Tone, ...]] = {
         "at least": ("red", "yellow", "slower", "alike"),
         "at most": ("green", "blue", "faster", "alike"),
         "unknown": ("red", "yellow", "green", "blue", "slower", "faster", "alike"),
     }
     return "" if tone in wrong.get(bound, ()) else tone
-
-
-_OTHER_WAY: Mapping[Bound, Bound] = {"at least": "at most", "at most": "at least"}
 
 
 def is_time(step: StepComparison) -> bool:
@@ -263,25 +244,6 @@ def _held(result: Cell) -> str:
 # --- Ratios ---------------------------------------------------------------------------------------
 
 
-def judged_ratio(result: Cell, name: str | None = None) -> Ratio | None:
-    """A metric by the base's, as its verdict tells it: of the look that decided, or of all blocks.
-
-    `name`: None for the throughput. The plain ratio of a metric that is not judged; where that is
-    the throughput's, as of what happens once an operation, so is its interval.
-    """
-    judgements = () if result.verdict is None else result.verdict.judgements
-    for judgement in judgements:
-        same = not is_cpu(judgement.metric) if name is None else judgement.metric == name
-        if judgement.blocks and same:
-            value, low, high = judgement.told
-            return Ratio(value=value, low=low, high=high, blocks=judgement.blocks)
-    own = result.ratio if name is None else result.ratios.get(name)
-    if name is None or own is None or result.ratio is None:
-        return own
-    alike = number.ratio(own.value, 3) == number.ratio(result.ratio.value, 3)
-    return judged_ratio(result) if alike else own
-
-
 def relative_cell(
     step: StepComparison, result: Cell, tone: Callable[[Cell, float], Tone]
 ) -> TableCell:
@@ -296,7 +258,7 @@ def relative_cell(
         if stood_still(result) or stood_still(base)
         else ""
     )
-    ratio = judged_ratio(result)
+    ratio = result.ratio
     if result.value is None or ratio is None:
         text = words_for_nothing(result) if result.value is None else number.MISSING
         still = either if either == STOOD_STILL else ""
@@ -306,7 +268,7 @@ def relative_cell(
     chosen = justified(tone(result, speed), result.ratio_bound, less=less)
     return TableCell(
         text=signed(number.ratio(ratio.value), result.ratio_bound),
-        mark=either,
+        mark=either or (INCOMPLETE if ratio.apart else ""),
         detail=ratio_detail(result),
         tone="" if either == STOOD_STILL else chosen,
         title=ratio_words(ratio),
@@ -334,7 +296,7 @@ def paired_cell(ratio: Ratio | None) -> TableCell:
 
 def ratio_detail(result: Cell, digits: int = 2) -> str:
     """The text after a ratio of throughputs: its interval, or that it is unknown."""
-    ratio = judged_ratio(result)
+    ratio = result.ratio
     if ratio is None:
         return ""
     return (
@@ -343,29 +305,46 @@ def ratio_detail(result: Cell, digits: int = 2) -> str:
 
 
 def ratio_words(ratio: Ratio) -> str:
-    """A ratio in a sentence, with one digit more than the tables have."""
+    """A ratio in a sentence, with one digit more than the tables have, and what it rests on."""
+    paired = ratio if isinstance(ratio, PairedEstimate) else None
+    if paired is not None and paired.kind == "difference":
+        return f"difference, {number.blocks(ratio.blocks)}"
     text = f"ratio {number.ratio(ratio.value, 3)}"
     spread = number.interval(ratio.low, ratio.high, 3)
-    return f"{text}, 95 % interval {spread}, {ratio.blocks} blocks" if spread else text
+    if not spread:
+        return text
+    look = ", of a look" if paired is not None and paired.basis == "look" else ""
+    return f"{text}, 95 % interval {spread}, {number.blocks(ratio.blocks)}{look}"
 
 
-def ratio_cell(step: StepComparison, result: Cell, name: str) -> TableCell:
-    """A metric divided by the base's: paired by block where that is known."""
-    paired = judged_ratio(result, name)
-    if paired is not None:
-        text = signed(number.ratio(paired.value), ratio_bound(step, result, name))
-        return TableCell(text=text, title=ratio_words(paired))
-    own, base = result.metrics.get(name), step.cells[0].metrics.get(name)
-    return TableCell(text=number.ratio(published_ratio(own, base)))
+def estimate_cell(step: StepComparison, result: Cell, name: str) -> TableCell:
+    """A metric beside the base's, with the digits of a difference that the arms' figures have."""
+    values = [cell.metrics.get(name) for cell in step.cells]
+    return beside(
+        result.estimates.get(name), number.digits_alike(values, metric.by_name(name).digits)
+    )
 
 
-def published_ratio(own: float | None, base: float | None) -> float | None:
-    """A metric by the base's, as published: 0/0 is 1, x/0 is inf, NA stays NA."""
-    if own is None or base is None:
-        return None
-    if base == 0:
-        return 1.0 if own == 0 else math.copysign(math.inf, own)
-    return own / base
+def beside(estimate: PairedEstimate | None, digits: int) -> TableCell:
+    """An arm beside the base: a ratio, or with its sign a difference of what adds up."""
+    if estimate is None:
+        return TableCell(text="")
+    if estimate.kind == "ratio":
+        text, ends = number.ratio(estimate.value), number.interval(estimate.low, estimate.high)
+    else:
+        text, ends = difference(estimate, digits)
+    return TableCell(
+        text=signed(text, estimate.bound),
+        mark=INCOMPLETE if estimate.apart else "",
+        detail=ends,
+        title=ratio_words(estimate),
+    )
+
+
+def difference(estimate: PairedEstimate, digits: int) -> tuple[str, str]:
+    """How much more an arm has, with its sign, and the ends of its interval."""
+    ends = [number.number(end, digits) for end in (estimate.low, estimate.high) if end is not None]
+    return number.difference(estimate.value, 0.0, digits), " to ".join(ends)
 
 
 def capitalized(text: str) -> str:

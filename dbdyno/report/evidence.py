@@ -46,5 +46,6 @@ def of_cell(cell: Cell) -> str:
 
 def ratio(judgement: Judgement) -> str:
     """A ratio with the interval of all blocks so far: 1.02 [0.98, 1.06]."""
-    ends = number.interval(judgement.low, judgement.high)
-    return number.ratio(judgement.ratio) + (f" [{ends}]" if ends else "")
+    so_far = judgement.so_far
+    ends = number.interval(so_far.low, so_far.high)
+    return number.ratio(so_far.value) + (f" [{ends}]" if ends else "")

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from dbdyno import __version__
-from dbdyno.model import Across, Cell, Comparison, Json, Network, Ratio, StepComparison
+from dbdyno.model import Across, Cell, Comparison, Json, Network, StepComparison
 from dbdyno.model.attribution import Attribution, Effect
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.looks import Looked
@@ -25,10 +25,11 @@ from dbdyno.model.profile import ProfileComparison
 from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.model.verdict import Explanation, Judgement, Overall
 from dbdyno.model.work import WorkComparison
-from dbdyno.report import cells, network, tolerate
+from dbdyno.report import network, tolerate
+from dbdyno.report.estimate_form import of_estimate, of_judgement, of_ratio
 from dbdyno.report.section.application import Answer
 
-FORMAT = 5
+FORMAT = 6
 """Counts up when a key goes away or changes its meaning."""
 
 
@@ -130,7 +131,7 @@ def _step(step: StepComparison) -> Json:
         "step": step.step,
         "group": step.group,
         "headline": step.headline,
-        "base_values": {name: _value(base, step, name) for name in _known(step, [base])},
+        "base_values": {name: base.metrics[name] for name in _known(step, [base])},
         "arms": [_arm(step, cell, base) for cell in others],
         "limited": {
             cell.arm: reasons
@@ -155,17 +156,17 @@ def _step(step: StepComparison) -> Json:
 def _attribution(one: Attribution) -> Json:
     return {
         "metric": one.metric,
-        "whole": _ratio(one.whole),
+        "whole": of_ratio(one.whole),
         "effects": [_effect(effect) for effect in one.effects],
         "interactions": [_effect(effect) for effect in one.interactions],
-        "remainder": _ratio(one.remainder) if one.remainder else None,
+        "remainder": of_ratio(one.remainder) if one.remainder else None,
     }
 
 
 def _effect(one: Effect) -> Json:
     return {
         "factors": one.factors,
-        **_ratio(one.change),
+        **of_ratio(one.change),
         "q": one.q,
         "found": one.significant,
     }
@@ -239,14 +240,10 @@ def _arm(step: StepComparison, cell: Cell, base: Cell) -> Json:
     for name in _known(step, [cell, base]):
         metrics[name] = {
             "primary": name in _primary(step),
-            "value": _value(cell, step, name),
-            "base": _value(base, step, name),
-            "bound": cells.ratio_bound(step, cell, name),
-            **(
-                _judged(judgements[name])
-                if name in judgements
-                else _not_judged(cell.ratios.get(name))
-            ),
+            "value": cell.metrics.get(name),
+            "base": base.metrics.get(name),
+            **of_estimate(cell.estimates.get(name)),
+            **_judged(judgements.get(name)),
         }
     return {
         "arm": cell.arm,
@@ -271,12 +268,7 @@ def _known(step: StepComparison, cells: Iterable[Cell]) -> list[str]:
     """The metrics of which one of the cells has a value, those first that judge."""
     names = dict.fromkeys(_primary(step))
     names |= dict.fromkeys(name for cell in cells for name in cell.metrics)
-    return [name for name in names if any(_value(cell, step, name) is not None for cell in cells)]
-
-
-def _value(cell: Cell, step: StepComparison, name: str) -> float | None:
-    """The arm's mean as reports show it: geometric of the headline, of others arithmetic."""
-    return cell.value if name == step.headline else cell.metrics.get(name)
+    return [name for name in names if any(cell.metrics.get(name) is not None for cell in cells)]
 
 
 def _finding(explanation: Explanation) -> Json:
@@ -291,68 +283,29 @@ def _finding(explanation: Explanation) -> Json:
 # --- What is said of a metric ----------------------------------------------------------------
 
 
-def _judged(one: Judgement) -> Json:
-    return {
-        "blocks": one.blocks,
-        "fills": one.fills,
-        "ratio": one.ratio,
-        "low": one.low,
-        "high": one.high,
-        "p": one.p,
-        "p_sign": one.p_sign,
-        "q": one.q,
-        "sd": one.sd,
-        "margin": one.margin,
-        "verdict": one.word,
-        "within_margin": one.within_margin,
-        "reason": one.reason,
-        "look": asdict(one.look) if one.look else None,
-        "lent": one.lent,
-        "own_low": one.own_low,
-        "own_high": one.own_high,
-        "evidence": one.evidence,
-        "dependence": asdict(one.dependence) if one.dependence else None,
-        "visible": one.visible,
-        "blocks_needed": one.blocks_needed,
-        "minutes_needed": one.minutes_needed,
-        "stood_still": one.stood_still,
-        "base_stood_still": one.base_stood_still,
-        "p_still": one.p_still,
-    }
-
-
-def _not_judged(ratio: Ratio | None) -> Json:
-    """The same keys of a metric of which nothing is said."""
-    unsaid = (
-        "fills p p_sign q sd margin verdict within_margin reason look own_low own_high "
-        "evidence dependence visible blocks_needed minutes_needed p_still"
-    )
-    counted = {"lent": 0.0, "stood_still": 0, "base_stood_still": 0}
-    return {**_ratio(ratio), **dict.fromkeys(unsaid.split()), **counted}
-
-
-def _ratio(ratio: Ratio | None) -> Json:
-    return {
-        "blocks": ratio.blocks if ratio else 0,
-        "ratio": ratio.value if ratio else None,
-        "low": ratio.low if ratio else None,
-        "high": ratio.high if ratio else None,
-    }
+def _judged(one: Judgement | None) -> Json:
+    dependence = one.dependence if one else None
+    return of_judgement(one) | {"dependence": asdict(dependence) if dependence else None}
 
 
 def _overall(one: Overall) -> Json:
     where = {"arm": one.arm, "workload": one.workload, "steps": one.steps}
-    return {**where, "metric": one.judgement.metric, **_judged(one.judgement)}
+    return {
+        **where,
+        "metric": one.judgement.metric,
+        **of_estimate(one.judgement.estimate),
+        **_judged(one.judgement),
+    }
 
 
 def _application(comparison: Comparison, result: ApplicationResult) -> Json:
     costs = {"cpu": result.cpu, "time": result.time}
     work = None
     if result.work is not None:
-        work = asdict(result.work) | {"instructions": _ratio(result.work.instructions)}
+        work = asdict(result.work) | {"instructions": of_ratio(result.work.instructions)}
     return (
         asdict(result)
-        | {name: None if ratio is None else _ratio(ratio) for name, ratio in costs.items()}
+        | {name: None if ratio is None else of_ratio(ratio) for name, ratio in costs.items()}
         | {"work": work, "answer": Answer(comparison, result).sentence}
     )
 
@@ -365,7 +318,7 @@ def _across(pair: Across) -> Json:
         "first": pair.first,
         "second": pair.second,
         "clients": pair.clients,
-        **_ratio(pair.ratio),
+        **of_ratio(pair.ratio),
     }
 
 
@@ -383,7 +336,7 @@ def _sweep(sweep: Sweep) -> Json:
 
 def _peak(peak: Peak) -> Json:
     figures = {
-        name: None if ratio is None else _ratio(ratio)
+        name: None if ratio is None else of_ratio(ratio)
         for name, ratio in (
             ("throughput", peak.throughput),
             ("drop", peak.drop),

@@ -63,7 +63,7 @@ def loss(judgements: Iterable[Judgement], of: Bound = "exact") -> str:
     """The largest loss that the intervals leave: 2.1 %; none; too few repeats; or nothing."""
     losses = []
     for judgement in judgements:
-        low, high = judgement.low, judgement.high
+        _, low, high = judgement.told
         if low is None or high is None or (of != "exact" and not is_cpu(judgement.metric)):
             return ""
         if is_wide(low, high):
@@ -112,7 +112,7 @@ def price(judgements: Iterable[Judgement]) -> str:
 
 def own_interval_differs(judgement: Judgement) -> bool:
     """Whether what other steps lent changed the width of the interval by a third or more."""
-    ends = (judgement.low, judgement.high, judgement.own_low, judgement.own_high)
+    ends = (judgement.so_far.low, judgement.so_far.high, judgement.own_low, judgement.own_high)
     low, high, own_low, own_high = ends
     if low is None or high is None or own_low is None or own_high is None:
         return False
@@ -125,7 +125,7 @@ def own_interval_differs(judgement: Judgement) -> bool:
 
 def despite(judgement: Judgement) -> bool:
     """Whether the interval leaves out no change though the word is open."""
-    low, high = judgement.low, judgement.high
+    _, low, high = judgement.told
     if judgement.word != "open" or judgement.reason or low is None or high is None:
         return False
     return not low <= 1 <= high

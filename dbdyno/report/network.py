@@ -8,7 +8,7 @@ from statistics import median
 from typing import Literal
 
 from dbdyno.model import Cell, Link, Network, StepComparison
-from dbdyno.report import cells
+from dbdyno.model.metric.over import taken
 
 Way = Literal["sent", "received"]
 WAYS: tuple[Way, ...] = ("sent", "received")
@@ -81,8 +81,7 @@ def carried(network: Network, way: Way, host: str | None = None) -> int | None:
 
 def mean(found: Iterable[Network], figure: Callable[[Network], float | None]) -> float | None:
     """The mean over blocks of a figure; None where no block tells it."""
-    known = [value for network in found if (value := figure(network)) is not None]
-    return cells.mean(known) if known else None
+    return taken(map(figure, found))
 
 
 def _quotient(amount: int | None, by: float | None) -> float | None:

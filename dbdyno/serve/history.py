@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections.abc import Iterable, Sequence
 from typing import get_args
 
@@ -58,7 +55,7 @@ NO_WORD = (
 
 
 def page(serving: Serving, request: Request) -> Response:
-    """The steps to choose from; of one that is chosen its history, as a page, CSV or JSON."""
+    """The steps to choose from; of one that is chosen its history, as a page."""
     asked = request.query_params
     indexes = serving.archive.indexes(serving.folders.found())
     key = asked.get("of")
@@ -72,74 +69,7 @@ def page(serving: Serving, request: Request) -> Response:
         raise HTTPException(404, "no result has this step; /history lists those that there are")
     farms = [place.key for place in farm.places(serving.folders.roots)]
     marked = chained.without_changes(found, farms)
-    match asked.get("form"):
-        case "csv":
-            return Response(as_csv(marked), media_type="text/csv")
-        case "json":
-            return Response(as_json(marked), media_type="application/json")
     return charted.page(serving.frame, view(marked))
-
-
-def as_csv(found: History) -> str:
-    """A row for each point, in the order of the history."""
-    rows = list(_rows(found))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]) if rows else ["line"])
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def as_json(found: History) -> str:
-    """The points as in CSV, with the work and the change points of each line."""
-    changes = [
-        {
-            "line": line.name,
-            "result": change.after.side.result,
-            "begun": day(change.after.side.begun_unix_ns),
-            "before": change.change_point.before,
-            "after": change.change_point.after,
-            "p": change.change_point.p,
-            "results_before": change.points_before,
-            "results_after": change.points_after,
-            "unlike": [{"what": its.what, **its.values} for its in change.unlike],
-        }
-        for line in found.lines
-        for change in line.changes
-    ]
-    whole = {
-        "workload": found.work.workload,
-        "step": found.work.step,
-        "engine": found.work.engine,
-        "host": found.work.host,
-        "parameters": found.work.parameters,
-        "turns": found.work.turns,
-        "metric": found.metric,
-        "paired": False,
-        "points": list(_rows(found)),
-        "change_points": changes,
-    }
-    return json.dumps(whole, ensure_ascii=False, indent=1)
-
-
-def _rows(found: History) -> Iterable[dict[str, object]]:
-    for line in found.lines:
-        for point in line.points:
-            side, its = point.side, point.figure
-            yield {
-                "line": line.name,
-                "result": side.result,
-                "arm": side.arm,
-                "begun": day(side.begun_unix_ns),
-                "version": side.version,
-                "configuration": configuration(side.planned),
-                "metric": found.metric,
-                "value": its.value,
-                "least": its.least,
-                "greatest": its.greatest,
-                "blocks": its.blocks,
-                "bound": point.bound,
-            }
 
 
 # --- Which steps there are -----------------------------------------------------------------------
@@ -238,10 +168,6 @@ def _ways(found: History) -> Iterable[Ways]:
         every = Way(words="all", link=to(arm=None), here=chosen is None)
         own = (Way(words=arm, link=to(arm=arm), here=chosen == [arm]) for arm in found.arms)
         yield Ways(name="Arms", ways=(every, *own))
-    yield Ways(
-        name="Numbers",
-        ways=(Way(words="CSV", link=to(form="csv")), Way(words="JSON", link=to(form="json"))),
-    )
 
 
 def _warning(found: History) -> Callout:

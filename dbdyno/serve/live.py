@@ -189,10 +189,9 @@ def figure(judgement: Judgement | None) -> TableCell:
     """A ratio with its interval by all blocks so far, without a word."""
     if judgement is None or not judgement.blocks:
         return TableCell(text="")
-    interval = number.change_interval(judgement.low, judgement.high)
-    return TableCell(
-        text=number.change(judgement.ratio), detail=f"[{interval}]" if interval else ""
-    )
+    so_far = judgement.so_far
+    interval = number.change_interval(so_far.low, so_far.high)
+    return TableCell(text=number.change(so_far.value), detail=f"[{interval}]" if interval else "")
 
 
 def evidence_of(judgements: Iterable[Judgement]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dbdyno.model import Headline, events
 from dbdyno.model.headlines import scale_of, unit_of
 from dbdyno.model.job import Stop, amounts
+from dbdyno.model.metric.over import taken
 from dbdyno.report import number
 from dbdyno.store import StepFolder
 from dbdyno.store.tail import Tail
@@ -108,6 +109,4 @@ def thinned(points: Sequence[Point]) -> list[Point]:
     """At most POINTS_MAX points: each the mean rate of so many neighbouring seconds."""
     size = -(-len(points) // POINTS_MAX) or 1
     parts = (points[at : at + size] for at in range(0, len(points), size))
-    return [
-        (round(part[-1][0], 2), round(sum(y for _, y in part) / len(part), 2)) for part in parts
-    ]
+    return [(round(part[-1][0], 2), round(taken(y for _, y in part) or 0.0, 2)) for part in parts]

@@ -15,6 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from dbdyno.model.ratio import Ratio
 from dbdyno.stats.commit_chain import (
     KEPT_SDS,
     LAYOUT_SDS,
@@ -29,7 +30,7 @@ from dbdyno.stats.commit_chain import (
     gathered,
     summed,
 )
-from dbdyno.stats.interval import Interval, t_quantile
+from dbdyno.stats.interval import t_quantile
 
 SURE, SURE_OF_ONE = 0.97, 0.985
 """The search ends where it is so probable that there is no change, or that one commit made it. By
@@ -61,7 +62,7 @@ class Found:
     probability: float  # that it is this commit; of None, that there is none
     suspects: tuple[int, ...]  # commits that together have SUSPECTED, with that of no change
     sure: bool  # whether it is settled, with commits before it that cannot be tested
-    size: Interval | None  # ratio of the plateau after it to the one before; None without a test
+    size: Ratio | None  # ratio of the plateau after it to the one before; None without a test
     wanted: Wanted | None  # None of a sure answer
     more_changes: tuple[Found, ...] = ()  # in the order of commits
 
@@ -296,7 +297,7 @@ def _suspects(chances: Sequence[float]) -> tuple[int, ...]:
 
 def _size(
     measured: Measured, chain: Chain, start: int, own: tuple[int, int], end: int
-) -> Interval | None:
+) -> Ratio | None:
     """The plateau from the last suspect up to the next change, over that since the one before.
 
     Layout that commits keep is between the two, however many builds there are. Before the first
@@ -315,11 +316,11 @@ def _size(
     moved = 1 - (1 - MOVED) ** (after[-1].index - before[0].index)
     kept = 2 * moved * chain.layout_variance(KEPT_SDS)
     reach = t_quantile(0.975, measured.freedom) * math.sqrt(variance_after + variance_before + kept)
-    return Interval(
+    return Ratio(
         value=math.exp(log),
         low=math.exp(log - reach),
         high=math.exp(log + reach),
-        count=sum(plateau.blocks for plateau in after),
+        blocks=sum(plateau.blocks for plateau in after),
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from dbdyno.model.looks import Look
+from dbdyno.model.ratio import PairedEstimate, Ratio
 from dbdyno.model.verdict import Aims, Judgement, LookResult, Reason, Word
 from dbdyno.stats import (
     further_blocks,
@@ -148,14 +149,11 @@ class _Judging:
     def _look_result(self, rests: AtLook, name: str) -> LookResult:
         """The look on which a metric's word rests, with the estimate there."""
         seen = rests.metrics[name]
-        ratio, low, high = seen.sample.ratio, None, None
+        ended = None
         if seen.spread is not None:
-            estimate = stage_wise.ended(
-                seen.sample.logs, seen.spread, self._stages(seen, rests.look)
-            )
-            ratio, low, high = estimate.value, estimate.low, estimate.high
-        look = rests.look
-        return LookResult(blocks=look.blocks, share=look.share, ratio=ratio, low=low, high=high)
+            ended = stage_wise.ended(seen.sample.logs, seen.spread, self._stages(seen, rests.look))
+        estimate = replace(_estimate(seen.sample, ended), basis="look")
+        return LookResult(blocks=rests.look.blocks, share=rests.look.share, estimate=estimate)
 
     def _stages(self, seen: MetricTests, look: Look) -> tuple[Stage, ...]:
         """The looks before this one, any of which could have ended the plan by this metric.
@@ -195,8 +193,9 @@ class _Judging:
 
 def _variance(sample: Sample, scatter: Spread) -> float:
     """Of the mean of a sample, by its number of blocks; each scatters so."""
-    blocks = len(sample.logs) if sample.fills is None else sample.fills.blocks
-    return scatter.sd**2 / blocks + (sample.between_fills.value if sample.between_fills else 0.0)
+    return scatter.sd**2 / _blocks(sample) + (
+        sample.between_fills.value if sample.between_fills else 0.0
+    )
 
 
 class _Said(NamedTuple):
@@ -205,6 +204,24 @@ class _Said(NamedTuple):
     word: Word
     within_margin: bool = False
     reason: Reason = ""
+
+
+def _estimate(sample: Sample, known: Ratio | None) -> PairedEstimate:
+    """The ratio of a sample with its interval, where that is known."""
+    return PairedEstimate(
+        value=sample.ratio if known is None else known.value,
+        low=None if known is None else known.low,
+        high=None if known is None else known.high,
+        blocks=_blocks(sample),
+        at=sample.at,
+        se=None if known is None else known.se,
+        freedom=None if known is None else known.freedom,
+        bound=sample.bound,
+    )
+
+
+def _blocks(sample: Sample) -> int:
+    return len(sample.logs) if sample.fills is None else sample.fills.blocks
 
 
 def _figures(
@@ -223,11 +240,9 @@ def _figures(
             alone = interval.log_interval(sample.logs, spread=replace(own, sd=wide))
     return Judgement(
         metric=sample.metric,
-        blocks=len(sample.logs) if sample.fills is None else sample.fills.blocks,
+        blocks=_blocks(sample),
         fills=None if sample.fills is None else len(sample.logs),
-        ratio=sample.ratio,
-        low=None if shown is None else shown.low,
-        high=None if shown is None else shown.high,
+        so_far=_estimate(sample, shown),
         p=None if metric.tested is None else metric.tested.p,
         p_sign=None if metric.tested is None else metric.tested.p_sign,
         q=q,

@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dbdyno.model.plan import fill_of
+from dbdyno.model.ratio import Ratio
 from dbdyno.stats import interval, variance_components
-from dbdyno.stats.interval import Interval, Spread
+from dbdyno.stats.interval import Spread
 from dbdyno.stats.variance_components import Place, Variance
 
 OUTER_MIN = 4
@@ -108,7 +109,7 @@ def widened(spread: Spread, units: int, between: FillVariance | None) -> Spread:
     return replace(spread, sd=math.sqrt(error * units), freedom=freedom)
 
 
-def log_interval(logs: Sequence[float], between: FillVariance | None) -> Interval:
+def log_interval(logs: Sequence[float], between: FillVariance | None) -> Ratio:
     """The mean ratio of units with its interval, widened where they share a variance."""
     own = interval.own_spread(logs)
     if own is None or between is None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from dbdyno.model.ratio import Ratio
 from dbdyno.model.verdict import Dependence
 
 SECONDS_MIN = 10
@@ -20,16 +21,6 @@ ROUNDING_MAX = 1e-12
 
 LOG_CHANGE_MAX = 700.0
 """A larger log ratio has no ratio that a number holds."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Interval:
-    """An estimate with its confidence interval; no interval from a single pair."""
-
-    value: float
-    low: float | None
-    high: float | None
-    count: int  # pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +35,7 @@ class Spread:
 
 def ratio_interval(
     base: Sequence[float], other: Sequence[float], confidence: float = 0.95
-) -> Interval:
+) -> Ratio:
     """The mean ratio of `other` to `base` over pairs: a t interval on log ratios, taken back.
 
     d_i = ln(other_i / base_i); exp(mean(d) ± t(1 - alpha/2, n - 1) · s_d / √n). Logs make 0.95 and
@@ -66,20 +57,39 @@ def log_ratios(base: Sequence[float], other: Sequence[float]) -> tuple[float, ..
 
 def log_interval(
     logs: Sequence[float], confidence: float = 0.95, spread: Spread | None = None
-) -> Interval:
+) -> Ratio:
     """The same interval from log ratios, by their own spread or another. ValueError of none."""
     mean, _ = mean_and_sd(logs)
     spread = own_spread(logs) if spread is None else spread
     if spread is None:
-        return Interval(value=math.exp(mean), low=None, high=None, count=1)
-    low, high = t_interval(logs, spread, 1 - confidence)
-    return Interval(value=ratio_of(mean), low=low, high=high, count=len(logs))
+        return Ratio(value=math.exp(mean), low=None, high=None, blocks=1)
+    se = spread.sd / math.sqrt(len(logs))
+    low, high = around(logs, t_quantile((1 + confidence) / 2, spread.freedom) * se)
+    return Ratio(
+        value=ratio_of(mean),
+        low=low,
+        high=high,
+        blocks=len(logs),
+        se=se,
+        freedom=spread.freedom,
+    )
 
 
-def t_interval(logs: Sequence[float], spread: Spread, level: float) -> tuple[float, float]:
-    """The ends of a t interval of the ratio that misses it in `level` of comparisons."""
-    quantile = t_quantile(1 - level / 2, spread.freedom)
-    return around(logs, quantile * spread.sd / math.sqrt(len(logs)))
+def difference_interval(differences: Sequence[float]) -> Ratio:
+    """The mean of paired differences with its 95 % t interval. ValueError of none."""
+    mean, sd = mean_and_sd(differences)
+    if sd is None:
+        return Ratio(value=mean, low=None, high=None, blocks=1)
+    se, freedom = sd / math.sqrt(len(differences)), len(differences) - 1
+    reach = t_quantile(0.975, freedom) * se
+    return Ratio(
+        value=mean,
+        low=mean - reach,
+        high=mean + reach,
+        blocks=len(differences),
+        se=se,
+        freedom=freedom,
+    )
 
 
 def around(logs: Sequence[float], reach: float) -> tuple[float, float]:
@@ -142,15 +152,6 @@ def t_quantile(probability: float, freedom: float) -> float:
     from scipy.special import stdtrit  # scipy.stats has the same and takes a second to load
 
     return float(stdtrit(freedom, probability))
-
-
-def geometric_mean(values: Sequence[float]) -> float:
-    """The n-th root of the product; 0 where one of them is 0. Not empty, none negative."""
-    if not values or min(values) < 0:
-        raise ValueError("a geometric mean needs numbers that are not negative")
-    if min(values) == 0:
-        return 0.0
-    return math.exp(math.fsum(math.log(value) for value in values) / len(values))
 
 
 def published_percentile(rates: Sequence[float], quantile: float) -> float | None:

@@ -10,8 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dbdyno.model.ratio import Ratio
 from dbdyno.stats import variance_components
-from dbdyno.stats.interval import Interval, around, mean_and_sd, t_quantile
+from dbdyno.stats.interval import around, mean_and_sd, t_quantile
 from dbdyno.stats.variance_components import Variance
 
 NODES_MIN = 2
@@ -25,10 +26,10 @@ Logs = Mapping[str, Sequence[float]]
 class Nodes:
     """What nodes found of one metric."""
 
-    means: Mapping[str, Interval]  # of each node, by the scatter within all of them
+    means: Mapping[str, Ratio]  # of each node, by the scatter within all of them
     p: float | None  # that all nodes have one ratio; None where no node has two blocks
     between: Variance | None  # of log ratios, between nodes; None likewise
-    machines: Interval  # of such machines; its count is that of the nodes
+    machines: Ratio  # of such machines; its count is that of the nodes
 
 
 def across(logs: Logs, confidence: float = 0.95) -> Nodes:
@@ -64,7 +65,7 @@ def as_share(variance: float | None) -> float | None:
     return None if variance is None else math.expm1(math.sqrt(max(variance, 0.0)))
 
 
-def _means(logs: Logs, within: Variance | None, confidence: float) -> dict[str, Interval]:
+def _means(logs: Logs, within: Variance | None, confidence: float) -> dict[str, Ratio]:
     """Each node's mean ratio; the scatter of all nodes' blocks stands for each one's own."""
     intervals = {}
     for node, ratios in logs.items():
@@ -73,8 +74,8 @@ def _means(logs: Logs, within: Variance | None, confidence: float) -> dict[str, 
         if within is not None:
             quantile = t_quantile((1 + confidence) / 2, within.freedom)
             low, high = around((mean,), quantile * math.sqrt(within.value / len(ratios)))
-        intervals[node] = Interval(
-            value=around((mean,), 0.0)[0], low=low, high=high, count=len(ratios)
+        intervals[node] = Ratio(
+            value=around((mean,), 0.0)[0], low=low, high=high, blocks=len(ratios)
         )
     return intervals
 
@@ -97,7 +98,7 @@ def _p(logs: Logs, within: Variance) -> float:
 
 def _machines(
     logs: Logs, scatter: float | None, between: Variance | None, confidence: float
-) -> Interval:
+) -> Ratio:
     """The mean ratio of the machines of which these nodes are a sample.
 
     Hartung & Knapp's interval (Statistics in Medicine 20, 2001): a node weighs by the inverse of
@@ -124,4 +125,4 @@ def _machines(
     least = 1.0 if scatter else 0.0
     error = math.sqrt(max(distance / freedom, least) / total)
     low, high = around((mean,), t_quantile((1 + confidence) / 2, freedom) * error)
-    return Interval(value=around((mean,), 0.0)[0], low=low, high=high, count=len(means))
+    return Ratio(value=around((mean,), 0.0)[0], low=low, high=high, blocks=len(means))

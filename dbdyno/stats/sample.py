@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
+from dbdyno.model.ratio import Bound, Ratio
 from dbdyno.model.verdict import Order, Reason
 from dbdyno.stats import fills
 from dbdyno.stats.fills import FillsSeen, FillVariance
-from dbdyno.stats.interval import Interval, ratio_of
+from dbdyno.stats.interval import ratio_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,17 +34,17 @@ class Sample:
     at: tuple[int, ...] = ()  # the numbers of these blocks, where they are known
     patterns: tuple[Pattern, ...] = ()  # of these blocks, where arms ran one after the other
     copies: tuple[int, ...] = ()  # golden copies that these blocks begin from; none: one, or units
-    bound: str = "exact"  # `model.Bound` of the ratio
+    bound: Bound = "exact"  # of the ratio
     bounded_by: Reason = ""  # why, where it is not exact
     stood_still: int = 0  # further units in which it is 0 of the arm alone
     base_stood_still: int = 0  # and of the base alone
-    known: Interval | None = None  # the interval of `logs`, where it is computed already
+    known: Ratio | None = None  # the interval of `logs`, where it is computed already
     fills: FillsSeen | None = None  # where fills are the units; None: blocks are
     between_fills: FillVariance | None = None  # where all blocks begin from one, if it is known
     free_cost: float = 1.0  # an operation's where it is placed freely, by the one that is measured
 
     @cached_property
-    def interval(self) -> Interval | None:
+    def interval(self) -> Ratio | None:
         """The mean ratio of the units in which both ran, with its interval; None of none."""
         if self.known is None and self.logs:
             return fills.log_interval(self.logs, self.between_fills)

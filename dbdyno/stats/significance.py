@@ -28,9 +28,6 @@ P_MAX = 0.9
 outweighs the least p of another metric, and 1 itself has none. Simulated alarms of a single look
 rise by 0.1 points at most."""
 
-E_HALVINGS = 50
-"""Of the search for the ends of an interval."""
-
 E_SCALES = (1.0, 4.0, 16.0, 64.0)
 """Squared sizes of a change, in standard deviations, over which an e-value averages."""
 

@@ -20,8 +20,9 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from dbdyno.model.ratio import Ratio
 from dbdyno.stats import interval
-from dbdyno.stats.interval import Interval, Spread, t_quantile
+from dbdyno.stats.interval import Spread, t_quantile
 
 Numbers = npt.NDArray[np.float64]
 
@@ -46,7 +47,7 @@ class Stage:
 
 def ended(
     logs: Sequence[float], spread: Spread, earlier: Sequence[Stage], confidence: float = 0.95
-) -> Interval:
+) -> Ratio:
     """The median-unbiased ratio and its interval at a look, from the log ratios that it saw.
 
     With F(mu) the chance, if mu is the true mean log ratio, of what is at least as far to more:
@@ -67,11 +68,13 @@ def ended(
 
     side = (1 - confidence) / 2
     low, middle, high = (mean + error * _where(chances, np.array([side, 0.5, 1 - side]))).tolist()
-    return Interval(
+    return Ratio(
         value=interval.ratio_of(middle),
         low=interval.ratio_of(low),
         high=interval.ratio_of(high),
-        count=len(logs),
+        blocks=len(logs),
+        se=error,
+        freedom=spread.freedom,
     )
 
 

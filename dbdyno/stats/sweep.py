@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import median_low
 
+from dbdyno.model.ratio import Ratio
 from dbdyno.stats import interval
-from dbdyno.stats.interval import Interval
 
 Curve = Mapping[float, float]
 """Throughput by number of clients, of one block; not empty, none negative, one above 0."""
@@ -31,17 +31,17 @@ def typical(peaks: Sequence[float]) -> float:
     return median_low(peaks)
 
 
-def mean(values: Sequence[float]) -> Interval | None:
+def mean(values: Sequence[float]) -> Ratio | None:
     """The geometric mean of those above 0, with the 95 % t interval of their logs; None of none."""
     logs = [math.log(value) for value in values if value > 0]
     return interval.log_interval(logs) if logs else None
 
 
-def mean_drop(drops: Sequence[float]) -> Interval | None:
+def mean_drop(drops: Sequence[float]) -> Ratio | None:
     """The same of drops, which are never above 1: so the interval ends there."""
     interval = mean(drops)
     if interval is None or interval.high is None:
         return interval
-    return Interval(
-        value=interval.value, low=interval.low, high=min(interval.high, 1.0), count=interval.count
+    return Ratio(
+        value=interval.value, low=interval.low, high=min(interval.high, 1.0), blocks=interval.blocks
     )

@@ -137,11 +137,11 @@ def figures(case: Case, compared: Json) -> Figures:
     (arm,) = step["arms"]
     told = arm["metrics"]["qps"]
     found: dict[str, float | str] = {"true": case.true, "word": str(told["verdict"])}
-    for key in ("ratio", "low", "high"):
+    for name, key in (("ratio", "estimate"), ("low", "low"), ("high", "high")):
         if told[key] is not None:
-            found[key] = told[key]
-    if told["ratio"] is not None:
-        found["off"] = 100 * (told["ratio"] / case.true - 1)
+            found[name] = told[key]
+    if told["estimate"] is not None:
+        found["off"] = 100 * (told["estimate"] / case.true - 1)
     return found
 
 

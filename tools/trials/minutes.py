@@ -100,7 +100,7 @@ def figures(results: Results, begun_unix_ns: int, took_s: float) -> Figures:
     costs = [
         half_width(ratio.low, ratio.high)
         for cell in cells
-        for name, ratio in cell.ratios.items()
+        for name, ratio in cell.estimates.items()
         if is_cpu(name)
     ]
     return {

@@ -151,7 +151,7 @@ def figures(compared: Json) -> dict[str, str]:
         seen = arm["metrics"].get(CPU, {})
         if seen.get("low") is None:  # a step that loads, or that failed
             continue
-        more, low, high = (seen["base"] * (seen[key] - 1) for key in ("ratio", "low", "high"))
+        more, low, high = (seen["base"] * (seen[key] - 1) for key in ("estimate", "low", "high"))
         scatter = 100 * math.expm1(seen["sd"])
         added = f"{more:+.2f} [{low:+.2f}, {high:+.2f}]"
         found[step["step"]] = f"{seen['base']:.1f} µs; {added} µs; {scatter:.1f} %"

@@ -15,9 +15,9 @@ from dbdyno.analysis.across.work import Index, Trace
 from dbdyno.analysis.step import collect
 from dbdyno.model import Bound, Ending, Window, metric
 from dbdyno.model.error import ResultError
+from dbdyno.model.metric.over import geometric_mean
 from dbdyno.model.metric.primary import CONNECTIONS_CPU, CPU, SESSIONS_CPU
 from dbdyno.model.sweep import P99
-from dbdyno.stats import interval
 from dbdyno.store import Shelf, StepFolder, code_version
 
 COST = "cpu"
@@ -134,7 +134,7 @@ def _value(metrics: Mapping[str, float | None], name: str) -> float | None:
 
 def _figure(values: list[float]) -> Figure:
     return Figure(
-        value=interval.geometric_mean(values),
+        value=geometric_mean(values),
         least=min(values),
         greatest=max(values),
         blocks=len(values),

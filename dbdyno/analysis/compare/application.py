@@ -15,10 +15,11 @@ from dbdyno.analysis.compare.step_cells import Row
 from dbdyno.analysis.step import generator_limit
 from dbdyno.model import Bound, Cell, Ratio, StepComparison, StepRun
 from dbdyno.model.basis import Basis
-from dbdyno.model.comparison import OPPOSITE, ApplicationResult
+from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.plan_record import ApplicationRecord, PlanRecord, WorkloadRecord
 from dbdyno.model.query_change import QueryChanges
+from dbdyno.model.ratio import OPPOSITE
 from dbdyno.model.work import WorkComparison
 from dbdyno.stats.interval import ratio_interval
 
@@ -226,7 +227,7 @@ def _ratio(pairs: Sequence[_Pair], cost: Cost) -> Ratio | None:
     if not blocks:
         return None
     over = ratio_interval([base[block] for block in blocks], [own[block] for block in blocks])
-    return Ratio(value=over.value, low=over.low, high=over.high, blocks=over.count)
+    return over
 
 
 def _by_block(cells: Sequence[tuple[float, Cell]], cost: Cost) -> dict[int, float]:

@@ -111,7 +111,4 @@ def _qs(values: Sequence[Sequence[float]]) -> list[float | None]:
 
 def _ratio(values: Sequence[float]) -> Ratio | None:
     """Their mean as a ratio with its interval; None of none."""
-    if not values:
-        return None
-    estimate = interval.log_interval(values)
-    return Ratio(value=estimate.value, low=estimate.low, high=estimate.high, blocks=estimate.count)
+    return interval.log_interval(values) if values else None

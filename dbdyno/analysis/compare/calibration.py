@@ -95,7 +95,7 @@ def _plain_ps(judged: Judged) -> Iterable[float]:
         units = judgement.fills or judgement.blocks
         if judgement.sd and judgement.p is not None:
             spread = Spread(sd=judgement.sd, freedom=units - 1)
-            yield 2 * significance.lower_p(-abs(math.log(judgement.ratio)), spread, units)
+            yield 2 * significance.lower_p(-abs(math.log(judgement.so_far.value)), spread, units)
 
 
 def _words(judged: Judged) -> Iterable[Word]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dbdyno.analysis.compare import few_operations, nodes, plan_choice, witness
+from dbdyno.analysis.compare import estimates, few_operations, nodes, plan_choice, witness
 from dbdyno.analysis.compare.arm_vs_base import Contest, Where, contest
 from dbdyno.analysis.compare.arms_and_blocks import Arms
 from dbdyno.analysis.compare.calibration import calibration
@@ -100,7 +100,8 @@ def _with_verdicts(row: Row, said: Mapping[str, _OfArm], aims: Aims) -> StepComp
     unit = kind_of(row.step.headline).unit
     judged = (_judged(cell, row.where, said[cell.arm]) for cell in others)
     witnessed = (_witnessed(cell, unit, aims) for cell in judged)
-    return replace(row.step, cells=(base, *witnessed))
+    step = replace(row.step, cells=(base, *witnessed))
+    return estimates.with_judged(step, row.faced)
 
 
 def _judged(cell: Cell, where: Where, said: _OfArm) -> Cell:

@@ -71,10 +71,10 @@ class _Change:
         led = self.throughput
         if led is None or led.p_still is None:
             return True
-        if led.low is None or led.high is None:
+        _, low, high = led.told
+        if low is None or high is None:
             return False
-        less = led.high < 1
-        return less if self.slower != less_is_better(led.metric) else led.low > 1
+        return high < 1 if self.slower != less_is_better(led.metric) else low > 1
 
     @property
     def slower(self) -> bool:
@@ -86,7 +86,7 @@ class _Change:
     def size(self) -> float:
         """How large the change is, as a logarithm without its sign."""
         led = self.throughput if self.by_throughput else self.cpu
-        return abs(math.log(led.ratio)) if led is not None else 0.0
+        return abs(math.log(led.so_far.value)) if led is not None else 0.0
 
     @property
     def time_us(self) -> float | None:
@@ -94,12 +94,17 @@ class _Change:
         return self.added_us(TIME if self.by_throughput else self.cpu_metric)
 
     def added_us(self, name: str) -> float | None:
-        """How much more of a cost an operation has, by the mean ratio; None where unknown."""
-        own, before = self.cell.metrics.get(name), self.base.metrics.get(name)
-        if own is None or before is None:
+        """How much more of a cost an operation has; None where unknown."""
+        estimate, before = self.cell.estimates.get(name), self.base.metrics.get(name)
+        if estimate is None or before is None:
             return None
-        ratio = self.cell.ratios.get(name)
-        return own - before if ratio is None else before * (ratio.value - 1)
+        return estimate.value if estimate.kind == "difference" else before * (estimate.value - 1)
+
+    def relative(self, judgement: Judgement) -> tuple[float, float | None, float | None]:
+        """A cost by the base's: what is compared by differences, by the base's own figure."""
+        estimate = self.cell.estimates.get(judgement.metric, judgement.estimate)
+        ratio = estimate.by(self.base.metrics.get(judgement.metric) or 0.0) or judgement.estimate
+        return ratio.value, ratio.low, ratio.high
 
     def carried(self, name: str) -> float | None:
         """The share of the change in time that a cost carries; None where either is unknown."""
@@ -223,16 +228,16 @@ def _judgement(change: _Change, reason: Reason) -> Judgement | None:
 
 
 def _changed(change: _Change, reason: Reason, judgement: Judgement) -> Iterable[_Found]:
-    size = abs(math.log(judgement.ratio))
-    if not _is_changed(change, judgement) or (judgement.ratio > 1) is not change.slower:
+    relative = change.relative(judgement)
+    if not _is_changed(change, judgement) or (relative[0] > 1) is not change.slower:
         return
+    size = abs(math.log(judgement.so_far.value))
     carried = change.carried(reason.metric) if reason.time else None
     small = size < SHARE_MIN * change.size if carried is None else carried < CARRIED_MIN
     if small or _negligible(change, reason):
         return
-    more = wording.amount(judgement.told[0], counted=reason.counted)
-    ends = wording.ends(*judgement.told)
-    words = reason.text.format(more=more, unit=change.unit) + ends
+    more = wording.amount(relative[0], counted=reason.counted)
+    words = reason.text.format(more=more, unit=change.unit) + wording.ends(*relative)
     cause = Cause(metric=reason.metric, words=words, judgement=judgement)
     yield _Found(cause=cause, group=reason.group, carried=carried, size=size)
 
@@ -318,7 +323,7 @@ def _is_unchanged(change: _Change, reason: Reason) -> bool:
         return False
     judgement = _judgement(change, reason)
     if judgement is not None:
-        low, high = judgement.low, judgement.high
+        _, low, high = change.relative(judgement)
         if judgement.word == "same":
             return True
         if low is not None and high is not None and 1 / (1 + NARROW) <= low <= 1 <= high:

@@ -88,7 +88,7 @@ def _of_metric(name: str, logs: Mapping[str, Sequence[float]], aims: Aims) -> By
     return ByNode(
         metric=name,
         nodes=tuple(
-            NodeRatio(node=node, blocks=mean.count, ratio=mean.value, low=mean.low, high=mean.high)
+            NodeRatio(node=node, blocks=mean.blocks, ratio=mean.value, low=mean.low, high=mean.high)
             for node, mean in estimate.means.items()
         ),
         agreement="open",

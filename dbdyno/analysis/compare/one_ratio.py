@@ -26,12 +26,13 @@ def log_ratio(comparison: Comparison, step: str, arm: str, by: str) -> tuple[flo
         if cell.arm == arm
     ]
     judgement = _judgement(cells[0], by) if cells else None
-    if judgement is None or judgement.sd is None or judgement.ratio <= 0:
+    so_far = None if judgement is None else judgement.so_far
+    if so_far is None or so_far.se is None or so_far.value <= 0:
         raise ServerError(
             f"step `{step}` has no ratio to the good commit in {comparison.blocks} blocks"
             + _failure(comparison)
         )
-    return math.log(judgement.ratio), judgement.sd / math.sqrt(judgement.blocks), judgement.blocks
+    return math.log(so_far.value), so_far.se, so_far.blocks
 
 
 def _judgement(cell: Cell, by: str) -> Judgement | None:

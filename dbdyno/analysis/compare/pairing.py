@@ -14,11 +14,14 @@ from typing import NamedTuple
 
 from dbdyno.model import Ratio, StepRun
 from dbdyno.model.verdict import Order
-from dbdyno.stats import fills, interval
+from dbdyno.stats import fills
 from dbdyno.stats.fills import FillVariance, Units
+from dbdyno.stats.interval import difference_interval
 from dbdyno.stats.sample import Pattern
 
 Metrics = Mapping[str, float | None]
+Measured = tuple[int, Metrics, tuple[Metrics, ...]]
+"""A block, an arm's figures in it, and those of the bases beside it."""
 
 
 class Pair(NamedTuple):
@@ -45,10 +48,15 @@ class Still(NamedTuple):
 class Compared:
     """One metric of an arm in a step beside the base's, by block; each figure is computed once."""
 
-    pairs: Mapping[int, Pair]  # of the blocks in which both have it above 0
+    both: Mapping[int, Pair]  # of the blocks in which both have it, whatever it is
     still: Still
     units: Units = field(default_factory=Units)
     between: FillVariance | None = None  # of fills, where all blocks begin from one
+
+    @cached_property
+    def pairs(self) -> Mapping[int, Pair]:
+        """Of the blocks in which both have it above 0."""
+        return {at: pair for at, pair in self.both.items() if pair.base > 0 and pair.other > 0}
 
     @cached_property
     def logs(self) -> Mapping[int, float]:
@@ -56,10 +64,17 @@ class Compared:
         return {block: pair.log for block, pair in self.pairs.items()}
 
     @cached_property
-    def interval(self) -> interval.Interval | None:
+    def interval(self) -> Ratio | None:
         """The mean ratio with its interval; None where no block has both."""
         means = tuple(self.units.means(self.logs).values())
         return fills.log_interval(means, self.between) if means else None
+
+    @cached_property
+    def difference(self) -> Ratio | None:
+        """The mean difference with its interval; None where no block has both."""
+        more = {block: pair.other - pair.base for block, pair in self.both.items()}
+        means = tuple(self.units.means(more).values())
+        return difference_interval(means) if means else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,13 +112,21 @@ class Facing:
     def compared(self, name: str) -> Compared:
         """A metric beside the base's: of each block the nearest run that has it."""
         if name not in self._known:
-            self._known[name] = self._compared(name)
+            self._known[name] = self._compared(name, self._both(name, self._metrics))
         return self._known[name]
 
-    def _compared(self, name: str) -> Compared:
-        both = self._both(name).items()
+    def own_value(self, name: str) -> Compared:
+        """The same of a value that the workload tells of itself."""
+        numbers = tuple(
+            (run.block, _own_values(run), tuple(map(_own_values, bases)))
+            for run, bases in zip(self.runs, self.bases, strict=True)
+        )
+        return self._compared(name, self._both(name, numbers))
+
+    def _compared(self, name: str, pairs: Mapping[int, Pair]) -> Compared:
+        both = pairs.items()
         return Compared(
-            pairs={block: pair for block, pair in both if pair.base > 0 and pair.other > 0},
+            both=pairs,
             still=Still(
                 own=tuple(block for block, pair in both if pair.other == 0 < pair.base),
                 base=tuple(block for block, pair in both if pair.base == 0 < pair.other),
@@ -113,10 +136,10 @@ class Facing:
             between=self.units.between.get(name),
         )
 
-    def _both(self, name: str) -> dict[int, Pair]:
+    def _both(self, name: str, measured: Iterable[Measured]) -> dict[int, Pair]:
         """A metric by block, where both have it, whatever it is."""
         by_block = {}
-        for block, own, bases in self._metrics:
+        for block, own, bases in measured:
             other = own.get(name)
             if other is None:
                 continue
@@ -128,7 +151,7 @@ class Facing:
         return by_block
 
     @cached_property
-    def _metrics(self) -> tuple[tuple[int, Metrics, tuple[Metrics, ...]], ...]:
+    def _metrics(self) -> tuple[Measured, ...]:
         """Of each run its block, its metrics and those of its bases, of which many are asked."""
         return tuple(
             (run.block, run.metrics, tuple(base.metrics for base in bases))
@@ -149,6 +172,14 @@ class Facing:
             runs=tuple(run for run, _ in kept),
             bases=tuple(bases for _, bases in kept),
         )
+
+
+def _own_values(run: StepRun) -> Metrics:
+    return {
+        name: value
+        for name, metric in run.told.items()
+        if not isinstance(value := metric.value, str) and value is not None
+    }
 
 
 def facing(runs: Sequence[StepRun], bases: Sequence[StepRun], units: Units | None = None) -> Facing:
@@ -220,19 +251,6 @@ def by_block_of_each(runs: Sequence[StepRun]) -> dict[str, dict[int, float]]:
 
 def ratio(base: Sequence[StepRun], other: Sequence[StepRun], name: str) -> Ratio | None:
     """A metric of `other` by the nearest base's, over the blocks in which both have it above 0."""
-    return ratio_of(facing(other, base), name)
-
-
-def ratio_of(faced: Facing, name: str) -> Ratio | None:
-    """The same of runs that stand beside their bases already."""
-    compared = faced.compared(name)
-    bounds = compared.interval
-    if bounds is None:
-        return None
-    return Ratio(value=bounds.value, low=bounds.low, high=bounds.high, blocks=len(compared.pairs))
-
-
-def own(values: Mapping[int, float]) -> Ratio | None:
-    """The base's ratio to itself: 1, without an interval; `values`: of a metric by block."""
-    blocks = sum(value > 0 for value in values.values())
-    return Ratio(value=1.0, low=None, high=None, blocks=blocks) if blocks else None
+    compared = facing(other, base).compared(name)
+    known = compared.interval
+    return None if known is None else replace(known, blocks=len(compared.pairs))

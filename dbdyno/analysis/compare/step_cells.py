@@ -1,20 +1,19 @@
-"""All arms side by side in each step: means, and ratios to the nearest base, paired by block."""
+"""All arms side by side in each step, each beside the nearest base, paired by block."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dbdyno.analysis.compare import imbalance
+from dbdyno.analysis.compare import estimates, imbalance
 from dbdyno.analysis.compare.arm_vs_base import Where
 from dbdyno.analysis.compare.arms_and_blocks import Arms
-from dbdyno.analysis.compare.pairing import Facing, by_block_of_each, facing, own, ratio_of
+from dbdyno.analysis.compare.pairing import Facing, facing
 from dbdyno.analysis.step import generator_limit
-from dbdyno.model import Cell, StepComparison, StepRun, metric
-from dbdyno.model.metric.primary import CPU, SESSIONS_CPU, cpu_of
+from dbdyno.model import Cell, StepComparison, StepRun
+from dbdyno.model.metric.primary import CPU, LEDGER, SAMPLED, SESSIONS_CPU, cpu_of
 from dbdyno.model.placement import PlacementTrial
 from dbdyno.model.plan_record import PlanRecord
-from dbdyno.stats import interval
 from dbdyno.stats.fills import Units
 
 WITH_HELPERS = (CPU, "background_cpu_per_op", "whole_server_cpu_per_op")
@@ -58,19 +57,32 @@ def rows(
     together = plan.schedule.placement == "together"
     trial = plan.schedule.placement_trial if together else None
     return tuple(
-        replace(row(where, arms, alike(by_step[where]), (units or {}).get(where)), trial=trial)
+        replace(row(where, arms, comparable(by_step[where]), (units or {}).get(where)), trial=trial)
         for where in sorted(by_step, key=place)
     )
 
 
-def alike(runs: Sequence[StepRun]) -> Sequence[StepRun]:
+def comparable(runs: Sequence[StepRun]) -> Sequence[StepRun]:
     """The runs of a step, where some are older all without what these have not or have unlike."""
-    if cpu_of(runs) != SESSIONS_CPU:
-        return runs
+    if cpu_of(runs) == SESSIONS_CPU:
+        older = dict.fromkeys(WITH_HELPERS)
+        runs = [
+            run if run.metrics.get(CPU) is None else replace(run, metrics={**run.metrics, **older})
+            for run in runs
+        ]
+    return _with_whole_ledgers(runs)
+
+
+def _with_whole_ledgers(runs: Sequence[StepRun]) -> Sequence[StepRun]:
+    """The runs of a step; one that lacks parts that its arm has in others is without a ledger."""
+    sampled = {
+        run.arm for run in runs if any(run.metrics.get(name) is not None for name in SAMPLED)
+    }
+    unknown = dict.fromkeys(name for name in LEDGER if name != cpu_of(runs))
     return [
-        run
-        if run.metrics.get(CPU) is None
-        else replace(run, metrics={**run.metrics, **dict.fromkeys(WITH_HELPERS)})
+        replace(run, metrics={**run.metrics, **unknown})
+        if run.arm in sampled and any(run.metrics.get(name) is None for name in SAMPLED)
+        else run
         for run in runs
     ]
 
@@ -90,36 +102,23 @@ def row(where: Where, arms: Arms, runs: Sequence[StepRun], units: Units | None =
         cells=cells,
         notices=imbalance.notices(cells),
     )
-    return Row(step=step, faced=faced, units=units)
+    return Row(step=estimates.with_figures(step, faced), faced=faced, units=units)
 
 
 def _cell(arm: str, runs: tuple[StepRun, ...], faced: Facing | None) -> Cell:
-    """One arm in a step; `faced` None: it is the base."""
-    headline = next((run.facts.headline for run in runs), None)
-    by_block = by_block_of_each(runs)
-    values = list(by_block.get(headline, {}).values()) if headline is not None else []
-    names = [row.name for row in metric.METRICS] if any(run.metrics for run in runs) else []
-    ratios = {
-        name: own(by_block.get(name, {})) if faced is None else ratio_of(faced, name)
-        for name in names
-    }
-    known = {name: value for name, value in ratios.items() if value is not None}
+    """One arm in a step, without its figures; `faced` None: it is the base."""
     targets = any(run.facts.sla_target is not None for run in runs)
     return Cell(
         arm=arm,
         runs=runs,
-        value=interval.geometric_mean(values) if values else None,
+        value=None,
         value_bound=generator_limit.value_bound(runs),
         time_bound=generator_limit.time_bound(runs),
-        ratio=known.get(headline) if headline is not None else None,
+        ratio=None,
         ratio_bound="exact"
         if faced is None
         else generator_limit.ratio_bound(faced.base_runs, runs),
         sla_met=sum(run.roles.sla_met is True for run in runs) if targets else None,
-        metrics={name: _mean(by_block.get(name, {})) for name in names},
-        ratios=known,
+        metrics={},
+        estimates={},
     )
-
-
-def _mean(values: Mapping[int, float]) -> float | None:
-    return sum(values.values()) / len(values) if values else None

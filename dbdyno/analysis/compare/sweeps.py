@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 
 from dbdyno.analysis.compare.pairing import by_block
 from dbdyno.analysis.compare.step_cells import Row
-from dbdyno.model import Cell, Ratio, StepRun
+from dbdyno.model import Cell, StepRun
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.sweep import CLIENTS, P99, Peak, Sweep, SweepPoint, values
 from dbdyno.stats import sweep as curves
-from dbdyno.stats.interval import Interval
 from dbdyno.stats.sweep import Curve
 
 
@@ -72,7 +71,7 @@ def _points(swept: Sequence[_Swept], headline: str) -> Iterable[SweepPoint]:
             known = {
                 name: ratio
                 for name in (headline, P99)
-                if (ratio := _ratio(curves.mean(list(by_block(cell.runs, name).values()))))
+                if (ratio := curves.mean(list(by_block(cell.runs, name).values())))
             }
             if known:
                 yield SweepPoint(arm=cell.arm, value=point.value, figures=known)
@@ -118,16 +117,10 @@ def _peak(arm: str, own: Mapping[int, Curve], base: Mapping[int, Curve]) -> Peak
         fewest=int(min(peaks)),
         most=int(max(peaks)),
         blocks=len(own),
-        throughput=_ratio(curves.mean([max(curve.values()) for curve in own.values()])),
-        drop=_ratio(curves.mean_drop(list(drops.values()))),
-        by_base=_ratio(curves.mean(by_base)),
-        drop_by_base=_ratio(curves.mean([drop / other for drop, other in fallen if other])),
+        throughput=curves.mean([max(curve.values()) for curve in own.values()]),
+        drop=curves.mean_drop(list(drops.values())),
+        by_base=curves.mean(by_base),
+        drop_by_base=curves.mean([drop / other for drop, other in fallen if other]),
         stood_still=sum(not drop for drop in drops.values()),
         limited=(),
     )
-
-
-def _ratio(interval: Interval | None) -> Ratio | None:
-    if interval is None:
-        return None
-    return Ratio(value=interval.value, low=interval.low, high=interval.high, blocks=interval.count)

@@ -68,7 +68,8 @@ def whole_servers(steps: Sequence[StepComparison], margin: float) -> tuple[str, 
 
 
 def _whole_server(step: StepComparison, cell: Cell, margin: float) -> str | None:
-    own, whole = (cell.ratios.get(name) for name in (cpu_of(step.cells), WHOLE_SERVER))
+    own, more = (cell.estimates.get(name) for name in (cpu_of(step.cells), WHOLE_SERVER))
+    whole = None if more is None else more.by(step.cells[0].metrics.get(WHOLE_SERVER) or 0.0)
     if own is None or whole is None:
         return None
     if abs(math.log(whole.value / own.value)) <= math.log1p(margin):

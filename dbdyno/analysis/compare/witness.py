@@ -41,10 +41,10 @@ def words(cell: Cell, unit: str, aims: Aims) -> str:
     `unit`: what the headline counts. A change is one beyond doubt within its family.
     """
     judgement = cell.costs.get(INSTRUCTIONS)
-    if judgement is None or judgement.low is None or judgement.high is None:
+    if judgement is None or judgement.estimate.low is None:
         return ""
-    ends = wording.ends(judgement.ratio, judgement.low, judgement.high)
-    amount = wording.amount(judgement.ratio, counted=True)
+    ends = wording.ends(*judgement.told)
+    amount = wording.amount(judgement.estimate.value, counted=True)
     said = f"{amount} instructions per {unit}{ends}"
     changed = judgement.q is not None and judgement.q <= aims.level
     return said if changed else f"{said}, which may be chance"

@@ -81,9 +81,6 @@ class Times(NamedTuple):
     lags: dict[str, Histogram]  # by role: how late the generator itself sent
 
 
-NO_TIMES = Times({}, {}, {}, {})
-
-
 def histograms(folder: StepFolder, load: raw_files.Load) -> Times:
     """The ticks' histograms, merged; of a load that tells those of its window only, these.
 

@@ -70,19 +70,27 @@ def document() -> str:
         "means of samples. Waits are the exception, because no server counts them. `NA` means that",
         "the machine or the version does not report a value. *of* names the servers that have a",
         "metric; dyno never compares it with other servers.",
+        "",
+        "*over* is how a figure is taken over blocks. No word: the geometric mean, compared by the",
+        "geometric mean of the blocks' ratios; `sum`: the arithmetic mean, compared by the mean of",
+        "the blocks' differences, so that parts add up to their whole. What is 0 in a block of an",
+        "arm is taken as a `sum` in that step, but for the headline and its CPU. `largest`: of the",
+        "blocks, and `share`: the arithmetic mean; neither is compared.",
     ]
     for title, published in (("Published columns", True), ("Ours", False)):
         lines += [
             "",
             f"## {title}",
             "",
-            "| name | unit | better | of | what | how |",
-            "|" + "---|" * 6,
+            "| name | unit | better | over | of | what | how |",
+            "|" + "---|" * 7,
         ]
         better = {"higher": "more", "lower": "less", "neutral": ""}
         lines += [
-            f"| `{m.name}` | {m.unit} | {better[m.direction]} | {servers} | {m.title} | {m.how} |"
+            f"| `{m.name}` | {m.unit} | {better[m.direction]} | {over} | {servers} | {m.title} "
+            f"| {m.how} |"
             for m in METRICS
+            for over in ["" if m.over == "ratio" else m.over]
             for servers in ["" if m.servers == "all" else m.servers]
             if m.published is published
         ]

@@ -21,7 +21,7 @@ COST: tuple[Metric, ...] = (
         "server_cpu_per_op", "µs/operation", "lower", 2,
         """CPU of the operation itself | same without helpers: the server processes that serve the
         headline's role (schedstat of exactly those processes; on MySQL and MariaDB of the threads);
-        the part of connection_us_per_op on a core""",
+        the part of connection_us_per_op on a core""", over="sum",
     ),
     row.own(
         "connections_cpu_per_op", "µs/operation", "lower", 2,
@@ -34,7 +34,7 @@ COST: tuple[Metric, ...] = (
         "whole_server_cpu_per_op", "µs/operation", "lower", 2,
         """CPU of the whole server | CPU time in the window of all of the server's owners, divided
         by operations; a warning if it differs from cpu_per_op by more than the margin. NA in
-        older results""",
+        older results""", over="sum",
     ),
     row.own(
         "insert_cpu_per_row", "µs/row", "lower", 2,
@@ -51,33 +51,35 @@ COST: tuple[Metric, ...] = (
         """CPU of the server's background | CPU time in the window of the server's own processes
         (checkpointer, writers, autovacuum …; on MySQL and MariaDB the threads that serve no
         connection), including ended ones, without what cpu_per_op counts, divided by operations. In
-        older results with I/O workers and parallel workers""",
+        older results with I/O workers and parallel workers""", over="sum",
     ),
     row.own(
         "idle_cpu_per_op", "µs/operation", "lower", 2,
         """CPU of idle work | CPU time of the server's processes, its standbys' included, from each
         end of the arm's turns in the window until its generator is told to resume, divided by
         operations of the window. No part of the window's costs. With more arms the server waits
-        longer for each operation. NA without turns, and in older results""",
+        longer for each operation. NA without turns, and in older results""", over="sum",
     ),
     row.own(
         "idle_write_kib_per_op", "KiB/operation", "lower", 3,
         """bytes written by idle work | same for bytes that these processes gave the system to
-        write""",
+        write""", over="sum",
     ),
     row.own(
         "idle_cpu_share", "%", "lower", 2,
         """idle work, of a core | same CPU time as a share of the time that the server waited (100
         %: one core all the time), so of the other arms' windows; over 2 % is a warning""",
+        over="share",
     ),
     row.own(
         "generator_cpu_per_op", "µs/operation", "lower", 2,
         """CPU of the load generator | its CPU time in the window, divided by operations""",
+        over="sum",
     ),
     row.own(
         "generator_share", "%", "lower", 1,
         """load generator by server | CPU time of the load generator in the window as a share of
-        that of all server processes; over 10 % is a warning""",
+        that of all server processes; over 10 % is a warning""", over="share",
     ),
     row.own(
         "cs_per_op", "1/operation", "lower", 3,
@@ -87,23 +89,23 @@ COST: tuple[Metric, ...] = (
     row.own(
         "steal_share", "%", "lower", 2,
         """CPU taken by other machines | steal time of all cores in the window as a share of all
-        their time; over 2 % is a warning""",
+        their time; over 2 % is a warning""", over="share",
     ),
     row.own(
         "lab_cpu_share", "%", "lower", 2,
         """CPU of the lab itself | CPU time in the window of dyno's own process, and of the server
-        process that dyno asks for waits, as a share of all cores' time""",
+        process that dyno asks for waits, as a share of all cores' time""", over="share",
     ),
     # --- Where the time of an operation goes, all of its connections together ---
     row.own(
         "connection_us_per_op", "µs/operation", "lower", 2,
         """time of a connection | connections of the headline's role times the window, divided by
-        operations: the sum of the rows below and server_cpu_per_op""",
+        operations: the sum of the rows below and server_cpu_per_op""", over="sum",
     ),
     row.own(
         "runnable_us_per_op", "µs/operation", "lower", 2,
         """ready, without a core | run delay (schedstat) in the window of the headline's server
-        processes, divided by operations; NA in results of older versions""",
+        processes, divided by operations; NA in results of older versions""", over="sum",
     ),
     row.wait("io", "waiting for reads and writes", "for files (class IO)"),
     row.wait("lwlock", "waiting for the server's own locks", "for shared memory (class LWLock)"),
@@ -114,12 +116,13 @@ COST: tuple[Metric, ...] = (
         "client_us_per_op", "µs/operation", "lower", 2,
         """waiting for the client | same for sessions that were idle, idle in a transaction, or
         waited to read from or write to their client: the generator and the way there""",
+        over="sum",
     ),
     row.own(
         "unaccounted_us_per_op", "µs/operation", "lower", 2,
         """not accounted for | time asleep (connection_us_per_op less server_cpu_per_op and
         runnable_us_per_op) without an observed wait; without samples all of it. If sessions were
-        seen to wait for longer than that, the rows above share it in proportion""",
+        seen to wait for longer than that, the rows above share it in proportion""", over="sum",
     ),
     # --- Costs of the operation's own processes, and of the background by kind ---
     row.postgres(row.own(
@@ -179,7 +182,7 @@ COST: tuple[Metric, ...] = (
     row.innodb(row.own(
         "row_lock_us_per_op", "µs/operation", "lower", 2,
         """waiting for row locks | Innodb_row_lock_time, which counts in milliseconds, of all
-        sessions, likewise""",
+        sessions, likewise""", over="sum",
     )),
     row.innodb(row.background(
         "page_cleaner", "the page cleaners",

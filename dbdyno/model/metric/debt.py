@@ -34,27 +34,27 @@ DEBT: tuple[Metric, ...] = (
         "rmbps_max", "MiB/s", "neutral", 2,
         """greatest second of reads | most that the data device read between two readings of the
         host in the window that lie a second apart (at least 0.9 s), or over the whole window if
-        that is more; without a separate log device""",
+        that is more; without a separate log device""", over="largest",
     ),
     row.own(
         "wmbps_max", "MiB/s", "neutral", 2,
-        """greatest second of writes | as rmbps_max, of bytes written""",
+        """greatest second of writes | as rmbps_max, of bytes written""", over="largest",
     ),
     row.own(
         "rwmbps_max", "MiB/s", "neutral", 2,
         """greatest second of reads and writes | as rmbps_max, of bytes read and written in the same
-        second""",
+        second""", over="largest",
     ),
     row.own(
         "read_share_of_device", "%", "neutral", 1,
         """reads by the device's ceiling | rmbps_max as a share of the most that the device reads:
         the canary's file, sequentially in pieces of 1 MiB, bypassing the page cache, on the idle
-        machine; NA if no earlier step of the run has `device_gb`""",
+        machine; NA if no earlier step of the run has `device_gb`""", over="share",
     ),
     row.own(
         "write_share_of_device", "%", "neutral", 1,
         """writes by the device's ceiling | as read_share_of_device, of wmbps_max and the most that
-        the device writes, including the sync at the file's end""",
+        the device writes, including the sync at the file's end""", over="share",
     ),
     row.postgres(row.own(
         "fpi_per_op", "1/operation", "lower", 4,
@@ -63,34 +63,37 @@ DEBT: tuple[Metric, ...] = (
     )),
     row.postgres(row.own(
         "checkpoints", "count", "neutral", 0,
-        """checkpoints | timed and requested ones from before the step to after it""",
+        """checkpoints | timed and requested ones from before the step to after it""", over="sum",
     )),
     row.postgres(row.own(
         "checkpoints_requested", "count", "neutral", 0,
         """requested checkpoints | checkpoints that the clock did not begin, but a CHECKPOINT, or as
-        much log as max_wal_size allows""",
+        much log as max_wal_size allows""", over="sum",
     )),
     row.postgres(row.own(
         "checkpoint_overlap_s", "s", "neutral", 1,
         """checkpoint time | seconds of the window in which a checkpoint was running, from the
         server's log; NA if the log lacks the checkpoints that were counted, or is not seen""",
+        over="sum",
     )),
     row.postgres(row.own(
         "autovacuum_runs", "count", "neutral", 0,
-        """autovacuum runs | difference from before the step to after it, all tables""",
+        """autovacuum runs | difference from before the step to after it, all tables""", over="sum",
     )),
     row.postgres(row.own(
         "dead_rows_after", "rows", "lower", 0,
         """dead rows | rows of all the workload's tables that no vacuum has removed yet after the
-        step, as the statistics estimate them""",
+        step, as the statistics estimate them""", over="sum",
     )),
     row.own(
         "dirty_mb_open", "MiB", "neutral", 1,
         """unwritten data at the start | Dirty + Writeback of /proc/meminfo as the window opens""",
+        over="sum",
     ),
     row.own(
         "dirty_mb_close", "MiB", "neutral", 1,
         """unwritten data at the end | Dirty + Writeback of /proc/meminfo as the window closes""",
+        over="sum",
     ),
     # --- The same of InnoDB ---
     row.innodb(row.own(
@@ -121,6 +124,7 @@ DEBT: tuple[Metric, ...] = (
         "history_after", "transactions", "lower", 0,
         """transactions to purge | length of the history list after the step: undo logs of committed
         transactions that purge has not reached, and with them rows marked as deleted""",
+        over="sum",
     )),
     # --- The idle machine ---
     row.own(

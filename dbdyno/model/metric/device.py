@@ -10,6 +10,7 @@ from typing import Literal
 
 from dbdyno.model.host_reading import Device
 from dbdyno.model.metric import row
+from dbdyno.model.metric.over import Over
 from dbdyno.model.metric.row import Direction, Metric
 
 DEVICES: dict[Device, str] = {"disk": "data", "wal_disk": "log"}
@@ -139,9 +140,10 @@ def _row(device: Device, column: Column) -> Metric:
     how = f"{of_iostat}{column.how}"
     if device == "wal_disk":
         how = f"as {name_of('disk', column.name)}; NA if the data's device holds the log"
-    title = f"{column.title}, the {DEVICES[device]}'s device"
+    texts = f"{column.title}, the {DEVICES[device]}'s device | {how}"
+    over: Over = "largest" if column.heading == IN_FLIGHT else "ratio"
     name = name_of(device, column.name)
-    return row.own(name, column.unit, column.better, column.digits, f"{title} | {how}")
+    return row.own(name, column.unit, column.better, column.digits, texts, over)
 
 
 DEVICE: tuple[Metric, ...] = tuple(

@@ -18,6 +18,13 @@ TIME = "connection_us_per_op"
 """Time of connections by operations: what the costs in microseconds that are parts of it add to."""
 REMAINDER = "unaccounted_us_per_op"
 """The part of that time without an account."""
+SAMPLED = (
+    *(f"wait_{wait}_us_per_op" for wait in ("io", "lwlock", "lock", "ipc", "other")),
+    "client_us_per_op",
+)
+"""The parts that only samples tell."""
+LEDGER = (SESSIONS_CPU, "runnable_us_per_op", *SAMPLED, REMAINDER, TIME)
+"""All parts, and their whole."""
 
 
 class Measured(Protocol):

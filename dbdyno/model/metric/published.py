@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dbdyno.model.metric import row
 from dbdyno.model.metric.row import Metric
 
@@ -97,13 +99,13 @@ PUBLISHED: tuple[Metric, ...] = (
         processes, shared memory counted once. Published: one process, the one with the largest
         VSZ""",
     ),
-    row.published(
+    replace(row.published(
         "maxop", "s", "lower", 3,
         """slowest statement | longest service time in the window, all clients, from sending to
         completion as published, to three digits, for the kind that the headline counts (insert or
         query); for a transaction of several statements (l.x) the whole. From the due time:
         response_us_max""",
-    ),
+    ), over="largest"),
     row.published(
         "p50", "1/s", "higher", 0,
         """median second | median of the per-second rates of the headline: all clients added second

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from dbdyno.model.metric.over import Over
+
 Direction = Literal["higher", "lower", "neutral"]
 Servers = Literal["all", "PostgreSQL", "InnoDB"]
 """Which servers can have a metric; MySQL and MariaDB keep what is measured here in InnoDB."""
@@ -21,10 +23,13 @@ class Metric:
     how: str  # how it is computed, from what, and where that departs from what is published
     published: bool
     digits: int  # after the point, for display
+    over: Over = "ratio"  # how it is taken over blocks
     servers: Servers = "all"  # others do not have it, so that it is never compared with theirs
 
 
-def own(name: str, unit: str, direction: Direction, digits: int, texts: str) -> Metric:
+def own(  # noqa: PLR0913 (a row has so many columns)
+    name: str, unit: str, direction: Direction, digits: int, texts: str, over: Over = "ratio"
+) -> Metric:
     """A metric of ours from "title | how"; line breaks within the texts do not count."""
     title, how = " ".join(texts.split()).split(" | ")
     return Metric(
@@ -35,6 +40,7 @@ def own(name: str, unit: str, direction: Direction, digits: int, texts: str) -> 
         how=how,
         published=False,
         digits=digits,
+        over=over,
     )
 
 
@@ -58,7 +64,7 @@ def wait(event: str, title: str, what: str) -> Metric:
     return own(
         f"wait_{event}_us_per_op", "µs/operation", "lower", 2,
         f"""{title} | time asleep in which sessions of the headline's role were seen to wait {what}:
-        sampled, so NA without `[observe] waits`""",
+        sampled, so NA without `[observe] waits`""", over="sum",
     )  # fmt: skip
 
 
@@ -67,5 +73,5 @@ def background(process: str, title: str, what: str) -> Metric:
     return own(
         f"{process}_cpu_per_op", "µs/operation", "lower", 2,
         f"""CPU of {title} | CPU time in the window of {what}, divided by operations; of ended
-        processes, the part that was read (background_cpu_per_op has all of it)""",
+        processes, the part that was read (background_cpu_per_op has all of it)""", over="sum",
     )  # fmt: skip

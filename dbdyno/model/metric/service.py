@@ -70,7 +70,7 @@ SERVICE: tuple[Metric, ...] = (
         """statements that found a row | of the executions of the headline's statements that should
         find a row (nominal rows above 0), the share whose reply had any; under 99 % for any one
         statement is a warning. Misses are fast and count in qps all the same. NA in results of
-        older versions""",
+        older versions""", over="share",
     ),
     row.own(
         "scan", "rows/s", "higher", 0,
@@ -95,7 +95,7 @@ SERVICE: tuple[Metric, ...] = (
     row.own(
         "response_us_max", "µs", "lower", 0,
         """longest response time | same, from when a statement was due, including the wait for
-        earlier ones. From sending: maxop""",
+        earlier ones. From sending: maxop""", over="largest",
     ),
     row.own(
         "response_us_mean", "µs", "lower", 1,
@@ -136,42 +136,43 @@ SERVICE: tuple[Metric, ...] = (
         "finish_diff_s", "s", "lower", 1,
         """spread of finish times | time from the first client's end to the last one's, in a step
         that gives each client a share of work (diff in the published tables of fairness); NA with
-        one client and in a step bound by time""",
+        one client and in a step bound by time""", over="sum",
     ),
     row.own(
         "finish_pct", "%", "lower", 1,
         """spread of finish times by the first | finish_diff_s as a share of the first client's time
         from the window's start to its end (pct in the published tables of fairness)""",
+        over="share",
     ),
     row.own(
         "stalled_s", "s", "lower", 0,
         """stalled seconds | whole seconds of the window in which all clients of the headline's role
         together did less than 10 % of their median second, except the first second of a published
         burst, which has one statement; NA if the median second has under 10 operations and no
-        schedule asks for any""",
+        schedule asks for any""", over="sum",
     ),
     row.own(
         "stall_longest_s", "s", "lower", 0,
-        """longest stall | most such seconds in a row""",
+        """longest stall | most such seconds in a row""", over="largest",
     ),
     row.own(
         "target_missed_s", "s", "lower", 0,
         """seconds under the target | whole seconds of the window in which all clients together
         inserted less than 95 % of the rows that the step asks for, except the first second of a
         published burst, which has one statement; NA without a target. The mean decides if the step
-        held its target, as published""",
+        held its target, as published""", over="sum",
     ),
     row.own(
         "dps_share_of_target", "%", "higher", 1,
         """deletes by their target | rows deleted in the window, divided by its length, as a share
         of the rate that the step asks of the inserts that the deletes are tied to; under 95 % the
-        table grows. Published: assumed equal to the inserts""",
+        table grows. Published: assumed equal to the inserts""", over="share",
     ),
     # --- Lateness and trouble ---
     row.own(
         "late_ms_max", "ms", "lower", 1,
         """latest statement | longest time in the window from when any role's operation was due to
-        its sending, or to the last moment at which it was still unsent""",
+        its sending, or to the last moment at which it was still unsent""", over="largest",
     ),
     row.own(
         "late_us_mean", "µs", "lower", 1,
@@ -218,56 +219,60 @@ SERVICE: tuple[Metric, ...] = (
         """the generator's own queue, of service times | the same, of the headline's role: the sum
         of all delays divided by the sum of all service times; over 10, response times are upper
         bounds, and the rate is a lower bound unless the processors of the server's host were all
-        busy. NA in results that lack it""",
+        busy. NA in results that lack it""", over="share",
     ),
     row.own(
         "backlog_max", "statements", "lower", 0,
         """longest backlog | most statements of one role that were due and not yet sent, at the end
-        of any second of the window""",
+        of any second of the window""", over="largest",
     ),
     row.own(
         "retries", "count", "lower", 0,
-        """retries | statements of all roles sent again in the window""",
+        """retries | statements of all roles sent again in the window""", over="sum",
     ),
     row.own(
         "retried", "count", "lower", 0,
         """operations that were tried again | operations of all roles that ended in the window after
-        more than one try, with any outcome; retries counts the tries""",
+        more than one try, with any outcome; retries counts the tries""", over="sum",
     ),
     row.own(
         "errors", "count", "lower", 0,
         """errors | operations of all roles that failed in the window and were not retried""",
+        over="sum",
     ),
     row.own(
         "failed_serialization", "count", "lower", 0,
         """failed by serialization | operations of all roles that ended without success in the
         window and whose last error was a serialization failure (40001); InnoDB has none. With the
         next two rows, pgbench's failed transactions. NA in results of older versions""",
+        over="sum",
     ),
     row.own(
         "failed_deadlock", "count", "lower", 0,
         """failed by deadlock | the same, by a deadlock: 40P01, with MySQL and MariaDB 40001""",
+        over="sum",
     ),
     row.own(
         "failed_other", "count", "lower", 0,
         """failed otherwise | the same, by any other error or the loss of the connection""",
+        over="sum",
     ),
     row.own(
         "rolled_back", "count", "lower", 0,
         """rolled back | operations of all roles that ended in the window by rolling back what they
         did, as their workload has it (`end = "rolled_back"`); neither errors nor counted in rates
-        and response times. NA where no operation can end so""",
+        and response times. NA where no operation can end so""", over="sum",
     ),
     row.own(
         "over_limit", "count", "lower", 0,
         """over the latency limit | operations of all roles completed without error in the window
         that took longer than their role's `latency_limit_ms` since they were due; NA without a
-        limit""",
+        limit""", over="sum",
     ),
     row.own(
         "skipped", "count", "lower", 0,
         """skipped | operations of all roles never begun, because they were already later than their
         role's `latency_limit_ms` when a connection became free; they count in no rate, response
-        time or error. NA without a limit and a rate""",
+        time or error. NA without a limit and a rate""", over="sum",
     ),
 )  # fmt: skip

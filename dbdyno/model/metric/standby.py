@@ -16,12 +16,13 @@ STANDBY: tuple[Metric, ...] = tuple(
         ),
         row.own(
             "replay_lag_s_max", "s", "lower", 3,
-            """longest replay lag | the greatest of these readings""",
+            """longest replay lag | the greatest of these readings""", over="largest",
         ),
         row.own(
             "replay_lag_mb_max", "MB", "lower", 2,
             """most WAL not replayed yet | as replay_lag_s_max: WAL between what the standby has
             replayed and the end of the primary's WAL as it told the standby last""",
+            over="largest",
         ),
         row.own(
             "catch_up_s", "s", "lower", 2,

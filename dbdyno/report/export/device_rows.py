@@ -1,4 +1,4 @@
-"""The rows of devices, from the raw lines of host.jsonl: by step's window and by second.
+"""The rows of devices by second, from the raw lines of host.jsonl.
 
 A step at a time is in memory.
 """
@@ -16,7 +16,7 @@ from dbdyno.report.export.step_rows import Rows
 
 
 def devices(source: Source) -> Rows:
-    """The rows of `devices` and `device_samples` of every step, step by step."""
+    """The rows of `device_samples` of every step, step by step."""
     for place in source.places():
         yield from source.stream(place.folder, _devices(source, place))
 
@@ -31,8 +31,6 @@ def _devices(source: Source, place: Place) -> Rows:
         if not name:
             continue
         common = key | {"holds": holds, "device": name}
-        if host.close is not None:
-            yield "devices", {**common, **iostat.of_window(host, device)}
         for times, before, after in _pairs(host):
             row = iostat.figures(before, after, device)
             gauge = {"in_flight": after.of(device).in_flight}

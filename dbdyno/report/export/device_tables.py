@@ -23,14 +23,8 @@ _FIGURES = "\n".join(_figures())
 
 DEVICES: tuple[Table, ...] = (
     table(
-        "devices", """a device in exactly a step's window, in the columns of `iostat -x` (what and
-        how: docs/metrics.md); null: no such request, or the kernel does not count them""",
-        f"""{_WHICH}
-        {_FIGURES}
-        in_flight_max | integer | requests | most requests in flight in any reading""",
-    ),
-    table(
-        "device_samples", "a device between two readings, as in samples; columns as in devices",
+        "device_samples", """a device between two readings, as in samples, in the columns of
+        `iostat -x` (docs/metrics.md); null: no such request, or the kernel does not count them""",
         f"""
         second  | number | s | its end since the window opened
         seconds | number | s | its length

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dbdyno.model import Comparison, Json
 from dbdyno.model.attribution import Attribution
 from dbdyno.model.ratio import Ratio
+from dbdyno.report.estimate_form import of_ratio
 
 
 def effects(comparison: Comparison) -> Iterator[Json]:
@@ -33,9 +34,6 @@ def _row(kind: str, factors: tuple[str, ...], change: Ratio | None, q: float | N
         "kind": kind,
         "factor": factor,
         "other": other,
-        "ratio": change.value if change else None,
-        "low": change.low if change else None,
-        "high": change.high if change else None,
-        "blocks": change.blocks if change else 0,
+        **of_ratio(change),
         "q": q,
     }

@@ -34,7 +34,7 @@ MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
     ),
     (frozenset({"ticks", "clients"}), second_rows.load),
     (frozenset({"samples", "owner_samples"}), second_rows.host),
-    (frozenset({"devices", "device_samples"}), device_rows.devices),
+    (frozenset({"device_samples"}), device_rows.devices),
     (frozenset({"wait_samples"}), wait_rows.samples),
 )
 """Which tables are made together, as their rows come from the same files."""

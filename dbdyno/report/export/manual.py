@@ -25,7 +25,7 @@ QUESTIONS: tuple[Question, ...] = (
     Question(
         title="Ratios by step, as reports show them relative to the base",
         sql="""
-SELECT step, arm, metric, ratio, low, high, blocks
+SELECT step, arm, metric, kind, estimate, low, high, blocks
 FROM comparisons
 WHERE headline AND arm <> base
 ORDER BY workload, ordinal, arm
@@ -34,10 +34,10 @@ ORDER BY workload, ordinal, arm
     Question(
         title="Verdicts, with the figures behind them",
         sql="""
-SELECT step, arm, step_verdict, metric, verdict, round(100 * (ratio - 1), 1) AS change_pct,
+SELECT step, arm, step_verdict, metric, verdict, round(100 * (estimate - 1), 1) AS change_pct,
        q, visible, blocks_needed
 FROM verdicts
-WHERE kind = 'primary'
+WHERE family = 'primary'
 ORDER BY workload, ordinal, arm, metric
 """,
     ),

@@ -118,8 +118,7 @@ def _sample(before: Reading, after: Reading, seconds: float) -> dict[str, float 
     def per_s(counter: Callable[[Reading], float | None]) -> float | None:
         return raw_files.per(raw_files.moved(counter(before), counter(after)), seconds)
 
-    memory, disk = after.host.memory_bytes, after.of("disk")
-    busy_ms = per_s(lambda reading: reading.of("disk").io_ms)
+    memory = after.host.memory_bytes
     return {
         "cpu_busy_pct": share(*BUSY),
         "cpu_iowait_pct": share("iowait"),
@@ -132,13 +131,6 @@ def _sample(before: Reading, after: Reading, seconds: float) -> dict[str, float 
         "memory_writeback_bytes": memory.writeback,
         "swap_in_pages_per_s": per_s(lambda reading: reading.host.swap_pages.into),
         "swap_out_pages_per_s": per_s(lambda reading: reading.host.swap_pages.out),
-        "disk_reads_per_s": per_s(lambda reading: reading.of("disk").reads),
-        "disk_read_bytes_per_s": per_s(lambda reading: reading.of("disk").read_bytes),
-        "disk_writes_per_s": per_s(lambda reading: reading.of("disk").writes),
-        "disk_write_bytes_per_s": per_s(lambda reading: reading.of("disk").write_bytes),
-        "disk_flushes_per_s": per_s(lambda reading: reading.of("disk").flushes),
-        "disk_busy_pct": raw_files.scaled(busy_ms, 0.1),  # ms per s, in percent
-        "disk_in_flight": disk.in_flight,
         "rss_bytes": after.rss_bytes,
     }
 

@@ -11,7 +11,6 @@ from dbdyno.model import (
     Cell,
     Comparison,
     Json,
-    Ratio,
     ResponseTimes,
     StepComparison,
     StepRun,
@@ -20,7 +19,7 @@ from dbdyno.model import (
 from dbdyno.model.metric import state
 from dbdyno.model.plan_record import ArmRecord
 from dbdyno.model.server_facts import ServerFacts
-from dbdyno.model.verdict import LookResult
+from dbdyno.report.estimate_form import of_estimate, of_judgement, of_ratio
 from dbdyno.report.export import (
     effect_rows,
     function_rows,
@@ -120,23 +119,20 @@ def _arm(arm: ArmRecord, server: ServerFacts | None, base: str) -> Json:
 
 
 def _comparisons(step: StepComparison, cell: Cell, base: str) -> Iterator[Json]:
-    means = {one.arm: one.metrics for one in step.cells}
-    for name, mean in cell.metrics.items():
-        ratio = cell.ratios.get(name)
-        of_base = means.get(base, {}).get(name)
-        if mean is None and of_base is None:
+    values = {one.arm: one.metrics for one in step.cells}
+    for name, value in cell.metrics.items():
+        of_base = values.get(base, {}).get(name)
+        if value is None and of_base is None:
             continue
-        headline = name == step.headline
         yield {
             **_place(step, cell, base),
             "metric": name,
-            "headline": headline,
+            "headline": name == step.headline,
             "unit": metric.by_name(name).unit,
             "direction": metric.by_name(name).direction,
-            "base_mean": of_base,
-            "mean": mean,
-            **_ratio(ratio),
-            "bound": cell.ratio_bound if headline else None,
+            "base_value": of_base,
+            "value": value,
+            **of_estimate(cell.estimates.get(name)),
         }
 
 
@@ -164,28 +160,19 @@ def _verdicts(step: StepComparison, cell: Cell, base: str) -> Iterator[Json]:
     }
     if not verdict.judgements:
         figures = {column.name: None for column in by_name("verdicts").columns}
-        primary = {"metric": step.headline, "kind": "primary", "decides": False, "blocks": 0}
+        primary = {"metric": step.headline, "family": "primary", "decides": False, "blocks": 0}
         yield figures | said | primary
     primaries = [(one, "primary") for one in verdict.judgements]
-    for judgement, kind in (*primaries, *((cost, "explanatory") for cost in cell.costs.values())):
-        row = asdict(judgement) | _look(judgement.look)
-        decides = kind == "primary" and judgement.metric in verdict.by
-        yield said | row | {"kind": kind, "decides": decides, "verdict": row.pop("word")}
-
-
-def _look(look: LookResult | None) -> Json:
-    """The look on which a word rests, in columns."""
-    names = ("blocks", "share", "ratio", "low", "high")
-    return {f"look_{name}": getattr(look, name) if look else None for name in names}
-
-
-def _ratio(ratio: Ratio | None) -> Json:
-    return {
-        "ratio": ratio.value if ratio else None,
-        "low": ratio.low if ratio else None,
-        "high": ratio.high if ratio else None,
-        "blocks": ratio.blocks if ratio else 0,
-    }
+    for judgement, family in (*primaries, *((cost, "explanatory") for cost in cell.costs.values())):
+        name = judgement.metric
+        yield {
+            **said,
+            "metric": name,
+            "family": family,
+            "decides": family == "primary" and name in verdict.by,
+            **of_estimate(cell.estimates.get(name)),
+            **of_judgement(judgement),
+        }
 
 
 def _across(pair: Across) -> Json:
@@ -198,7 +185,7 @@ def _across(pair: Across) -> Json:
         "second_step": pair.second,
         "first_clients": first_clients,
         "second_clients": second_clients,
-        **_ratio(pair.ratio),
+        **of_ratio(pair.ratio),
     }
 
 

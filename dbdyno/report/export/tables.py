@@ -6,6 +6,7 @@ from this module (tools/export_page.py; a test compares). A null means unknown, 
 
 from __future__ import annotations
 
+from dbdyno.report.estimate_form import ESTIMATE
 from dbdyno.report.export.cause_tables import CAUSES
 from dbdyno.report.export.device_tables import DEVICES
 from dbdyno.report.export.form import Table, table
@@ -140,14 +141,9 @@ TABLES: tuple[Table, ...] = (
         headline  | boolean | | whether this metric mainly judges the step
         unit      | text    | | its unit
         direction | text    | | which way is better: higher, lower or neutral
-        base_mean | number  | by metric | arithmetic mean of the base's judged blocks
-        mean      | number  | by metric | arithmetic mean of the arm's judged blocks
-        ratio     | number  | | geometric mean of the blocks' ratios, arm by base
-        low       | number  | | lower end of its 95 % interval; null with one block
-        high      | number  | | upper end of its 95 % interval
-        blocks    | integer | | blocks in which both arms have the metric
-        bound     | text    | | of the headline: exact, at least, at most or unknown
-        """,
+        base_value | number | by metric | of the base's blocks, taken as docs/metrics.md says
+        value     | number  | by metric | of the arm's blocks, likewise
+        """ + ESTIMATE,
         (),
     ),
     table(
@@ -165,13 +161,10 @@ TABLES: tuple[Table, ...] = (
         tolerated    | text    | | yes, no, not yet: each larger loss is excluded; null: not asked
         explanation  | text    | | why it is faster or slower, in a sentence
         metric       | text    | | the metric's name
-        kind         | text    | | primary: judges the step; explanatory: may explain it
+        family       | text    | | primary: judges the step; explanatory: may explain it
         decides      | boolean | | whether this metric decides the step's verdict
         verdict      | text    | | the verdict by this metric
-        blocks       | integer | | blocks in which both arms have the metric
-        ratio        | number  | | geometric mean of the blocks' ratios, arm by base
-        low          | number  | | lower end of its 95 % interval, all blocks; null with one block
-        high         | number  | | upper end of its 95 % interval
+        """ + ESTIMATE + """
         p            | number  | | p of no change, two-sided t test
         p_sign       | number  | | the same, exact sign-flip test
         q            | number  | | of the step, of all looks, after Benjamini-Hochberg over the arm
@@ -185,9 +178,9 @@ TABLES: tuple[Table, ...] = (
         own_high       | number  | | upper end by own blocks alone
         look_blocks    | integer | | blocks at the look behind the verdict; null: none yet
         look_share     | number  | | this look's share of the level
-        look_ratio     | number  | | median-unbiased ratio of this look
-        look_low       | number  | | lower end of its 95 % interval
-        look_high      | number  | | upper end of its 95 % interval
+        so_far_estimate | number | | the ratio by all blocks so far; null: no look has decided
+        so_far_low     | number  | | lower end of its 95 % interval
+        so_far_high    | number  | | upper end of its 95 % interval
         evidence       | number  | | e-value of the step so far; never a verdict by itself
         blocks_needed  | integer |     | further blocks that would decide
         minutes_needed | number  | min | time for these blocks
@@ -355,13 +348,6 @@ TABLES: tuple[Table, ...] = (
         memory_writeback_bytes  | integer | bytes   | Writeback
         swap_in_pages_per_s     | number  | pages/s | read from swap
         swap_out_pages_per_s    | number  | pages/s | written to swap
-        disk_reads_per_s        | number  | 1/s     | read requests of the data device
-        disk_read_bytes_per_s   | number  | bytes/s | read from it
-        disk_writes_per_s       | number  | 1/s     | write requests of the data device
-        disk_write_bytes_per_s  | number  | bytes/s | written to it
-        disk_flushes_per_s      | number  | 1/s     | flushes of the data device
-        disk_busy_pct           | number  | %       | time with requests in flight
-        disk_in_flight          | integer |         | its requests in flight
         rss_bytes               | integer | bytes   | the server's memory, shared memory once
         """,
     ),

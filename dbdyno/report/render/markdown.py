@@ -34,8 +34,6 @@ from dbdyno.report.table_layout import plain, transposed
 COLUMNS_MAX = 9
 """A table of more columns stands on its side where it has fewer rows than columns."""
 
-EFFECT_COLUMNS = ("step", "", "change", "why")
-
 Pictures = Mapping[str, str]
 """Where the picture of a chart lies, by the chart's name: a path relative to the Markdown."""
 

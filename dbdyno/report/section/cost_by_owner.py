@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 from dbdyno.model import Cell, OwnerCost, StepComparison
 from dbdyno.model.headlines import kind_of
+from dbdyno.model.metric.over import taken
 from dbdyno.model.step_run import IDLE, SERVER_OWNERS
 from dbdyno.report import number
 from dbdyno.report.colors import Tone
@@ -72,7 +73,7 @@ def per_operation(
         known = [value for value in spent if value is not None]
         if operations and known:
             found.append(math.fsum(known) / operations)
-    return math.fsum(found) / len(found) if found else None
+    return taken(found)
 
 
 def cost_tables(step: StepComparison, base: str, prefix: str) -> Iterable[Table]:

@@ -50,7 +50,8 @@ def note(steps: Sequence[StepComparison], base: str) -> str:
     """Explains the columns, in a few sentences."""
     arms = {result.arm for step in steps for result in step.cells}
     ratios = (
-        f" Below each figure: its ratio to that of {base}; 0/0 is 1, x/0 is inf."
+        f" Below each figure: its ratio to that of {base}, or with a sign how much more it is, "
+        "where a block has none."
         if len(arms) > 1
         else ""
     )
@@ -80,8 +81,8 @@ def _rows(step: StepComparison) -> Iterable[Row]:
     for result in others:
         yield Row(
             cells=(
-                *(cells.ratio_cell(step, result, metric or cpu) for _, metric, _, _ in SHORT),
-                cells.ratio_cell(step, result, _rate(step)),
+                *(cells.estimate_cell(step, result, metric or cpu) for _, metric, _, _ in SHORT),
+                cells.estimate_cell(step, result, _rate(step)),
                 TableCell(text=f"{result.arm} / {base.arm}"),
             ),
             group=step.step,

@@ -11,6 +11,7 @@ from statistics import median
 
 from dbdyno.model import Cell, Fairness, StepComparison, StepRun
 from dbdyno.model.headlines import kind_of
+from dbdyno.model.metric.over import taken
 from dbdyno.report import cells, number
 from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
 
@@ -204,7 +205,7 @@ def _stall_cells(result: Cell, role: str) -> Iterable[TableCell]:
     block, worst = max(found, key=lambda pair: pair[1].longest_s)
     several = len(result.runs) > 1 and worst.longest_s > 0
     return (
-        TableCell(text=number.number(cells.mean(one.median for _, one in found))),
+        TableCell(text=number.number(taken(one.median for _, one in found))),
         TableCell(text=f"{stalled:,}", detail=f"of {seconds:,}", tone="notice" if stalled else ""),
         TableCell(text=str(worst.longest_s), detail=f"block {block}" if several else ""),
     )

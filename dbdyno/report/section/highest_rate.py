@@ -58,6 +58,10 @@ def _limit_us(subject: Subject, workload: str) -> float | None:
 def _cells(result: Cell, beside: bool) -> Iterable[TableCell]:
     yield TableCell(text=result.arm)
     values = [run.metrics.get(METRIC) for run in result.runs]
-    yield cells.over_blocks(values) if any(values) else TableCell(text="none", tone="failed")
+    yield (
+        cells.over_blocks(values, over="ratio")
+        if any(values)
+        else TableCell(text="none", tone="failed")
+    )
     if beside:
-        yield cells.paired_cell(cells.judged_ratio(result, METRIC))
+        yield cells.paired_cell(result.estimates.get(METRIC))

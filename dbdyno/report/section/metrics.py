@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from dbdyno.model import Cell, StepComparison, metric
 from dbdyno.model.metric import device
@@ -76,9 +77,9 @@ def _published(step: StepComparison, base: str, prefix: str) -> Table:
         Row(
             cells=(
                 TableCell(text=result.arm),
-                *(cells.ratio_cell(step, result, one.name) for one in shown),
+                *(replace(cells.estimate_cell(step, result, one.name), detail="") for one in shown),
             ),
-            group=f"divided by {base}",
+            group=f"beside {base}",
             arm=result.arm,
         )
         for result in step.cells
@@ -100,12 +101,12 @@ def _published(step: StepComparison, base: str, prefix: str) -> Table:
 
 
 def _means(step: StepComparison) -> str:
-    """Which means stand here, as they are not those of the throughput; nothing for one block."""
+    """How the figures are taken over blocks; nothing for one block."""
     if max((len(result.runs) for result in step.cells), default=0) <= 1:
         return ""
     return (
-        "Arithmetic means of the blocks (throughput: geometric); ratios are geometric means of "
-        "the ratios of the blocks. "
+        "Geometric means of the blocks beside ratios, arithmetic ones beside differences, which "
+        "have a sign. "
     )
 
 
@@ -142,7 +143,7 @@ def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
                 TableCell(text=other.title, title=f"{other.name}: {other.how}"),
                 TableCell(text=other.unit),
                 *(_value_cell(step, result, other) for result in step.cells),
-                *(_detailed_ratio(step, result, other.name) for result in compared),
+                *(cells.estimate_cell(step, result, other.name) for result in compared),
             ),
             group=_group(other.name),
         )
@@ -151,8 +152,8 @@ def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
     columns = (
         Column(text="metric", left=True),
         Column(text="unit", left=True),
-        *(Column(text=result.arm, group="mean of the blocks") for result in step.cells),
-        *(Column(text=result.arm, group=f"divided by {base}") for result in compared),
+        *(Column(text=result.arm, group="of the blocks") for result in step.cells),
+        *(Column(text=result.arm, group=f"beside {base}") for result in compared),
     )
     return Table(
         name=f"{prefix}-more",
@@ -188,16 +189,6 @@ def _group(name: str) -> str:
             )
         ),
         "Other",
-    )
-
-
-def _detailed_ratio(step: StepComparison, result: Cell, name: str) -> TableCell:
-    cell = cells.ratio_cell(step, result, name)
-    paired = cells.judged_ratio(result, name)
-    if paired is None:
-        return cell
-    return TableCell(
-        text=cell.text, detail=number.interval(paired.low, paired.high), title=cell.title
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from dbdyno.model import Outcomes, StepComparison
 from dbdyno.model.headlines import Kind, kind_of
+from dbdyno.model.metric.over import taken
 from dbdyno.report import cells, number
 from dbdyno.report.parts import Column, Row, Table, TableCell
 
@@ -65,7 +66,7 @@ def _row(step: StepComparison, role: str, name: str) -> Iterable[TableCell]:
                 for ended in run.roles.outcomes
                 if (ended.role, ended.name) == (role, name)
             ]
-            yield TableCell(text=number.number(cells.mean(own)) if own else "")
+            yield TableCell(text=number.number(taken(own)) if own else "")
 
 
 def _notes(step: StepComparison, every: Sequence[Outcomes]) -> Iterable[str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 
 from dbdyno.model import Bound, Cell, Comparison, StepComparison
-from dbdyno.model.comparison import OPPOSITE, ApplicationResult
+from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.query_change import QueryPlace
+from dbdyno.model.ratio import OPPOSITE
 from dbdyno.model.verdict import Judgement, Verdict
 from dbdyno.report import cells as report_cells
 from dbdyno.report import number

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dbdyno.model import Bound, Cell, ResponseTimes, StepComparison, StepRun
+from dbdyno.model.metric.over import geometric_mean
 from dbdyno.report import cells, number
 from dbdyno.report.colors import Tone
 from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
@@ -128,10 +129,10 @@ def merged(parts: Sequence[ResponseTimes]) -> ResponseTimes:
         buckets=tuple(
             sum(column) for column in zip(*(part.buckets for part in parts), strict=True)
         ),
-        p50_us=_mean([part.p50_us for part in parts]),
-        p90_us=_mean([part.p90_us for part in parts]),
-        p99_us=_mean([part.p99_us for part in parts]),
-        p999_us=_mean([part.p999_us for part in parts]),
+        p50_us=geometric_mean([part.p50_us for part in parts]),
+        p90_us=geometric_mean([part.p90_us for part in parts]),
+        p99_us=geometric_mean([part.p99_us for part in parts]),
+        p999_us=geometric_mean([part.p999_us for part in parts]),
         max_us=max(part.max_us for part in parts),
         mean_us=_mean_of_all(parts),
         at_least=tuple(dict.fromkeys(name for part in parts for name in part.at_least)),
@@ -143,12 +144,6 @@ def _mean_of_all(parts: Sequence[ResponseTimes]) -> float | None:
     sums = [part.mean_us * part.count for part in parts if part.mean_us is not None]
     count = sum(part.count for part in parts)
     return math.fsum(sums) / count if count and len(sums) == len(parts) else None
-
-
-def _mean(values: Sequence[float]) -> float:
-    if min(values) <= 0:
-        return sum(values) / len(values)
-    return math.exp(math.fsum(math.log(value) for value in values) / len(values))
 
 
 _PERCENTILES = (("p50", "p50_us"), ("p90", "p90_us"), ("p99", "p99_us"), ("p99.9", "p999_us"))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from dbdyno.model import Cell, StepComparison
+from dbdyno.model.metric.over import taken
 from dbdyno.model.metric.state import STATES, State, by_name
-from dbdyno.report import cells, number
+from dbdyno.report import number
 from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
 
 _GROUPS: Mapping[str, str] = {  # by the unit of a quantity; debt has a group of its own
@@ -110,7 +111,7 @@ def _cells(result: Cell, name: str) -> Iterable[TableCell]:
     for states in ([server.before for server in servers], [server.after for server in servers]):
         values = [value for state in states if (value := state.get(name)) is not None]
         yield TableCell(
-            text=words(name, cells.mean(values) if values else None),
+            text=words(name, taken(values)),
             title=f"by block: {', '.join(words(name, value) for value in values)}"
             if len(values) > 1
             else "",
@@ -118,8 +119,7 @@ def _cells(result: Cell, name: str) -> Iterable[TableCell]:
 
 
 def _mean(result: Cell, name: str) -> float | None:
-    values = [value for run in result.runs if (value := run.server.after.get(name)) is not None]
-    return cells.mean(values) if values else None
+    return taken(run.server.after.get(name) for run in result.runs)
 
 
 def _parts(subject: Subject) -> Iterable[Group]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from dbdyno.model import Cell, StatementUse, StepComparison, StepRun
 from dbdyno.model.comparison import FOUND_MIN
+from dbdyno.model.metric.over import taken
 from dbdyno.report import cells, number
 from dbdyno.report.colors import Tone
 from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
@@ -145,7 +146,7 @@ def _mean(
     result: Cell, role: str, name: str, of: Callable[[StatementUse], float | None]
 ) -> float | None:
     values = [value for use in _uses(result, role, name) if (value := of(use)) is not None]
-    return cells.mean(values) if values else None
+    return taken(values)
 
 
 def _found(result: Cell, role: str, name: str) -> TableCell:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dbdyno.model import Cell, StepComparison
+from dbdyno.model.metric.over import taken
 from dbdyno.report import cells, colors, number
 from dbdyno.report.colors import ARROWS, Colors, Scheme, Tone
 from dbdyno.report.parts import (
@@ -257,7 +258,7 @@ def _background_cell(result: Cell) -> TableCell:
         )
     missed = cells.missed_target(result)
     return TableCell(
-        text=number.number(sum(rates) / len(rates)),
+        text=number.number(taken(rates)),
         mark=cells.MISSED if missed else "",
         detail=f"held in {result.sla_met or 0} of {cells.judged(result)}" if missed else "",
         tone="failed" if missed else "",
@@ -274,7 +275,7 @@ def ratio_chart(
         RatioPoint(arm=result.arm, step=step.step, ratio=ratio, bound=result.ratio_bound)
         for step in shown
         for result in step.cells
-        if result.arm != base and (ratio := cells.judged_ratio(result)) and ratio.value > 0
+        if result.arm != base and (ratio := result.ratio) and ratio.value > 0
     )
     if not points:
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dbdyno.model import Cell, StepComparison
+from dbdyno.model.metric.over import taken
 from dbdyno.report import cells, number
 from dbdyno.report.colors import Tone
 from dbdyno.report.parts import Column, Group, Section, Subject, Table, TableCell
@@ -49,7 +50,7 @@ def _cells(result: Cell, role: str) -> Iterable[TableCell]:
         TableCell(text=number.number(found[0].rows_per_s)),
         cells.over_blocks((target.achieved for target in found), tone=tone),
         TableCell(
-            text=percent(cells.mean(100 * target.achieved / target.rows_per_s for target in found))
+            text=percent(taken(100 * target.achieved / target.rows_per_s for target in found))
         ),
         TableCell(text=f"{held} of {len(found)}", tone=tone),
         TableCell(text=f"{missed:,}", detail=f"of {seconds:,}"),

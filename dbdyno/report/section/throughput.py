@@ -54,7 +54,7 @@ def bars(step: StepComparison, base: str) -> Iterable[Bar]:
             share=(result.value or 0.0) / largest if drawn else None,
             blocks=tuple(value / largest for value in values[result.arm]) if drawn else (),
             detail=_bar_detail(result, base),
-            ratio=None if result.arm == base else cells.judged_ratio(result),
+            ratio=None if result.arm == base else result.ratio,
             tone=cell.tone,
             title=cell.title,
         )
@@ -68,7 +68,7 @@ def _block_values(result: Cell) -> list[float]:
 
 
 def _bar_detail(result: Cell, base: str) -> str:
-    ratio = cells.judged_ratio(result)
+    ratio = result.ratio
     if result.arm == base or ratio is None:
         return ""
     spread = cells.ratio_detail(result, 3)

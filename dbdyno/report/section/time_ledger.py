@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.headlines import kind_of
-from dbdyno.model.metric.primary import REMAINDER, SESSIONS_CPU, TIME
-from dbdyno.model.verdict import TOO_FEW, is_wide
+from dbdyno.model.metric.primary import REMAINDER, SAMPLED, SESSIONS_CPU, TIME
 from dbdyno.report import cells, number
 from dbdyno.report.colors import Tone
 from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
@@ -25,7 +24,6 @@ _ROWS: tuple[tuple[str, str, str], ...] = (  # metric, name, what it says where 
     (REMAINDER, "not accounted for", number.MISSING),
     (TIME, "connection time", number.MISSING),
 )
-SAMPLED = tuple(name for name, _, unknown in _ROWS if unknown == "not sampled")
 
 
 def table(step: StepComparison, base: str, prefix: str) -> Table | None:
@@ -50,14 +48,14 @@ def table(step: StepComparison, base: str, prefix: str) -> Table | None:
 
 
 def _row(step: StepComparison, name: str, title: str, unknown: str) -> Row:
-    base, *others = step.cells
+    others = step.cells[1:]
     digits = _digits(step)
     tone: Tone = "total" if name == TIME else ""
     return Row(
         cells=(
             TableCell(text=title, title=name, tone=tone),
             *(_value(result.metrics.get(name), digits, unknown, tone) for result in step.cells),
-            *(_difference(result, base, name, digits, tone) for result in others),
+            *(_difference(result, name, digits, tone) for result in others),
         )
     )
 
@@ -74,17 +72,13 @@ def _value(value: float | None, digits: int, unknown: str, tone: Tone) -> TableC
     return TableCell(text=number.number(value, digits), tone=tone)
 
 
-def _difference(result: Cell, base: Cell, name: str, digits: int, tone: Tone) -> TableCell:
-    """How much more the arm has; its interval is that of the ratio, times what the base has."""
-    own, before = result.metrics.get(name), base.metrics.get(name)
-    if own is None or before is None or own == before == 0:
+def _difference(result: Cell, name: str, digits: int, tone: Tone) -> TableCell:
+    """How much more the arm has, with its interval."""
+    estimate = result.estimates.get(name)
+    if estimate is None or estimate.kind == "ratio" or result.metrics[name] is None:
         return TableCell(text="")
-    ratio = cells.judged_ratio(result, name)
-    detail = ""
-    if ratio is not None and ratio.low is not None and ratio.high is not None:
-        ends = (number.number(before * (end - 1), digits) for end in (ratio.low, ratio.high))
-        detail = TOO_FEW if is_wide(ratio.low, ratio.high) else " to ".join(ends)
-    return TableCell(text=number.difference(own, before, digits), detail=detail, tone=tone)
+    text, detail = cells.difference(estimate, digits)
+    return TableCell(text=text, detail=detail, tone=tone)
 
 
 def _note(step: StepComparison, many: str, *, compared: bool) -> str:
@@ -103,7 +97,7 @@ def _note(step: StepComparison, many: str, *, compared: bool) -> str:
             "them, and the client."
         )
     if compared:
-        notes.append("Smaller: the 95 % interval of the ratio, times the base's figure.")
+        notes.append("Smaller: the 95 % interval of the differences of the blocks.")
     return " ".join(notes)
 
 

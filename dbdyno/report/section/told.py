@@ -6,8 +6,12 @@ from collections import Counter
 from collections.abc import Iterable
 
 from dbdyno.model import Cell, StepComparison, ToldMetric
-from dbdyno.report import cells, number
+from dbdyno.model.metric.over import Over
+from dbdyno.report import cells
 from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
+
+DIGITS = 3
+"""Of a difference, whose unit is the workload's."""
 
 
 def table(step: StepComparison, base: str, prefix: str) -> Table | None:
@@ -18,13 +22,14 @@ def table(step: StepComparison, base: str, prefix: str) -> Table | None:
             shown |= {name: one for name, one in run.told.items() if name not in shown}
     if not shown:
         return None
-    first, *others = step.cells
+    others = step.cells[1:]
+    overs = {name: _over(step, name) for name in shown}
     rows = tuple(
         Row(
             cells=(
                 TableCell(text=one.title),
-                *(_cell(result, name) for result in step.cells),
-                *(TableCell(text=_by_base(result, first, name)) for result in others),
+                *(_cell(result, name, overs[name]) for result in step.cells),
+                *(cells.beside(result.own_values.get(name), DIGITS) for result in others),
                 TableCell(text=one.unit),
                 TableCell(text=one.better or ""),
             )
@@ -38,7 +43,7 @@ def table(step: StepComparison, base: str, prefix: str) -> Table | None:
         columns=(
             Column(text="metric", left=True),
             *(Column(text=result.arm, arm=result.arm) for result in step.cells),
-            *(Column(text=result.arm, group=f"by {base}", arm=result.arm) for result in others),
+            *(Column(text=result.arm, group=f"beside {base}", arm=result.arm) for result in others),
             Column(text="unit", left=True),
             Column(text="better", left=True, title="which way is better"),
         ),
@@ -57,27 +62,23 @@ def _values(result: Cell, name: str) -> list[float | str]:
     return [one.value for one in told if one is not None and one.value is not None]
 
 
-def _cell(result: Cell, name: str) -> TableCell:
-    """The mean of numbers; of texts each that was told, the most frequent first."""
+def _over(step: StepComparison, name: str) -> Over:
+    """As the estimates take it: what is nothing in a block has no ratio."""
+    compared = [estimate.kind for cell in step.cells if (estimate := cell.own_values.get(name))]
+    return "ratio" if compared and "difference" not in compared else "sum"
+
+
+def _cell(result: Cell, name: str, over: Over) -> TableCell:
+    """The figure of numbers; of texts each that was told, the most frequent first."""
     values = _values(result, name)
     texts = [value for value in values if isinstance(value, str)]
     if not texts:
-        return cells.over_blocks(value for value in values if not isinstance(value, str))
+        known = [value for value in values if not isinstance(value, str)]
+        return cells.over_blocks(known, over=over)
     counted = Counter(texts).most_common()
     if len(counted) == 1:
         return TableCell(text=texts[0])
     return TableCell(text=", ".join(f"{text} ({count})" for text, count in counted))
-
-
-def _by_base(result: Cell, base: Cell, name: str) -> str:
-    """The mean by that of the base; nothing of texts."""
-    own, other = (
-        [value for value in _values(one, name) if not isinstance(value, str)]
-        for one in (result, base)
-    )
-    if not own or not other:
-        return ""
-    return number.ratio(cells.published_ratio(cells.mean(own), cells.mean(other)))
 
 
 def _parts(subject: Subject) -> Iterable[Group]:

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from dbdyno.model import Bound, Cell, Comparison, StepComparison, metric
-from dbdyno.model.comparison import OPPOSITE
+from dbdyno.model import Bound, Cell, Comparison, PairedEstimate, StepComparison, metric
 from dbdyno.model.metric.primary import called, cpu_of, is_cpu
+from dbdyno.model.ratio import OPPOSITE
 from dbdyno.model.verdict import (
     CHANGED,
     TOO_FEW,
     Judgement,
-    LookResult,
     Verdict,
     shaded,
 )
@@ -148,16 +147,16 @@ def _told(judgement: Judgement) -> Iterable[str]:
     yield shaded(judgement)
     rests = judgement.rests_on
     if rests is not None:
-        yield f"{_ratio(rests)} at the look after {number.blocks(rests.blocks)}"
+        yield f"{_ratio(rests.estimate)} at the look after {number.blocks(rests.blocks)}"
     if judgement.blocks:
-        yield f"{'by all blocks so far ' if rests is not None else ''}{_ratio(judgement)}"
+        yield f"{'by all blocks so far ' if rests is not None else ''}{_ratio(judgement.so_far)}"
 
 
-def _ratio(of: Judgement | LookResult) -> str:
+def _ratio(of: PairedEstimate) -> str:
     """Ratio 0.930 0.910–0.951 (95 % interval)."""
     ends = number.interval(of.low, of.high, 3)
     interval = " (95 % interval)" if ends else ""
-    return f"ratio {number.ratio(of.ratio, 3)} {ends}".rstrip() + interval
+    return f"ratio {number.ratio(of.value, 3)} {ends}".rstrip() + interval
 
 
 def _lent(judgement: Judgement) -> str:

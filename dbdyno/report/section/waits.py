@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from dbdyno.model import Cell, StepComparison, Waits
+from dbdyno.model.metric.over import taken
 from dbdyno.report import number
 from dbdyno.report.colors import Tone
 from dbdyno.report.parts import Chart, Column, Group, Layers, Row, Stack, Table, TableCell
@@ -142,7 +143,7 @@ def _mean_idle(result: Cell) -> dict[_Key, float]:
 def _means(result: Cell, of: Callable[[Waits], Mapping[_Key, float]]) -> dict[_Key, float]:
     found = [of(waits) for waits in _waits(result)]
     keys = dict.fromkeys(key for one in found for key in one)
-    return {key: math.fsum(one.get(key, 0.0) for one in found) / len(found) for key in keys}
+    return {key: taken(one.get(key, 0.0) for one in found) or 0.0 for key in keys}
 
 
 def _rows(step: StepComparison) -> Iterable[Row]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LIMIT_MS = 10_000
 MARK = "dyno capture"
-"""Stands in a comment of capture's statements."""
+"""Stands in a comment of capture's statements, behind the first word: 18 drops what is before."""
 PRIVATE = "<insufficient privilege>"
 SIZES = (
     *("shared_buffers", "work_mem", "maintenance_work_mem", "effective_cache_size"),
@@ -28,35 +28,35 @@ SIZES = (
 )
 PLANNER = "Query Tuning"
 """How the categories of the planner's settings begin."""
-FACTS = f"""/* {MARK} */
-SELECT current_setting('server_version'), pg_encoding_to_char(encoding), datcollate,
+FACTS = f"""SELECT /* {MARK} */
+    current_setting('server_version'), pg_encoding_to_char(encoding), datcollate,
     current_database(), current_setting('log_line_prefix'),
     current_setting('log_min_duration_statement'),
     current_setting('log_statement_sample_rate', true),
     current_setting('log_transaction_sample_rate', true)
 FROM pg_database WHERE datname = current_database()"""
-EXTENSION = f"""/* {MARK} */
-SELECT quote_ident(n.nspname), array(SELECT attname::text FROM pg_attribute
+EXTENSION = f"""SELECT /* {MARK} */
+    quote_ident(n.nspname), array(SELECT attname::text FROM pg_attribute
     WHERE attrelid = (quote_ident(n.nspname) || '.pg_stat_statements')::regclass AND attnum > 0)
 FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
 WHERE e.extname = 'pg_stat_statements'"""
-SETTINGS = f"""/* {MARK} */
-SELECT name, current_setting(name) FROM pg_settings
+SETTINGS = f"""SELECT /* {MARK} */
+    name, current_setting(name) FROM pg_settings
 WHERE (category LIKE '{PLANNER}%%' OR name = ANY (%s)) AND setting IS DISTINCT FROM boot_val"""
 READ_BY = (
     *("DateStyle", "IntervalStyle", "TimeZone", "default_text_search_config"),
     "standard_conforming_strings",
 )
 """Settings by which sessions read values and names; the server's own may differ from an arm's."""
-DEFAULTS = f"""/* {MARK} */
-SELECT lower(name), reset_val FROM pg_settings
+DEFAULTS = f"""SELECT /* {MARK} */
+    lower(name), reset_val FROM pg_settings
 WHERE name = ANY (%s) AND reset_val IS DISTINCT FROM boot_val"""
-SESSIONS = f"""/* {MARK} */
-SELECT coalesce(d.datname, ''), coalesce(r.rolname, ''), s.setconfig FROM pg_db_role_setting s
+SESSIONS = f"""SELECT /* {MARK} */
+    coalesce(d.datname, ''), coalesce(r.rolname, ''), s.setconfig FROM pg_db_role_setting s
 LEFT JOIN pg_database d ON d.oid = s.setdatabase LEFT JOIN pg_roles r ON r.oid = s.setrole"""
-FOREIGN = f"/* {MARK} */ SELECT relname::text FROM pg_class WHERE relkind = 'f'"
-BODIES = f"""/* {MARK} */
-SELECT prosrc FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+FOREIGN = f"SELECT /* {MARK} */ relname::text FROM pg_class WHERE relkind = 'f'"
+BODIES = f"""SELECT /* {MARK} */
+    prosrc FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
 JOIN pg_namespace n ON n.oid = p.pronamespace
 WHERE lanname IN ('sql', 'plpgsql') AND nspname NOT IN ('pg_catalog', 'information_schema')"""
 INTO = re.compile(r"\bINTO\s+(?:STRICT\s+)?[\w.]+(?:\s*,\s*[\w.]+)*\s+(?=FROM\b)", re.IGNORECASE)
@@ -154,8 +154,8 @@ def statements(
     """The rows of the view, and sentences on what they cannot tell. Raises psycopg.Error."""
     total = "total_exec_time" if "total_exec_time" in columns else "total_time"
     nested = "NOT s.toplevel" if "toplevel" in columns else "false"
-    query = f"""/* {MARK} */
-SELECT s.query, s.queryid, d.datname, r.rolname, s.calls, s.{total} / 1000, s.rows, {nested}
+    query = f"""SELECT /* {MARK} */
+    s.query, s.queryid, d.datname, r.rolname, s.calls, s.{total} / 1000, s.rows, {nested}
 FROM {schema}.pg_stat_statements s LEFT JOIN pg_database d ON d.oid = s.dbid
 LEFT JOIN pg_roles r ON r.oid = s.userid"""
     try:
@@ -226,7 +226,7 @@ def evicted(connection: psycopg.Connection[Any], schema: str, columns: frozenset
     if "toplevel" not in columns:  # the view of what was dropped came with it
         return []
     row = connection.execute(
-        f"/* {MARK} */ SELECT dealloc FROM {schema}.pg_stat_statements_info"
+        f"SELECT /* {MARK} */ dealloc FROM {schema}.pg_stat_statements_info"
     ).fetchone()
     if row is None or not row[0]:
         return []
@@ -243,7 +243,7 @@ def since_reset(
     if "toplevel" not in columns:
         return None
     row = connection.execute(
-        f"/* {MARK} */ SELECT extract(epoch FROM now() - stats_reset)::float "
+        f"SELECT /* {MARK} */ extract(epoch FROM now() - stats_reset)::float "
         f"FROM {schema}.pg_stat_statements_info"
     ).fetchone()
     return None if row is None or row[0] is None else float(row[0])

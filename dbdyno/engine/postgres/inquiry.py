@@ -48,7 +48,7 @@ FIXED = {
 }
 """What sessions have before the query's own settings."""
 QUIET = {
-    "log_min_messages": "fatal",
+    "log_min_messages": "log",
     "log_min_error_statement": "panic",
     "log_min_duration_statement": "-1",
     "log_statement": "none",
@@ -98,8 +98,8 @@ CROSS JOIN LATERAL pg_catalog.unnest(most_common_vals::text::text[]) AS value
 WHERE s.tablename IN ({tables}) ORDER BY 1, 2
 """
 LOST = "the connection was lost while a query ran"
-SET_CONFIG = "/* dyno */ SELECT pg_catalog.set_config({}, {}, true)"
-NAMES_OF_TYPES = """/* dyno */ SELECT pg_catalog.format_type(number, NULL)
+SET_CONFIG = "SELECT /* dyno */ pg_catalog.set_config({}, {}, true)"
+NAMES_OF_TYPES = """SELECT /* dyno */ pg_catalog.format_type(number, NULL)
 FROM pg_catalog.unnest({}::pg_catalog.oid[]) WITH ORDINALITY AS inferred (number, place)
 ORDER BY place"""
 CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")

@@ -48,7 +48,7 @@ SETTINGS = {
     "transaction_timeout": "0",
     "idle_session_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
-    "log_min_messages": "fatal",
+    "log_min_messages": "log",
 }
 """What dyno's own sessions read by; those that a version lacks are passed over. Their errors are no
 errors of the server that its log counts, where their user may keep them out of it."""

@@ -103,7 +103,7 @@ def test_formats_beside_each_other_are_counted_once_and_the_choice_is_said(tmp_p
     log.write(), log.write_stderr(), log.write_json()
     page, _ = captured([folder], tmp_path / "app")
     assert "100.0 % of 1 calls" in page
-    assert "the fullest (csv) is read; `postgresql.json`, `postgresql.log` would tell" in page
+    assert "the fullest (csv) is read, without `postgresql.json`, `postgresql.log`, which" in page
 
 
 def test_files_of_one_folder_may_begin_their_lines_otherwise(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_the_page_has_the_estimates_of_json(result: Read) -> None:
     ]
     for name, cells in texts:
         beside = cells[-(len(cells) // 2) :] if len(cells) > 1 else []
-        assert any((name, beside) == pair for pair in expected) or not beside, (name, beside)
+        assert any((name, beside) == pair for pair in expected) or not any(beside), (name, beside)
 
 
 def _beside(step: Json, name: str, figures: Json | None) -> str:
@@ -128,7 +128,9 @@ def test_the_parts_of_a_ledger_add_up_to_their_whole(result: Read) -> None:
     for table in ledgers:
         *parts, whole = [[_figure(cell.text) for cell in row.cells[1:]] for row in table.rows]
         digits = len(table.rows[-1].cells[1].text.partition(".")[2])
-        for column, total in zip(zip(*parts, strict=True), whole, strict=True):
+        for place, (column, total) in enumerate(zip(zip(*parts, strict=True), whole, strict=True)):
+            if table.rows[0].cells[place + 1].text in ("NA", "") or not column[-1]:
+                continue  # the time on CPU is not known, or helpers worked at the same time
             assert abs(sum(column) - total) <= 10**-digits * len(parts) / 2, table.name
 
 

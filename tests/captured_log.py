@@ -7,7 +7,27 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hypothesis import HealthCheck, Phase, settings
+
 STDERR_PREFIX = "%m [%c] %e %q%u@%d/%a "
+LOGGING = {
+    "logging_collector": "on",
+    "log_destination": "stderr,csvlog",
+    "log_directory": "captured",
+    "log_filename": "%H%M%S",
+    "log_line_prefix": STDERR_PREFIX,
+    "log_min_duration_statement": "0",
+    "log_rotation_size": "0",
+}
+"""Settings by which a real server writes what tests capture."""
+DRAWN = settings(
+    max_examples=15,
+    deadline=None,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+"""How values are drawn that a real server is sent: none is tried again in a smaller form."""
 JSON = {
     "timestamp": 0,
     "user": 1,

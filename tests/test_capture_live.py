@@ -12,6 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from captured_log import LOGGING, STDERR_PREFIX
 from dbdyno.capture.capturing import Wish, capture
 from dbdyno.capture.coverage import Coverage
 from dbdyno.capture.view import Place
@@ -22,16 +23,6 @@ from server_place import a_place, address, outermost, restart_with, started
 
 pytestmark = pytest.mark.live
 
-PREFIX = "%m [%c] %e %q%u@%d/%a "
-LOGGING = {
-    "logging_collector": "on",
-    "log_destination": "stderr,csvlog",
-    "log_directory": "captured",
-    "log_filename": "%H%M%S",
-    "log_line_prefix": PREFIX,
-    "log_min_duration_statement": "0",
-    "log_rotation_size": "0",
-}
 ALL_FORMATS = "stderr,csvlog,jsonlog"
 """Those of versions from 15 on."""
 SUFFIXES = {"csv": ".csv", "json": ".json", "stderr": ""}
@@ -112,7 +103,7 @@ def logs(server: LabServer, suffix: str) -> list[Path]:
 
 def captured(out: Path, paths: list[Path], place: Place | None = None) -> Coverage:
     wish = Wish(
-        logs=paths, server=place, engine="postgres", out=out, database="shop", prefix=PREFIX
+        logs=paths, server=place, engine="postgres", out=out, database="shop", prefix=STDERR_PREFIX
     )
     return capture(wish, lambda line: None)
 

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from captured_log import DRAWN, LOGGING, STDERR_PREFIX
 from dbdyno.capture.capturing import Wish, capture
 from dbdyno.engine import LabServer
 from dbdyno.model import Address, Arm
@@ -27,16 +28,6 @@ from server_place import a_place, address, outermost, restart_with, started
 
 pytestmark = pytest.mark.live
 
-PREFIX = "%m [%c] %e %q%u@%d/%a "
-LOGGING = {
-    "logging_collector": "on",
-    "log_destination": "stderr,csvlog",
-    "log_directory": "captured",
-    "log_filename": "%H%M%S",
-    "log_line_prefix": PREFIX,
-    "log_min_duration_statement": "0",
-    "log_rotation_size": "0",
-}
 KINDS = {
     "int": "bigint",
     "numeric": "numeric",
@@ -250,13 +241,7 @@ def test_values_of_all_types_come_back(server: LabServer, tmp_path: Path) -> Non
     numbers = itertools.count(1, 1000)
     very_long = "it's\n\t\\long " * 30_000
 
-    @settings(
-        max_examples=15,
-        deadline=None,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
+    @DRAWN
     @given(SENDINGS)
     def sends(sending: Sending) -> None:
         with connection(place, "web") as session:
@@ -273,7 +258,12 @@ def test_values_of_all_types_come_back(server: LabServer, tmp_path: Path) -> Non
         out = tmp_path / f"app{suffix}"
         files = sorted(path for path in logs if path.suffix == suffix)
         wish = Wish(
-            logs=files, server=None, engine="postgres", out=out, database="shop", prefix=PREFIX
+            logs=files,
+            server=None,
+            engine="postgres",
+            out=out,
+            database="shop",
+            prefix=STDERR_PREFIX,
         )
         capture(wish, lambda line: None)
         run(place, out)

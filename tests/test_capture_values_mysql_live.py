@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import captured_mysql
+from captured_log import DRAWN
 from captured_mysql import DATABASE, connect, opened
 from dbdyno.capture.capturing import Wish, capture
 from dbdyno.engine import LabServer
@@ -142,13 +143,7 @@ def test_values_of_all_types_come_back(server: LabServer, tmp_path: Path) -> Non
     session = opened(server, DATABASE)
     cursor = session.cursor()
 
-    @settings(
-        max_examples=15,
-        deadline=None,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
+    @DRAWN
     @given(SENDINGS)
     def sends(sending: tuple[str, list[tuple[str, str | None]]]) -> None:
         mode, values = sending

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-from msgspec import convert, structs
+from msgspec import structs
 
 from dbdyno import engine
 from dbdyno.engine import Server, golden
@@ -22,8 +22,7 @@ from dbdyno.engine.golden_copy import Copy, Origin
 from dbdyno.engine.restore import restored_bytes
 from dbdyno.host import place
 from dbdyno.model import Json, Plan, Step, WorkloadUse
-from dbdyno.model.events import Done
-from dbdyno.model.golden import RESTORED, GoldenUse, Restored
+from dbdyno.model.golden import GoldenUse, Restored
 from dbdyno.model.job import Job
 from dbdyno.plan import schedule
 from dbdyno.plan.schedule import SAVE
@@ -179,11 +178,7 @@ def origin(step: Step, results: Results, number: int, took_s: float) -> Origin:
 def report(results: Results, folder: Path) -> Restored | None:
     """What the restore in `folder` told at its end; None of any other step."""
     steps = (step for block in results.blocks() for run in block.runs() for step in run.steps())
-    for step in steps:
-        if step.path == folder and step.name == RESTORED:
-            ends = (event for event in step.events() if isinstance(event, Done))
-            return next((convert(end.report, Restored) for end in ends if end.report), None)
-    return None
+    return next((step.restored() for step in steps if step.path == folder), None)
 
 
 def golden_use(copy: Copy, at: Point, *, began: bool, restarted: bool = False) -> GoldenUse:

@@ -16,7 +16,7 @@ from dbdyno.model.plan import fill_of
 from dbdyno.model.ratio import Ratio
 from dbdyno.stats import interval, variance_components
 from dbdyno.stats.interval import Spread
-from dbdyno.stats.variance_components import Place, Variance
+from dbdyno.stats.variance_components import Variance
 
 OUTER_MIN = 4
 """With fewer fills a test that counts them finds next to nothing."""
@@ -54,7 +54,7 @@ class Units:
 
     def means(self, logs: Mapping[int, float]) -> dict[int, float]:
         """The mean log ratio of each unit by its number; `logs`: by block."""
-        return _means(logs, self.fills) if self.are_fills else dict(logs)
+        return _means(_by_fill(logs, self.fills)) if self.are_fills else dict(logs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,11 +80,9 @@ def scatter(logs: Mapping[int, float], fills: int) -> Scatter | None:
     One way with random effects, by analysis of variance (Searle, Casella & McCulloch, *Variance
     Components*, 1992, chapter 3; intervals by Williams 1962).
     """
-    values: dict[Place, float] = {
-        (fill_of(block, fills), block): log for block, log in logs.items()
-    }
-    within, between = variance_components.components(values) if values else (None, None)
-    means = _means(logs, fills)
+    by_fill = _by_fill(logs, fills)
+    within, between = variance_components.one_way(list(by_fill.values()))
+    means = _means(by_fill)
     sd = interval.mean_and_sd(tuple(means.values()))[1] if means else None
     if within is None or between is None or sd is None:
         return None
@@ -117,8 +115,12 @@ def log_interval(logs: Sequence[float], between: FillVariance | None) -> Ratio:
     return interval.log_interval(logs, spread=widened(own, len(logs), between))
 
 
-def _means(logs: Mapping[int, float], fills: int) -> dict[int, float]:
+def _by_fill(logs: Mapping[int, float], fills: int) -> dict[int, list[float]]:
     by_fill: dict[int, list[float]] = {}
     for block, log in logs.items():
         by_fill.setdefault(fill_of(block, fills), []).append(log)
-    return {fill: math.fsum(by_fill[fill]) / len(by_fill[fill]) for fill in sorted(by_fill)}
+    return dict(sorted(by_fill.items()))
+
+
+def _means(by_fill: Mapping[int, Sequence[float]]) -> dict[int, float]:
+    return {fill: math.fsum(logs) / len(logs) for fill, logs in by_fill.items()}

@@ -38,19 +38,13 @@ def across(logs: Logs, confidence: float = 0.95) -> Nodes:
     Whether they differ: the F test of a one-way analysis of variance, which is Cochran's Q with the
     variance of blocks estimated over all nodes (Cochran, Biometrics 10, 1954). How far: the
     variance between nodes by moments, as DerSimonian & Laird (Controlled Clinical Trials 7, 1986)
-    have it, with Williams' interval (`variance_components.components`).
+    have it, with Williams' interval (`variance_components.one_way`).
     """
     if len(logs) < NODES_MIN or min(map(len, logs.values())) == 0:
         raise ValueError(
             f"{len(logs)} nodes of which each has blocks are needed, {NODES_MIN} least"
         )
-    within, between = variance_components.components(
-        {
-            (at, block): log
-            for at, ratios in enumerate(logs.values())
-            for block, log in enumerate(ratios)
-        }
-    )
+    within, between = variance_components.one_way(list(logs.values()))
     scatter = None if within is None else max(within.value, 0.0)
     return Nodes(
         means=_means(logs, within, confidence),

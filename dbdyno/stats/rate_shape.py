@@ -87,8 +87,9 @@ def plateaus(rates: Sequence[float]) -> list[tuple[int, float]]:
 
 def changes(rates: Sequence[float]) -> list[Change]:
     """The changes between the plateaus of `plateaus`, in their order."""
-    ends = accumulate(MEAN_SECONDS * count for count, _ in plateaus(rates))
-    means = [mean for _, mean in plateaus(rates)]
+    levels = plateaus(rates)
+    ends = accumulate(MEAN_SECONDS * count for count, _ in levels)
+    means = [mean for _, mean in levels]
     return [
         Change(after_s=end, before=before, after=after)
         for end, (before, after) in zip(ends, pairwise(means), strict=False)

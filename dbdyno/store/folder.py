@@ -9,13 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from msgspec import ValidationError, convert
+
 from dbdyno.model import Json, events, wait_samples
 from dbdyno.model.answer import Answers
 from dbdyno.model.block_files import BlockDone, Order, StepNames, Took
 from dbdyno.model.count import Count
 from dbdyno.model.error import ResultError
 from dbdyno.model.figures import FIRST
-from dbdyno.model.golden import GoldenUse
+from dbdyno.model.golden import GoldenUse, Restored
 from dbdyno.model.host_reading import Reading
 from dbdyno.model.job import Job
 from dbdyno.model.plan_tree import PlanTrees
@@ -109,6 +111,18 @@ class StepFolder:
                 if isinstance(event, events.Hello):
                     refuse_other_protocol(path, event.protocol)
                 yield event
+
+    def restored(self) -> Restored | None:
+        """What a restore told as its last event; None where the step is none, or did not end."""
+        job = self.job()
+        if job is None or job.restore is None:
+            return None
+        reports = (event.report for event in self.events() if isinstance(event, events.Done))
+        try:
+            return next((convert(told, Restored) for told in reports if told is not None), None)
+        except ValidationError as error:
+            path = self.path / "events.jsonl"
+            raise ResultError(f"{path}: the report of the restore is damaged: {error}") from None
 
     def host(self) -> Iterator[Reading]:
         """host.jsonl, line by line: counters of the machine and of each owner."""

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
-
-from msgspec import convert
 
 from dbdyno.analysis.step.damaged_files import Damage
-from dbdyno.model.events import Done
 from dbdyno.model.golden import RESTORED, Restored
-from dbdyno.store import BlockFolder, StepFolder
+from dbdyno.store import BlockFolder
 
 EARLIER = Restored(lacks=("an earlier race restored it, whose report says what the dump lacks",))
 """Of data that begin with a kept copy."""
@@ -24,23 +20,13 @@ def load(blocks: Iterable[BlockFolder], lost: Damage) -> Restores:
     for run in (run for block in blocks for run in block.runs()):
         for step in run.steps():
             if step.name == RESTORED:
-                restored = lost.usable(partial(_restored, step))
+                restored = lost.usable(step.restored)
                 if restored is not None:
                     restores.setdefault((step.workload, run.arm), restored)
         for workload, use in (lost.usable(run.golden) or {}).items():
             if use.report is not None:
                 restores.setdefault((workload, run.arm), use.report)
     return restores
-
-
-def _restored(step: StepFolder) -> Restored | None:
-    """What a restore said at its end; None where the step is no restore, or did not end."""
-    job = step.job()
-    if job is None or job.restore is None:
-        return None
-    ends = (event for event in step.events() if isinstance(event, Done))
-    reports = (done.report for done in ends if done.report is not None)
-    return next((convert(report, Restored) for report in reports), None)
 
 
 def warnings(restores: Restores, applications: Iterable[str]) -> Iterator[str]:

@@ -54,7 +54,7 @@ def warnings(
         *idle_work.warnings(evidence),
         *_unknown(evidence, metrics),
         *_errors(evidence, metrics),
-        *_level(evidence),
+        *(_level(evidence) if window.shape not in (None, "flat") else ()),
         *_ends(evidence, window.end_spread),
         *_uneven(evidence, roles.fairness, window.end_spread),
         *_checks(evidence),
@@ -71,8 +71,6 @@ def _at_limits(window: Window) -> Iterable[str]:
 def _level(evidence: Evidence) -> Iterable[str]:
     """The largest change of a rate's plateau in a long timed step: its mean is of neither."""
     changes = rate_shape.changes([rate for _, rate in headline_rates(evidence)])
-    if not changes:
-        return
     largest = max(changes, key=lambda change: abs(change.after - change.before))
     more = f"; {len(changes) - 1} more such changes" if len(changes) > 1 else ""
     yield (

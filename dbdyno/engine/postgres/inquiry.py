@@ -77,7 +77,7 @@ OTHER_SETTINGS: Sequence[tuple[str, Mapping[str, str]]] = (
 NUMBERS = frozenset({20, 21, 23, 26, 700, 701, 1700})
 """int8, int2, int4, oid, float4, float8 and numeric."""
 INEXACT = frozenset({700, 701})
-CANCELLED, DENIED = "57014", "42501"
+CANCELLED = "57014"
 SETTINGS_VERSION_NUM = GENERIC_VERSION_NUM = 120000
 """EXPLAIN (SETTINGS) and plan_cache_mode came with PostgreSQL 12."""
 ANALYZE_S_MAX = 300.0
@@ -153,7 +153,7 @@ class PostgresInquirer:
         except Refused as refusal:
             if refusal.code == CANCELLED:
                 return Answered(outcome="timed out", code=refusal.code, reason="timed out")
-            denied = call.role is not None and refusal.code == DENIED
+            denied = call.role is not None and refusal.code == own_rights.NO_RIGHT
             of = refusal.of or (f"role `{call.role}`" if denied else "")
             words = Refused(refusal.code, of).words
             return Answered(outcome="failed", code=refusal.code, reason=words)

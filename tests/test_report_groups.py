@@ -11,7 +11,18 @@ import report_parts
 from dbdyno.model import Bound, Comparison, PairedEstimate, StepComparison
 from dbdyno.model.error import DynoError
 from dbdyno.report import colors, page
-from dbdyno.report.parts import Group, Page, Row, ScaleUp, Table, TableCell, Text, flat
+from dbdyno.report.parts import (
+    Effects,
+    Group,
+    Page,
+    Row,
+    ScaleUp,
+    Table,
+    TableCell,
+    Text,
+    charts,
+    flat,
+)
 from dbdyno.report.section import groups as group
 from suite_builder import AGGREGATE, CLIENTS, POINT, RANGE, WRITE, comparison
 from verdict_builder import with_words
@@ -422,5 +433,8 @@ def test_steps_of_a_group_stand_by_their_words_in_the_answer(two: Comparison) ->
 
 
 def test_one_block_leaves_every_step_open() -> None:
-    effects = report_parts.effects(page.make(comparison(blocks=1, seconds=20)))
+    shown = page.make(comparison(blocks=1, seconds=20))
+    effects = report_parts.effects(shown)
     assert {effect.word for effect in effects.values()} == {"open"}
+    (drawn,) = (data for chart in charts(shown.parts) if isinstance(data := chart.data, Effects))
+    assert drawn.common == "one block", "the reason of all stands once"

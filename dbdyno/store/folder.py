@@ -119,7 +119,9 @@ class StepFolder:
             return None
         reports = (event.report for event in self.events() if isinstance(event, events.Done))
         try:
-            return next((convert(told, Restored) for told in reports if told is not None), None)
+            return next(
+                (convert(report, Restored) for report in reports if report is not None), None
+            )
         except ValidationError as error:
             path = self.path / "events.jsonl"
             raise ResultError(f"{path}: the report of the restore is damaged: {error}") from None

@@ -17,7 +17,6 @@ from dbdyno.model.bisection import Bisection, StepWork
 from dbdyno.run import bisect_counts as searching
 from dbdyno.run.bisect_counts import Counting
 from dbdyno.run.check import step_lengths
-from dbdyno.stats.work import APART_REASON
 from dbdyno.store.bisection import BisectionFolder
 from server_place import ends
 
@@ -113,8 +112,7 @@ def test_a_search_by_counts_names_the_commit_whose_server_does_other_work(tmp_pa
     )
     search = searching.search(folder.opened(question), at)
     ((_, reason),) = searching.unnamed(search)
-    # Two versions share no golden copy; of few counts the repeats may be apart besides, by chance.
-    assert reason in {searching.OWN_FILLS, APART_REASON}
+    assert reason == searching.OWN_FILLS, "two versions share no golden copy"
     (found,) = searching.found(search := sharing(search))
     assert (found.begin, found.end) == (0, 1)
     (change,) = bisect_counts.changes(search, folder)

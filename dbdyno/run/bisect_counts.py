@@ -202,8 +202,10 @@ def verdict(search: Bisection, stretch: Stretch, step: str) -> CountVerdict:
     before, after = (search.counts[end].steps[step] for end in (stretch.begin, stretch.end))
     pairs = zip(agreed(before) or before.counts, agreed(after) or after.counts, strict=False)
     own = before.copies and after.copies and set(before.copies) != set(after.copies)
-    withheld = OWN_FILLS if own else ""
-    if agreed(before) is None or agreed(after) is None:
+    withheld = ""
+    if own:  # and more repeats would not help
+        withheld = OWN_FILLS
+    elif agreed(before) is None or agreed(after) is None:
         withheld = DISAGREED
     sample = CountSample(
         ratios=tuple(math.log(count / of_before) for of_before, count in pairs),

@@ -179,7 +179,7 @@ def judged(sample: CountSample, margin: float) -> CountVerdict:
     if apart(sample.ratios, sample.scatter):
         low, high = (math.exp(end(sample.ratios)) for end in (min, max))
         interval = Ratio(value=interval.value, low=low, high=high, blocks=len(sample.ratios))
-        withheld = APART_REASON
+        withheld = withheld or APART_REASON
     return CountVerdict(
         word=word(interval, margin, withheld),
         ratio=interval,

@@ -104,10 +104,7 @@ def test_a_newcomer_is_derived_kept_and_exported(
     finding = StepFinding(facts=SilenceFacts, of_step=of_step)
     monkeypatch.setattr(steps, "FINDINGS", (*steps.FINDINGS, finding))
     monkeypatch.setitem(steps.DECODERS, "SilenceFacts", msgpack.Decoder(SilenceFacts))
-    results = build(tmp_path, blocks=1, arms=("pg17",))
-    folder = next(
-        step for block in results.blocks() for run in block.runs() for step in run.steps()
-    )
+    folder = a_step(tmp_path)
     run = assemble.step_run(folder)
     roles = [silence.role for silence in run.of(SilenceFacts).silences]
     assert roles
@@ -122,8 +119,5 @@ def test_a_newcomer_is_derived_kept_and_exported(
 
 
 def test_what_tells_nothing_has_no_values(tmp_path: Path) -> None:
-    results = build(tmp_path, blocks=1, arms=("pg17",))
-    folder = next(
-        step for block in results.blocks() for run in block.runs() for step in run.steps()
-    )
+    folder = a_step(tmp_path)
     assert replace(assemble.step_run(folder), findings={}).of(SilenceFacts) == SilenceFacts()

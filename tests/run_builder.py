@@ -10,9 +10,9 @@ A log ratio is planted exactly: `series("other", lifted(BASE, LOGS))`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, Literal
 
 from dbdyno.findings.steps import FINDINGS
 from dbdyno.judge import arms_and_blocks, conclusions, looks, step_cells
@@ -31,6 +31,8 @@ from dbdyno.model import (
     Times,
     Window,
 )
+from dbdyno.model.metric import state
+from dbdyno.model.metric.state import StateFacts, StateValue
 from dbdyno.model.plan_record import ArmRecord, PlanRecord, WorkloadRecord
 from dbdyno.model.query_change import PlanChange
 from dbdyno.model.verdict import Aims
@@ -46,7 +48,8 @@ PARTS: dict[str, Any] = {
     "roles": RoleFigures,
     "server": ServerSide,
 }
-RENAMED = {"servers": "statistics", "state_before": "before", "state_after": "after"}
+RENAMED = {"servers": "statistics"}
+MOMENTS: tuple[Literal["before", "after"], ...] = ("before", "after")
 TIMES = {"response", "operations", "service", "operations_service", "paced"}
 
 
@@ -68,7 +71,8 @@ def step_run(**values: Any) -> StepRun:
 def changed(its: StepRun, **values: Any) -> StepRun:
     """The run with these fields, whichever of its parts they belong to.
 
-    `sla_met` and `sla_achieved` plant a target; `response`, `operations`, `service`,
+    `sla_met` and `sla_achieved` plant a target; `state_before` and `state_after` the database's
+    state by name; `response`, `operations`, `service`,
     `operations_service` and `paced` the times by kind and by operation.
     """
     values = {RENAMED.get(name, name): value for name, value in values.items()}
@@ -78,6 +82,11 @@ def changed(its: StepRun, **values: Any) -> StepRun:
         values.setdefault("targets", () if met is None else (_target(asked, achieved, met=met),))
     if values.keys() & TIMES:
         values["responses"] = _responses(its, {name: values.pop(name, None) for name in TIMES})
+    for moment in MOMENTS:
+        if (planted := values.pop(f"state_{moment}", None)) is not None:
+            known = values.get("states", its.of(StateFacts).states)
+            others = (value for value in known if value.moment != moment)
+            values["states"] = (*others, *states(moment, planted))
     for finding in FINDINGS:
         facts = finding.facts
         own = {one.name: values.pop(one.name) for one in fields(facts) if one.name in values}
@@ -89,6 +98,15 @@ def changed(its: StepRun, **values: Any) -> StepRun:
         if own:
             values[part] = replace(getattr(its, part), **own)
     return replace(its, **values)
+
+
+def states(
+    moment: Literal["before", "after"], values: Mapping[str, float | None]
+) -> Iterator[StateValue]:
+    """The state of a database at a moment, by name."""
+    for name, value in values.items():
+        if value is not None:
+            yield StateValue(moment=moment, name=name, unit=state.by_name(name).unit, value=value)
 
 
 def _target(asked: float, achieved: float, *, met: bool) -> Target:

@@ -257,13 +257,9 @@ class ServerSide:
     """The server's own figures."""
 
     statistics: str = "PostgreSQL"  # or "InnoDB": whose they are (dbdyno.model.metric.row)
-    before: Mapping[str, float | None] = field(default_factory=dict)  # dbdyno.model.metric.state
-    after: Mapping[str, float | None] = field(default_factory=dict)
     plans: Mapping[str, str] = field(default_factory=dict)  # by statement: its plan without costs
     spans: tuple[Span, ...] = ()  # checkpoints and autovacuum that touch the window
     waits: Waits | None = None  # None: nobody sampled them
-    # Of a server elsewhere: parts of its state and counters that it did not tell, with the reason.
-    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from dbdyno.findings.fairness import show as fairness
+from dbdyno.findings.state import show as state
 from dbdyno.findings.targets import show as targets
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.parts.colors import Scheme
@@ -41,7 +42,6 @@ from dbdyno.report.section import (
     response_times,
     scaling,
     setup,
-    state,
     statements,
     summary,
     suspects,

@@ -12,7 +12,6 @@ from dbdyno.analysis.step.network import network
 from dbdyno.analysis.step.outcomes import outcomes
 from dbdyno.analysis.step.segments import segments
 from dbdyno.analysis.step.series import series
-from dbdyno.analysis.step.state import state, unread
 from dbdyno.analysis.step.waits import waits
 from dbdyno.evidence import damaged_files, evidence, generator_limit, sums
 from dbdyno.evidence.background_spans import spans
@@ -65,12 +64,9 @@ def _joined(folder: StepFolder, basis: Evidence) -> StepRun:
         generator=basis.load.generator,
         server=ServerSide(
             statistics=basis.servers,
-            before=state(basis.before),
-            after=state(basis.after),
             plans=plans(basis.before),
             spans=spans(basis),
             waits=waits(basis),
-            unread=unread(basis.after or basis.before) if basis.remote else {},
         ),
         series=series(basis),
     )

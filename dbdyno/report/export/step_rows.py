@@ -17,7 +17,6 @@ from dbdyno.model import (
     TargetFacts,
     metric,
 )
-from dbdyno.model.metric import state
 from dbdyno.model.plan_record import ArmRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.report.estimate_form import of_estimate, of_judgement, of_ratio
@@ -255,11 +254,6 @@ def _figures(run: StepRun) -> Rows:
     for span in run.server.spans:
         yield "spans", asdict(span)
     yield from derived.of_run(run)
-    for moment, values in (("before", run.server.before), ("after", run.server.after)):
-        for name, value in values.items():
-            if value is not None:
-                row = {"moment": moment, "name": name, "unit": state.by_name(name).unit}
-                yield "states", row | {"value": value}
 
 
 def _told(run: StepRun) -> Rows:

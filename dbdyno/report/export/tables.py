@@ -434,15 +434,6 @@ TABLES: tuple[Table, ...] = (
         """,
     ),
     *(table for finding in FINDINGS for table in tables(finding.facts)),
-    table(
-        "states", "a quantity of the database's state before or after a step (docs/metrics.md)",
-        """
-        moment | text   | | before or after
-        name   | text   | | the quantity
-        unit   | text   | | its unit
-        value  | number | by name | its value
-        """,
-    ),
 )  # fmt: skip
 
 _BY_NAME = {one.name: one for one in TABLES}

@@ -44,17 +44,6 @@ class Series:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Segment:
-    """A second of a window, or a turn, or some short turns together."""
-
-    turn: int  # the number of its turn, or of the first, from 1; 0: the step had no turns
-    turns: int  # so many together; 0 without turns
-    seconds: float  # of active time
-    rate: float  # of what the headline counts, by second
-    cpu_us: float | None  # of the server for each of it; None: not known
-
-
-@dataclass(frozen=True, kw_only=True)
 class OwnerCost:
     """The cost of one owner in exactly the window."""
 
@@ -330,8 +319,7 @@ class StepRun:
     server: ServerSide = ServerSide()
     owners: Mapping[str, OwnerCost] = field(default_factory=dict)
     series: Mapping[str, Series] = field(default_factory=dict)  # "insert.rate" …
-    segments: tuple[Segment, ...] = ()  # of a step that ended well
-    imprint: Imprint | None = None  # of such a step
+    imprint: Imprint | None = None  # of a step that ended well
     profile: Profile | None = None  # of an unjudged repetition of it; None: there is none
     warnings: tuple[str, ...] = ()
 

@@ -10,7 +10,6 @@ from dbdyno.analysis.step import idle_work, metrics, profile, step_warnings
 from dbdyno.analysis.step.imprint import imprint
 from dbdyno.analysis.step.network import network
 from dbdyno.analysis.step.outcomes import outcomes
-from dbdyno.analysis.step.segments import segments
 from dbdyno.analysis.step.series import series
 from dbdyno.analysis.step.waits import waits
 from dbdyno.evidence import damaged_files, evidence, generator_limit, sums
@@ -115,7 +114,6 @@ def _measured(run: StepRun, basis: Evidence) -> StepRun:
         responses=responses(basis),
         network=network(basis),
         owners={**basis.owners, **idle_work.named(basis)},
-        segments=segments(basis),
         imprint=imprint(basis.load),
         warnings=(*basis.unusable, *step_warnings.warnings(basis, values, run, window)),
     )

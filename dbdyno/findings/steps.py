@@ -13,6 +13,7 @@ from msgspec import msgpack
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.findings.fairness import step as fairness
 from dbdyno.findings.finding import StepFinding
+from dbdyno.findings.imprint import step as imprint
 from dbdyno.findings.state import step as state
 from dbdyno.findings.targets import step as targets
 from dbdyno.model.facts import Facts
@@ -21,6 +22,7 @@ FINDINGS: tuple[StepFinding[Any], ...] = (
     targets.FINDING,
     fairness.FINDING,
     state.FINDING,
+    imprint.FINDING,
 )
 
 DECODERS = {finding.facts.__name__: msgpack.Decoder(finding.facts) for finding in FINDINGS}

@@ -291,12 +291,19 @@ class Moment:
 
 @dataclass(frozen=True, kw_only=True)
 class Imprint:
-    """What only one run has (analysis.step.imprint): two with the same marks are copies."""
+    """What only one run has (findings.imprint.step): two with the same marks are copies."""
 
     begun: Moment  # its first event
     ended: Moment  # its last
     times: tuple[int, ...]  # marks of the times between its events
     ticks: tuple[int, ...]  # marks of what its seconds tell
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImprintFacts(Facts):
+    """The imprint of a step that ended well; judges read it."""
+
+    imprint: Imprint | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -319,7 +326,6 @@ class StepRun:
     server: ServerSide = ServerSide()
     owners: Mapping[str, OwnerCost] = field(default_factory=dict)
     series: Mapping[str, Series] = field(default_factory=dict)  # "insert.rate" …
-    imprint: Imprint | None = None  # of a step that ended well
     profile: Profile | None = None  # of an unjudged repetition of it; None: there is none
     warnings: tuple[str, ...] = ()
 

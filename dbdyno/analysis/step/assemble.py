@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 
 from dbdyno.analysis.step import idle_work, metrics, profile, step_warnings
-from dbdyno.analysis.step.imprint import imprint
 from dbdyno.analysis.step.network import network
 from dbdyno.analysis.step.outcomes import outcomes
 from dbdyno.analysis.step.series import series
@@ -114,7 +113,6 @@ def _measured(run: StepRun, basis: Evidence) -> StepRun:
         responses=responses(basis),
         network=network(basis),
         owners={**basis.owners, **idle_work.named(basis)},
-        imprint=imprint(basis.load),
         warnings=(*basis.unusable, *step_warnings.warnings(basis, values, run, window)),
     )
 

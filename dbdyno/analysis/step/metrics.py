@@ -13,11 +13,10 @@ from dbdyno.analysis.step import (
     innodb,
     iostat,
     pages,
-    plan_choice,
     replay_lag,
     time_ledger,
 )
-from dbdyno.evidence import counters, own_queue, raw_files, sums
+from dbdyno.evidence import counters, own_queue, plan_choice, raw_files, sums
 from dbdyno.evidence import evidence as basis
 from dbdyno.evidence.background_spans import overlap_s
 from dbdyno.evidence.evidence import Evidence

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from dbdyno.findings.fairness import show as fairness
+from dbdyno.findings.metrics import show as metrics
+from dbdyno.findings.placement import show as placement
 from dbdyno.findings.state import show as state
 from dbdyno.findings.targets import show as targets
 from dbdyno.model import Comparison, StepComparison
@@ -29,13 +31,11 @@ from dbdyno.report.section import (
     headline,
     highest_rate,
     measured_on,
-    metrics,
     network,
     nodes,
     notices,
     over_time,
     own_query,
-    placement,
     queries,
     query_plans,
     repeat,

@@ -7,6 +7,7 @@ its target is a result: it stays, with its words, and never falls out in favour 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,13 +19,14 @@ from dbdyno.analysis.compare import (
     query_changes,
     restores,
     suspects,
-    sweeps,
     void_blocks,
     work,
 )
 from dbdyno.analysis.step import collect
 from dbdyno.evidence import damaged_files
 from dbdyno.evidence.damaged_files import PREFIX, Damage
+from dbdyno.findings import plans
+from dbdyno.findings.plan_finding import Compared
 from dbdyno.judge import (
     arm_order,
     arms_and_blocks,
@@ -93,6 +95,9 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
     )
     ran = application.without_common_failures(rows, plan)
     ended = conclusions.conclude(functions.with_profiles(ran, plan), arms, rules)
+    compared = Compared(
+        results=results, plan=plan, blocks=blocks, arms=arms, aims=aims, rows=rows, lost=lost
+    )
     return Comparison(
         title=_title(plan, arms.shown),
         label=plan.label,
@@ -112,7 +117,6 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         steps=_with_reasons(ended.steps, plan, known.counts, commits),
         design=plan.design,
         across=across(ended.steps),
-        sweeps=sweeps.sweeps(rows),
         overall=ended.overall,
         applications=(applications := application.results(rows, plan, arms.shown, known)),
         queries=query_changes.with_effects(known.queries, ended.steps, known.counts),
@@ -131,6 +135,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
             *about_hosts,
         ),
         one_fill=counted.alone,
+        findings=plans.facts(replace(compared, steps=ended.steps)),
         incomplete=arms_and_blocks.incomplete(
             results, arms, looked, _in_every_block(ended.steps, blocks, copies)
         ),

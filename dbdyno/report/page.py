@@ -9,6 +9,7 @@ from dbdyno.findings.fairness import show as fairness
 from dbdyno.findings.metrics import show as metrics
 from dbdyno.findings.placement import show as placement
 from dbdyno.findings.state import show as state
+from dbdyno.findings.sweeps import show as sweeps
 from dbdyno.findings.targets import show as targets
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.parts.colors import Scheme
@@ -45,7 +46,6 @@ from dbdyno.report.section import (
     statements,
     summary,
     suspects,
-    sweeps,
     throughput,
     time_ledger,
     told,

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from dbdyno.analysis.compare import work as analysis
 from dbdyno.analysis.compare import work_repeats
-from dbdyno.analysis.compare.subsystems import Subsystems
+from dbdyno.evidence.subsystems import Subsystems
 from dbdyno.model.count import Count
 from dbdyno.stats import work as stats
 from dbdyno.store import Results

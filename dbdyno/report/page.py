@@ -8,7 +8,9 @@ from dataclasses import replace
 from dbdyno.findings.fairness import show as fairness
 from dbdyno.findings.metrics import show as metrics
 from dbdyno.findings.placement import show as placement
+from dbdyno.findings.profiles import show as profiles
 from dbdyno.findings.state import show as state
+from dbdyno.findings.suspects import show as suspects
 from dbdyno.findings.sweeps import show as sweeps
 from dbdyno.findings.targets import show as targets
 from dbdyno.model import Comparison, StepComparison
@@ -20,14 +22,11 @@ from dbdyno.report.section import (
     application,
     attribution,
     calibration,
-    changed_functions,
     cost_by_owner,
     device,
     differences,
     fill_noise,
-    flame,
     fragmentation,
-    functions,
     groups,
     headline,
     highest_rate,
@@ -45,7 +44,6 @@ from dbdyno.report.section import (
     setup,
     statements,
     summary,
-    suspects,
     throughput,
     time_ledger,
     told,
@@ -63,7 +61,7 @@ WORKLOAD: tuple[Section, ...] = (
     verdicts.SECTION,
     steps_section.SECTION,
     summary.SECTION,
-    changed_functions.SECTION,
+    profiles.OVERVIEW,
     groups.SECTION,
     fragmentation.SECTION,
     sweeps.SECTION,
@@ -86,8 +84,7 @@ STEP: tuple[Section, ...] = (
     over_time.SECTION,
     time_ledger.SECTION,
     cost_by_owner.SECTION,
-    functions.SECTION,
-    flame.SECTION,
+    profiles.SECTION,
     suspects.SECTION,
     fairness.SECTION,
     state.SECTION,

@@ -32,7 +32,7 @@ MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
         frozenset(
             {"steps", "metrics", "statements", "response", "service", "costs", "waits", "spans"}
         )
-        | {"outcomes", "told", "network", "states"}
+        | {"outcomes", "told", "network"}
         | {table.name for finding in steps.FINDINGS for table in tables(finding.facts, RUN)},
         step_rows.steps,
     ),

@@ -23,7 +23,6 @@ from dbdyno.report.estimate_form import of_estimate, of_judgement, of_ratio
 from dbdyno.report.export import (
     derived,
     effect_rows,
-    function_rows,
     node_rows,
     query_rows,
     work_rows,
@@ -35,7 +34,6 @@ Rows = Iterator[tuple[str, Json]]
 """Rows by the name of their table."""
 
 CAUSES: Mapping[str, Callable[[Comparison], Iterator[Json]]] = {
-    "functions": function_rows.functions,
     "work": work_rows.operations,
     "work_functions": work_rows.functions,
     "effects": effect_rows.effects,

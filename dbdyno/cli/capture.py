@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from dbdyno.capture.view import Place
+    from dbdyno.capture.view import ViewedServer
 
 Loss = Annotated[
     bool, typer.Option("--accept-loss", help="Go on where much of a log is not understood.")
@@ -73,7 +73,7 @@ def capture(
     `dyno race … --workload FOLDER` then measures each of them.
     """
     from dbdyno.capture import coverage
-    from dbdyno.capture.capturing import Wish
+    from dbdyno.capture.capturing import CaptureRequest
     from dbdyno.capture.capturing import capture as captured
     from dbdyno.cli.exit_status import say
     from dbdyno.model.error import DynoError
@@ -86,7 +86,7 @@ def capture(
         raise DynoError("--for: reads a server's statistics twice: name its DSN, or leave it out")
     engine, server = server_of(servers[0]) if servers else ("", None)
     with logs_of([source for source in sources if "://" not in source]) as logs:
-        wish = Wish(
+        wish = CaptureRequest(
             logs=logs,
             server=server,
             engine=engine,
@@ -119,12 +119,12 @@ def logs_of(sources: list[str]) -> Iterator[list[Path]]:
         yield [piped if source == "-" else Path(source) for source in sources]
 
 
-def server_of(text: str) -> tuple[str, Place]:
+def server_of(text: str) -> tuple[str, ViewedServer]:
     """The engine and the place of a DSN, which may end in ;env=NAME or ;passfile=FILE.
 
     Raises PlanError in a line.
     """
-    from dbdyno.capture.view import Place
+    from dbdyno.capture.view import ViewedServer
     from dbdyno.engine import dsn
     from dbdyno.model import Arm, Password
     from dbdyno.model.error import PlanError
@@ -141,7 +141,7 @@ def server_of(text: str) -> tuple[str, Place]:
         address = dsn.address(Arm(name="source", engine=arm.engine, dsn=uri, password=place))
     except PlanError as error:
         raise PlanError(f"{name}: {error}") from error
-    return arm.engine, Place(name, address)
+    return arm.engine, ViewedServer(name, address)
 
 
 def seconds_of(text: str) -> float:

@@ -15,9 +15,17 @@ from pathlib import Path
 from typing import Self
 
 from dbdyno.capture import calibration, drawing
-from dbdyno.capture.calibration import Tried
-from dbdyno.capture.drawing import Draft, Material, Place, Places, Pool, Row, Undrawn
-from dbdyno.capture.folder import Drawn, Sample
+from dbdyno.capture.calibration import TupleTrial
+from dbdyno.capture.drawing import (
+    Material,
+    NoValueError,
+    ParameterPlace,
+    ParameterPlaces,
+    Pool,
+    Row,
+    ValueQueries,
+)
+from dbdyno.capture.folder import CallSample, DrawOutcome
 from dbdyno.engine.answer_hash import Rows
 from dbdyno.engine.inquiry import (
     CALL_S_MAX,
@@ -49,10 +57,12 @@ QUERY_S_MAX, ALL_S_MAX = 10.0, 300.0
 TRIED_MIN = 4
 """A query that is so slow that fewer were tried in its time has no values."""
 UNDISTURBED = Void(foreign=1.0)
-PlacesOf = Callable[[str], Places]
+PlacesOf = Callable[[str], ParameterPlaces]
 
 
-def drawn(plan: Plan, step: str, queries: Sequence[OwnQuery], places_of: PlacesOf) -> list[Drawn]:
+def drawn(
+    plan: Plan, step: str, queries: Sequence[OwnQuery], places_of: PlacesOf
+) -> list[DrawOutcome]:
     """The values of queries, drawn on the server of a plan's base, in the place of its step.
 
     The caller has the host's lock. Raises DynoError as a block does, ServerError where the data
@@ -130,25 +140,25 @@ class Asking:
     queries: Sequence[OwnQuery]
     places_of: PlacesOf
     traits: Traits
-    done: list[Drawn] = field(default_factory=list)
+    done: list[DrawOutcome] = field(default_factory=list)
 
     def ask(self, inquirer: Inquirer, query: OwnQuery) -> None:
         """Draws the values of a query. Raises ServerError."""
         if inquirer.drawer is not None:
             self.done.append(self._of_query(inquirer, inquirer.drawer, query))
 
-    def _of_query(self, inquirer: Inquirer, drawer: Drawer, query: OwnQuery) -> Drawn:
+    def _of_query(self, inquirer: Inquirer, drawer: Drawer, query: OwnQuery) -> DrawOutcome:
         try:
             material = self._material(inquirer, drawer, query)
             rows = drawing.tuples(material, TUPLES, query.name)
             tried = list(self._tried(inquirer, query, material.types, rows))
-        except (Undrawn, Unanswered) as reason:
-            return Drawn(name=query.name, words=f"left out: {reason}")
+        except (NoValueError, Unanswered) as reason:
+            return DrawOutcome(name=query.name, words=f"left out: {reason}")
         fit = calibration.fit(tried, rows_of(query), mean_s(query))
         if fit.problem:
-            return Drawn(name=query.name, words=f"left out: {fit.problem}")
-        samples = tuple(Sample(values, weight) for values, weight in fit.samples)
-        return Drawn(name=query.name, words=fit.words, samples=samples)
+            return DrawOutcome(name=query.name, words=f"left out: {fit.problem}")
+        samples = tuple(CallSample(values, weight) for values, weight in fit.samples)
+        return DrawOutcome(name=query.name, words=fit.words, samples=samples)
 
     # --- What tuples are made from ---
 
@@ -174,8 +184,8 @@ class Asking:
         inquirer: Inquirer,
         drawer: Drawer,
         call: Call,
-        draft: Draft,
-        written: Sequence[Place],
+        draft: ValueQueries,
+        written: Sequence[ParameterPlace],
     ) -> Pool:
         """The rows of a draft, of all that it reads; else of each column by itself."""
         share = max(drawer.share(draft.tables[0]), 0.001) if draft.tables else 100.0
@@ -201,7 +211,9 @@ class Asking:
                 fresh.update([each for each in held if each is not None][-1:])
         return Pool(rows=rows, fresh=frozenset(fresh))
 
-    def _column(self, drawer: Drawer, call: Call, draft: Draft, name: str) -> list[str | None]:
+    def _column(
+        self, drawer: Drawer, call: Call, draft: ValueQueries, name: str
+    ) -> list[str | None]:
         """Values of a column of the first table that has it; none where none has."""
         for table in draft.tables:
             share = drawer.share(table)
@@ -217,7 +229,7 @@ class Asking:
 
     def _tried(
         self, inquirer: Inquirer, query: OwnQuery, types: Mapping[int, str], rows: Sequence[Row]
-    ) -> Iterator[Tried]:
+    ) -> Iterator[TupleTrial]:
         """What calls with these tuples find, until the query's time is over.
 
         Raises Undrawn where too few can be tried.
@@ -233,12 +245,12 @@ class Asking:
             last = inquirer.answer(call, Rows(key=b"drawn"), {})
             if last.outcome == "rows":
                 tried += 1
-                yield Tried(values=values, rows=last.rows, seconds=time.monotonic() - call_s)
+                yield TupleTrial(values=values, rows=last.rows, seconds=time.monotonic() - call_s)
         if tried < min(TRIED_MIN, len(rows)):
-            raise Undrawn(last.reason or "too slow to try its values")
+            raise NoValueError(last.reason or "too slow to try its values")
 
 
-def inserted(places: Places, draft: int) -> list[Place]:
+def inserted(places: ParameterPlaces, draft: int) -> list[ParameterPlace]:
     """The places of values that an INSERT writes."""
     return [
         place
@@ -247,7 +259,7 @@ def inserted(places: Places, draft: int) -> list[Place]:
     ]
 
 
-def named(draft: Draft, place: Place) -> str:
+def named(draft: ValueQueries, place: ParameterPlace) -> str:
     """The column that a place meets."""
     return "" if place.column is None else draft.names[place.column]
 

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from dbdyno import engine, workload
 from dbdyno.model import CountWish, Step, WorkloadUse
-from dbdyno.model.job.role import MARKS_BEFORE, OnError, Tied
+from dbdyno.model.job.role import MARKS_BEFORE, ErrorReaction, Tied
 from dbdyno.plan import count, counted_step
 from dbdyno.plan.workload_use import HOST_CHECKED
 
@@ -67,7 +67,7 @@ def test_a_call_that_is_counted_has_no_time_limit() -> None:
 def test_tries_without_limit_have_one_while_they_are_counted() -> None:
     """The generator asks for an end in time of those, and a counted step ends by operations."""
     made = step("qr100")
-    forever = OnError(retry=("40001",), tries=0)
+    forever = ErrorReaction(retry=("40001",), tries=0)
     roles = tuple(structs.replace(role, on_error=forever) for role in made.job.roles)
     endless = replace(made, job=structs.replace(made.job, roles=roles))
     counting = engine.of("postgres").counting

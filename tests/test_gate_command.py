@@ -24,7 +24,7 @@ from dbdyno.host import place
 from dbdyno.model import Comparison
 from dbdyno.model.work import Event, WorkComparison
 from dbdyno.plan import gate as plans
-from dbdyno.plan.gate import GateForm, Options
+from dbdyno.plan.gate import GateForm, GateOptions
 from dbdyno.plan.race import Race
 from dbdyno.run.check import block_time, preflight
 from fake_source import commit, git
@@ -55,7 +55,7 @@ def loaded(folder: Path, text: str | None = None, **options: object) -> GateForm
     """What is asked with this file and these options."""
     if text is not None:
         (folder / plans.FILE).write_text(text)
-    return plans.load(folder, Options(**options))
+    return plans.load(folder, GateOptions(**options))
 
 
 def test_a_gate_without_a_file_has_the_usual_tolerances(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_events_have_tolerances_which_are_none_more(tmp_path: Path) -> None:
 
 
 def test_the_command_is_repeated_with_its_options() -> None:
-    options = Options(
+    options = GateOptions(
         steps=["a", "b"],
         minutes=3.0,
         operations=50,

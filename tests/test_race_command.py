@@ -23,7 +23,7 @@ from dbdyno.model import configuration
 from dbdyno.model.error import DynoError, PlanError
 from dbdyno.model.size import Capacity
 from dbdyno.plan import race as races
-from dbdyno.plan.race.arm import Here
+from dbdyno.plan.race.arm import HostServers
 from dbdyno.run.way import Here as HereOfHost
 from dbdyno.run.way import Way
 from server_place import ends
@@ -237,7 +237,7 @@ def test_a_ref_of_a_checkout_is_raced_as_its_build(
 @pytest.mark.live
 def test_a_folder_is_the_server_that_lies_in_it(tmp_path: Path) -> None:
     (build,) = ends()[:1]
-    found: Here = race.look_around(builds_sources=False)
+    found: HostServers = race.look_around(builds_sources=False)
     assert found.folder(build, None).engine == "postgres"
     with pytest.raises(DynoError, match="name the folder above bin/"):
         found.folder(tmp_path, None)

@@ -18,7 +18,7 @@ from dbdyno.engine.restore import Session
 from dbdyno.host.account import choose
 from dbdyno.model import Arm
 from dbdyno.model.error import HostError, PlanError, ServerError
-from dbdyno.model.job.external import Asker, Restore
+from dbdyno.model.job.external import Restore, SuitedQuery
 from dbdyno.run import blocks
 from dbdyno.run.check import preflight
 from dbdyno.store import Results
@@ -330,7 +330,7 @@ def test_an_extension_that_an_arm_lacks_is_refused_where_a_query_needs_it(
     preflight.prepare(planned(folder, path, *ends_of_arms()))
     build, account = installed.in_folder(NEWER[-1], "newer"), choose("postgres")
     looked_into(path).refuse_unfit(build, account, "a")
-    asked = Asker(name="ages", names=("old_snapshot",))
+    asked = SuitedQuery(name="ages", names=("old_snapshot",))
     with pytest.raises(PlanError, match=r"`old_snapshot` \(.*\): query `ages` needs it: install"):
         PostgresRestorer().read(Restore(path=str(path), queries=(asked,)), []).refuse_unfit(
             build, account, "a"

@@ -20,7 +20,7 @@ from msgspec import convert, structs
 
 from dbdyno.model import Json, Step, events
 from dbdyno.model.error import GeneratorError, PlanError
-from dbdyno.model.job import Job, Log, Segment, Stop
+from dbdyno.model.job import Job, JobSegment, Log, Stop
 from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.model.job.fills import Fill
 from dbdyno.model.job.role import Arrivals, Rate, TableUse
@@ -323,7 +323,7 @@ def plain_step(job: Job) -> Step:
 def recorded() -> list[list[Json]]:
     """What each of three generators says of a job."""
     job = fake_job()
-    segments = (Segment(index=index, of=3) for index in range(3))
+    segments = (JobSegment(index=index, of=3) for index in range(3))
     parts = (structs.replace(job, segment=segment) for segment in segments)
     return [list(map(plain, loadgen.run(part))) for part in parts]
 

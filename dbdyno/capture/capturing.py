@@ -30,7 +30,7 @@ from dbdyno.capture.taken import (
 )
 from dbdyno.capture.view import ServerView, ViewedServer
 from dbdyno.model.error import DynoError
-from dbdyno.model.own_query import LeftOut
+from dbdyno.model.own_query import Exclusion
 
 THRESHOLD_S = 0.005
 """A slow log whose shortest call took so long leaves out others."""
@@ -138,7 +138,7 @@ def of_log(gathered: QueryCalls, database: str, tally: Tally) -> QuerySet:
     if database and not any(name for name, *_ in gathered.groups):
         notes.append(f"The log does not name databases: all calls are taken for `{database}`'s")
         database = ""
-    other = LeftOut(ELSEWHERE)
+    other = Exclusion(ELSEWHERE)
     for (name, _), each in gathered.left_out.items():
         if name != database:
             other.calls += each.calls
@@ -310,7 +310,7 @@ def write(
     top, rest = taken.queries[: wish.top], taken.queries[wish.top :]
     left_out = list(taken.left_out)
     if rest:
-        beyond = LeftOut(BEYOND.format(top=wish.top))
+        beyond = Exclusion(BEYOND.format(top=wish.top))
         beyond.calls = sum(query.calls for query in rest)
         beyond.time_s = sum(query.time_s for query in rest)
         left_out.append(beyond)

@@ -22,7 +22,7 @@ import msgspec
 from dbdyno.capture.call import Way
 from dbdyno.capture.mix import TransactionMix
 from dbdyno.model.error import DynoError
-from dbdyno.model.own_query import LeftOut
+from dbdyno.model.own_query import Exclusion
 
 WORKLOAD, QUERIES, VALUES = "workload.toml", "queries", "values"
 ARRIVALS, COVERAGE = "arrivals.csv", "coverage.md"
@@ -44,7 +44,7 @@ class CapturedServer:
     settings: Mapping[str, str] = field(default_factory=dict)
     first: str = ""  # when the first call began, in ISO 8601; empty: not known
     last: str = ""
-    left_out: Sequence[LeftOut] = ()
+    left_out: Sequence[Exclusion] = ()
 
 
 @dataclass(frozen=True)

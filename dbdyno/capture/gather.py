@@ -24,7 +24,7 @@ from dbdyno.capture.folder import CallSample
 from dbdyno.capture.mix import Transactions
 from dbdyno.capture.reservoir import Reservoir, Values
 from dbdyno.capture.senders import OWN, Sender, by_name, by_text
-from dbdyno.model.own_query import LeftOut
+from dbdyno.model.own_query import Exclusion
 
 APPLICATION = "dyno capture"
 """The name of capture's own sessions."""
@@ -117,7 +117,7 @@ class QueryCalls:
     keeps_values: bool = True
     with_monitoring: bool = False
     groups: dict[Key, QueryGroup] = field(default_factory=dict)
-    left_out: dict[tuple[str, str], LeftOut] = field(default_factory=dict)
+    left_out: dict[tuple[str, str], Exclusion] = field(default_factory=dict)
     errors: Counter[str] = field(default_factory=Counter)
     arrivals: dict[str, Counter[int]] = field(default_factory=dict)
     sessions: dict[str, SessionState] = field(default_factory=dict)
@@ -327,7 +327,7 @@ class QueryCalls:
         self, call: Call, reason: str, *, calls: int = 1, time_s: float | None = None
     ) -> None:
         """Counts a call that no query stands for."""
-        left = self.left_out.setdefault((call.database, reason), LeftOut(reason))
+        left = self.left_out.setdefault((call.database, reason), Exclusion(reason))
         left.calls += calls
         left.time_s += (call.duration_s or 0.0) if time_s is None else time_s
 
@@ -368,7 +368,7 @@ def queries_of(gathered: QueryCalls, database: str) -> list[Query]:
         if its_database != database:
             continue
         if gathered.temporary.intersection(group.form.tables):
-            left = gathered.left_out.setdefault((database, TEMPORARY), LeftOut(TEMPORARY))
+            left = gathered.left_out.setdefault((database, TEMPORARY), Exclusion(TEMPORARY))
             left.calls += group.calls
             left.time_s += group.time_s
             continue

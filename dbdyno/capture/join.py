@@ -17,7 +17,7 @@ from dbdyno.capture.gather import Query, size_of
 from dbdyno.capture.senders import OWN, by_name, by_text
 from dbdyno.capture.taken import ELSEWHERE
 from dbdyno.capture.view import ServerView, StatementCost
-from dbdyno.model.own_query import LeftOut
+from dbdyno.model.own_query import Exclusion
 
 HIDDEN = "other users' statements, whose texts may not be seen"
 LOST = "texts that the server no longer has"
@@ -46,7 +46,7 @@ class ViewSums:
     """The rows of a view by form, and what of them can be no query."""
 
     sums: Sequence[Sum]
-    left_out: Sequence[LeftOut]
+    left_out: Sequence[Exclusion]
     length_max: int  # of all texts, in bytes
 
 
@@ -55,7 +55,7 @@ def summed(
 ) -> ViewSums:
     """The view's rows of one database, summed by form."""
     sums: dict[str, Sum] = {}
-    left: dict[str, LeftOut] = {}
+    left: dict[str, Exclusion] = {}
     for row in view.rows:
         reason = ""
         form: NormalForm | None = None
@@ -78,7 +78,7 @@ def summed(
                 kept = with_monitoring and sender.reason != OWN
                 reason = reason if kept else sender.reason
         if reason or form is None:
-            left_out = left.setdefault(reason, LeftOut(reason))
+            left_out = left.setdefault(reason, Exclusion(reason))
             if reason != NESTED:  # the time of these is in what calls them
                 left_out.calls += row.calls
                 left_out.time_s += row.time_s

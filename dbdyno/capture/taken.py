@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from dbdyno.capture.cut import CUT
 from dbdyno.capture.gather import Query
 from dbdyno.capture.senders import OWN, is_catalog
-from dbdyno.model.own_query import LeftOut
+from dbdyno.model.own_query import Exclusion
 
 ELSEWHERE = "another database"
 FOREIGN = "tables of other servers"
@@ -20,7 +20,7 @@ class QuerySet:
     """Queries of one database, and what of it is left out."""
 
     queries: list[Query]
-    left_out: list[LeftOut]
+    left_out: list[Exclusion]
     seconds: float | None
     notes: list[str]
     arrivals: Mapping[int, int] = field(default_factory=dict)  # calls by second of the log
@@ -68,7 +68,7 @@ def without_cut(taken: QuerySet) -> QuerySet:
 
 def without(taken: QuerySet, reason: str, leaves_out: Callable[[Query], bool]) -> QuerySet:
     """The same without some queries, whose calls are counted by the reason."""
-    left = LeftOut(reason)
+    left = Exclusion(reason)
     kept = []
     for query in taken.queries:
         if leaves_out(query):
@@ -88,7 +88,7 @@ def scaled(taken: QuerySet, share: float) -> QuerySet:
             for query in taken.queries
         ],
         left_out=[
-            LeftOut(each.reason, round(each.calls / share), each.time_s / share)
+            Exclusion(each.reason, round(each.calls / share), each.time_s / share)
             for each in taken.left_out
         ],
         arrivals={second: round(calls / share) for second, calls in taken.arrivals.items()},

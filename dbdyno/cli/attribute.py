@@ -188,7 +188,7 @@ def made(asked: Asked) -> str:
         attributes.refuse(base, arm)
         sides = looked_at(replace(whole, base=base.name, arms=(base, arm)))
         design, arms = attributes.designed(sides, attributes.exchanges(sides, words), kind)
-        source = attributes.Source(plan=whole, command=asked.command, blocks=asked.blocks)
+        source = attributes.AttributedPlan(plan=whole, command=asked.command, blocks=asked.blocks)
         return attributes.text_of(source, design, arms)
     except DynoError as error:
         said = str(error)

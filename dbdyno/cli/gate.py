@@ -136,7 +136,7 @@ def gate(
     from dbdyno.report import write
 
     checkout = checkout_of(source)
-    options = plans.Options(
+    options = plans.GateOptions(
         workload=workload, steps=race.listed(steps), config=race.listed(config), minutes=minutes,
         operations=operations, work=work, time=time, system_calls=system_calls, atomics=atomics,
         recipe=recipe, cflags=cflags, configure=configure or [],

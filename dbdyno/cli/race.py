@@ -35,7 +35,7 @@ from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
     from dbdyno.model import Comparison, Plan
-    from dbdyno.plan.race import Here, Race
+    from dbdyno.plan.race import HostServers, Race
 
 MINUTES = 5.0
 MINUTES_MIN = 0.5
@@ -246,13 +246,13 @@ def listed(words: list[str] | None) -> list[str]:
     return [name.strip() for word in words or [] for name in word.split(",") if name.strip()]
 
 
-def look_around(*, builds_sources: bool) -> Here:
+def look_around(*, builds_sources: bool) -> HostServers:
     """The servers of this host; a source that an arm names is built, where `builds_sources`."""
     from dbdyno.builds import cache
     from dbdyno.cli import source_arm
     from dbdyno.engine import installed
     from dbdyno.model import engine
-    from dbdyno.plan.race import Found, Here
+    from dbdyno.plan.race import HostServers, RaceServer
     from dbdyno.plan.race.arm import FOR_RECIPE
 
     def newest(name: str) -> str:
@@ -267,7 +267,7 @@ def look_around(*, builds_sources: bool) -> Here:
             )
         return rows[-1].version
 
-    def folder(path: Path, recipe: str | None) -> Found:
+    def folder(path: Path, recipe: str | None) -> RaceServer:
         where = f"arm `{path}`"
         if (commit := source_arm.ref_in(path)) is not None:
             return source_arm.built_ref(*commit, recipe, builds=builds_sources)
@@ -276,20 +276,20 @@ def look_around(*, builds_sources: bool) -> Here:
         if recipe is not None:
             raise DynoError(f"{where}: is no source: {FOR_RECIPE}")
         build = installed.in_folder(path, where)
-        return Found(engine=build.engine, version=build.version)
+        return RaceServer(engine=build.engine, version=build.version)
 
-    def builds() -> dict[str, Found]:
+    def builds() -> dict[str, RaceServer]:
         records = {name: cache.record(cache.root() / name) for name in cache.names()}
         return {
-            name: Found(engine=one["engine"], version=one["version"])
+            name: RaceServer(engine=one["engine"], version=one["version"])
             for name, one in records.items()
             if one is not None
         }
 
-    return Here(builds=builds(), folder=folder, newest=newest)
+    return HostServers(builds=builds(), folder=folder, newest=newest)
 
 
-def race_of(asked: Asked, here: Here) -> Race:
+def race_of(asked: Asked, here: HostServers) -> Race:
     """The race that the words ask for. Raises PlanError in one line."""
     from dbdyno.plan import race as races
     from dbdyno.report import tolerate as tolerances

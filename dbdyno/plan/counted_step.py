@@ -12,7 +12,7 @@ from dbdyno.engine.counting import Counting
 from dbdyno.model import CountWish, Step
 from dbdyno.model.job import Job, Stop
 from dbdyno.model.job.programs import Instruction, Program
-from dbdyno.model.job.role import MARKS_BEFORE, Closed, Marks, Role, RoleStop, Tied
+from dbdyno.model.job.role import MARKS_BEFORE, Closed, Role, RoleStop, Tied, WindowMarks
 from dbdyno.model.job.statements import Statement
 
 SECONDS_MAX = 600.0
@@ -127,7 +127,7 @@ def counted(step: Step, lengths: tuple[int, int], counting: Counting, version_nu
         role,
         on_error=on_error,
         stop=RoleStop(operations=warmup + MARKS_BEFORE + operations + 1),
-        marks=Marks(program=len(job.programs), warmup=warmup),
+        marks=WindowMarks(program=len(job.programs), warmup=warmup),
         statement_limit_s=None,  # it is of a server that runs by itself
         session=(*role.session, *counting.unlimited),
     )

@@ -29,7 +29,7 @@ from dbdyno.model.error import PlanError
 from dbdyno.model.events import AnyEvent, Ready, Told, line
 from dbdyno.model.job import Job
 from dbdyno.model.job.endpoint import Endpoint
-from dbdyno.model.job.external import FromEnvironment
+from dbdyno.model.job.external import EnvironmentVariable
 from dbdyno.run.driver.foreign import Foreign
 from dbdyno.run.driver.interface import END_TIMEOUT_S, Bench
 from dbdyno.run.driver.lines import Lines, Reader, hello, now_started
@@ -135,12 +135,12 @@ def called(job: Job) -> str:
     return text if text is not None else Path(first).name
 
 
-def of_server(address: Address | None) -> dict[str, str | FromEnvironment]:
+def of_server(address: Address | None) -> dict[str, str | EnvironmentVariable]:
     """The environment by which clients of all engines find the server; secrets are named only."""
     if address is None:
         return {}
     socket = address.host if address.host.startswith("/") else ""
-    variables: dict[str, str | FromEnvironment] = {
+    variables: dict[str, str | EnvironmentVariable] = {
         "DYNO_HOST": address.host,
         "DYNO_PORT": str(address.port),
         "DYNO_USER": address.user,
@@ -171,7 +171,7 @@ def of_server(address: Address | None) -> dict[str, str | FromEnvironment]:
         }
         variables |= {name: value for name, value in named.items() if value is not None}
     if address.password is not None and address.password.env is not None:
-        secret = FromEnvironment(address.password.env)
+        secret = EnvironmentVariable(address.password.env)
         variables |= {"PGPASSWORD": secret, "MYSQL_PWD": secret, "DYNO_PASSWORD": secret}
     if address.password is not None and address.password.passfile is not None:
         variables["PGPASSFILE"] = str(address.password.passfile)

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from dbdyno.model import Step
 from dbdyno.model.error import GeneratorError, PlanError
 from dbdyno.model.events import AnyEvent, Started, line
-from dbdyno.model.job import Job, Segment
+from dbdyno.model.job import Job, JobSegment
 from dbdyno.model.job.role import Rate, Tied
 from dbdyno.run.driver.interface import END_TIMEOUT_S, GeneratorDied, Keep, Seat, TimedRunning
 from dbdyno.run.driver.merged_events import Merge, Share
@@ -69,7 +69,7 @@ class Spread:
         ]
         with ExitStack() as stack:
             for number, seat in enumerate(self._seats):
-                part = replace(job, segment=Segment(index=number, of=len(self._seats)))
+                part = replace(job, segment=JobSegment(index=number, of=len(self._seats)))
                 running = seat.start(part, raw(seat.name), cpus)
                 self._running.append(stack.enter_context(running))
             self._stack = stack.pop_all()

@@ -53,7 +53,7 @@ class PlainMysql(MySQL):
         FUNCTION_PARSERS: ClassVar[Parsers] = _plain(MySQLParser.FUNCTION_PARSERS)
 
 
-class Unclear(Exception):
+class UnclearError(Exception):
     """A query of which cannot be told whether it is determined; the words say why."""
 
 
@@ -69,7 +69,9 @@ def parsed(text: str, *, backticks: bool) -> exp.Expr:
     except (SqlglotError, RecursionError):
         trees = []
     if len(trees) != 1 or not isinstance(trees[0], DERIVED):
-        raise Unclear("the parser does not take the text, so that nothing is known of its order")
+        raise UnclearError(
+            "the parser does not take the text, so that nothing is known of its order"
+        )
     return trees[0]
 
 

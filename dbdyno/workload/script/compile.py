@@ -15,24 +15,31 @@ from dbdyno.model.engine import Traits
 from dbdyno.model.job import Job
 from dbdyno.model.job.programs import (
     Assignment,
-    Branch,
+    ConditionalJump,
     Expression,
     FirstClient,
     Initial,
     Instruction,
-    Rest,
     Variable,
+    VariableSleep,
 )
-from dbdyno.model.job.statements import Into, Piece, Protocol, Statement
+from dbdyno.model.job.statements import Piece, Protocol, ResultVariables, Statement
 from dbdyno.workload import sending
 from dbdyno.workload import sql as statements_sql
 from dbdyno.workload.script import command, flow
-from dbdyno.workload.script.command import Assign, Command, Condition, Plain, Send, Sleep
+from dbdyno.workload.script.command import (
+    Command,
+    IfCommand,
+    PlainCommand,
+    SetCommand,
+    SleepCommand,
+    SqlCommand,
+)
 from dbdyno.workload.script.expression import Node
-from dbdyno.workload.script.source import Source
+from dbdyno.workload.script.source import ScriptText
 from dbdyno.workload.script.sql import ESCAPING, NAME, STANDARD, Sql, Use
 from dbdyno.workload.script.value import ScriptValue
-from dbdyno.workload.sql import ValueHere, VariableHere
+from dbdyno.workload.sql import ValuePlace, VariablePlace
 
 PARAMETERS_MAX = 255
 """So many variables pgbench takes in a statement that is not simple."""
@@ -49,20 +56,22 @@ ENDS = (("END",), ("END", "WORK"), ("END", "TRANSACTION"))
 
 
 @dataclass(frozen=True)
-class Script:
+class CompiledScript:
     """A script that was read: its name in results, its commands, how its statements are sent.
 
     `values` are those of the file that it uses, by their names.
     """
 
     name: str
-    source: Source
+    source: ScriptText
     commands: tuple[Command, ...]
     protocol: Protocol
     values: Mapping[str, ScriptValue] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, name: str, source: Source, protocol: Protocol, *, escapes: bool = False) -> Script:
+    def of(
+        cls, name: str, source: ScriptText, protocol: Protocol, *, escapes: bool = False
+    ) -> CompiledScript:
         """The script in a text; `escapes`: whether a backslash in a string does.
 
         Raises WorkloadError that shows the place of what is wrong.
@@ -73,7 +82,7 @@ class Script:
 
 
 @dataclass
-class _Choice:
+class _OpenJumps:
     """A conditional that is open: the branch whose target, and the jumps whose targets follow."""
 
     branch: int | None
@@ -86,18 +95,20 @@ class Scripts:
     `given` are variables that begin with a value of the plan's or the workload file's.
     """
 
-    def __init__(self, scripts: Sequence[Script], given: Mapping[str, Initial], engine: Traits):
+    def __init__(
+        self, scripts: Sequence[CompiledScript], given: Mapping[str, Initial], engine: Traits
+    ):
         self.variables: list[Variable] = []
         self.assignments: list[Assignment] = []
-        self.branches: list[Branch] = []
-        self.sleeps: list[Rest] = []
+        self.branches: list[ConditionalJump] = []
+        self.sleeps: list[VariableSleep] = []
         self.explain: dict[str, str] = {}
         self._engine = engine
         self._numbers: dict[str, int] = {}
         self._initial = {**AUTOMATIC, **given}
         commands = [each for script in scripts for each in script.commands]
-        self._assigned = {each.variable for each in commands if isinstance(each, Assign)}
-        sends = [each for each in commands if isinstance(each, Send)]
+        self._assigned = {each.variable for each in commands if isinstance(each, SetCommand)}
+        sends = [each for each in commands if isinstance(each, SqlCommand)]
         self._prefixes = {send.into.prefix for send in sends if send.into is not None}
         self._named = {
             name
@@ -106,7 +117,7 @@ class Scripts:
             if name not in script.values
         }
 
-    def program(self, script: Script, statements: list[Statement]) -> list[Instruction]:
+    def program(self, script: CompiledScript, statements: list[Statement]) -> list[Instruction]:
         """The instructions of a script; its statements are added to the job's."""
         return _Program(self, script, statements).code
 
@@ -157,7 +168,9 @@ class Scripts:
 class _Program:
     """One script while it becomes instructions."""
 
-    def __init__(self, scripts: Scripts, script: Script, statements: list[Statement]) -> None:
+    def __init__(
+        self, scripts: Scripts, script: CompiledScript, statements: list[Statement]
+    ) -> None:
         self.scripts = scripts
         self.name = script.name
         self.source = script.source
@@ -169,27 +182,27 @@ class _Program:
         self.statements = statements
         self.names = {statement.name for statement in statements}
         self.code: list[Instruction] = []
-        self.choices: list[_Choice] = []
+        self.choices: list[_OpenJumps] = []
         self._draw(script.commands)
         for each in script.commands:
             match each:
-                case Send():
+                case SqlCommand():
                     self._send(each)
-                case Assign():
+                case SetCommand():
                     self._assign(each)
-                case Sleep():
+                case SleepCommand():
                     self._sleep(each)
-                case Condition(word="if"):
-                    self.choices.append(_Choice(self._branch(each)))
-                case Condition():
+                case IfCommand(word="if"):
+                    self.choices.append(_OpenJumps(self._branch(each)))
+                case IfCommand():
                     self._next_branch(self.choices[-1])
                     self.choices[-1].branch = self._branch(each)
-                case Plain(word="else"):
+                case PlainCommand(word="else"):
                     self._next_branch(self.choices[-1])
                     self.choices[-1].branch = None
-                case Plain(word="endif"):
+                case PlainCommand(word="endif"):
                     self._end(self.choices.pop())
-                case Plain():
+                case PlainCommand():
                     self._pipeline(each)
 
     def _draw(self, commands: tuple[Command, ...]) -> None:
@@ -215,7 +228,7 @@ class _Program:
             raise self.source.error(offset, sentence)
         self._fork(["error", sentence], len(self.code) + 1, offset)
 
-    def _assign(self, assign: Assign) -> None:
+    def _assign(self, assign: SetCommand) -> None:
         name = assign.variable
         if not NAME.fullmatch(name):
             sentence = f"`{name}` cannot name a variable; use letters, digits, underscores"
@@ -247,7 +260,7 @@ class _Program:
             sentence = f"nothing can be computed from the value `{name}`, which is a text"
             raise self.source.error(offset, sentence)
 
-    def _sleep(self, sleep: Sleep) -> None:
+    def _sleep(self, sleep: SleepCommand) -> None:
         name = sleep.variable
         if name is None:
             self._add("sleep", sleep.amount * sleep.unit_us)
@@ -259,7 +272,7 @@ class _Program:
         if not self.choices and not self._known(name):
             raise self.source.error(sleep.offset, self.scripts.never_set(name))
         self.scripts.sleeps.append(
-            Rest(
+            VariableSleep(
                 variable=self._number(name),
                 unit_us=sleep.unit_us,
                 place=self.source.place(sleep.offset),
@@ -267,24 +280,24 @@ class _Program:
         )
         self._add("rest", len(self.scripts.sleeps) - 1)
 
-    def _branch(self, condition: Condition) -> int:
+    def _branch(self, condition: IfCommand) -> int:
         """If the expression is not true, the branch's target is next; it is known later."""
         return self._fork(self._tree(condition.value), 0, condition.offset)
 
     def _fork(self, unless: Expression, to: int, offset: int) -> int:
         place = self.source.place(offset)
-        self.scripts.branches.append(Branch(unless=unless, to=to, place=place))
+        self.scripts.branches.append(ConditionalJump(unless=unless, to=to, place=place))
         number = len(self.scripts.branches) - 1
         self._add("unless", number)
         return number
 
-    def _next_branch(self, choice: _Choice) -> None:
+    def _next_branch(self, choice: _OpenJumps) -> None:
         """Behind a branch that was taken the others are jumped over."""
         self._add("jump", 0)
         choice.jumps.append(len(self.code) - 1)
         self._point(choice.branch)
 
-    def _end(self, choice: _Choice) -> None:
+    def _end(self, choice: _OpenJumps) -> None:
         self._point(choice.branch)
         for jump in choice.jumps:
             self.code[jump] = Instruction("jump", len(self.code))
@@ -295,7 +308,7 @@ class _Program:
             branches = self.scripts.branches
             branches[branch] = replace(branches[branch], to=len(self.code))
 
-    def _pipeline(self, command: Plain) -> None:
+    def _pipeline(self, command: PlainCommand) -> None:
         if "extended" not in self.scripts.engine.sends:
             product = self.scripts.engine.product
             raise self.source.error(
@@ -307,7 +320,7 @@ class _Program:
             return
         self._add(PIPELINE[command.word], 0)
 
-    def _send(self, send: Send) -> None:
+    def _send(self, send: SqlCommand) -> None:
         """Enters a statement, under the number of its line."""
         sql = send.sql
         if sql.copies():
@@ -385,9 +398,9 @@ class _Program:
     def _pieces(self, sql: Sql) -> tuple[statements_sql.Piece, ...]:
         """The text, with values and variables in their places."""
         edits: list[tuple[int, int, statements_sql.Piece]] = [
-            (use.start, use.end, ValueHere(use.name))
+            (use.start, use.end, ValuePlace(use.name))
             if use.name in self.values
-            else (use.start, use.end, VariableHere(use.name))
+            else (use.start, use.end, VariablePlace(use.name))
             for use in self._used(sql)
         ]
         if self.scripts.engine.commits_end:
@@ -400,14 +413,14 @@ class _Program:
 
     def _piece(self, piece: statements_sql.Piece) -> str | Piece:
         match piece:
-            case ValueHere(name=name):
+            case ValuePlace(name=name):
                 return Piece(value=self.values[name].number)
-            case VariableHere(name=name):
+            case VariablePlace(name=name):
                 return Piece(variable=self.scripts.number(name))
         assert isinstance(piece, str), "scripts have neither tables nor repetitions"
         return piece
 
-    def _into(self, send: Send) -> Into | None:
+    def _into(self, send: SqlCommand) -> ResultVariables | None:
         """The variables of a result; a column that has a value's name fails the step."""
         if send.into is None:
             return None
@@ -416,7 +429,7 @@ class _Program:
         for name in self.values:
             if name.startswith(prefix) and name != prefix:
                 columns[name.removeprefix(prefix)] = None
-        return Into(columns=columns, every=send.into.every, prefix=prefix)
+        return ResultVariables(columns=columns, every=send.into.every, prefix=prefix)
 
     def _has_plan(self, sql: Sql) -> bool:
         """Whether EXPLAIN takes the statement with $1 … for values and variables."""

@@ -32,7 +32,7 @@ from dbdyno.run.agent.wire import (
 )
 from dbdyno.run.driver.interface import NetworkReading
 from dbdyno.store import Results
-from dbdyno.store.handover import Ends
+from dbdyno.store.handover import BlockEnds
 
 ROOT = Path(__file__).parents[1]
 HOLD = Hold(plan="p", wait=False)
@@ -116,16 +116,16 @@ def test_blocks_of_an_agent_are_those_of_the_result_without_earlier_runs(tmp_pat
     results = Results(
         tmp_path, PlanRecord(name="p", base="a", blocks=1, arms=(ArmRecord(name="a"),))
     )
-    first = {"001": Ends(order=Order(block=1, order=("a",)))}
+    first = {"001": BlockEnds(order=Order(block=1, order=("a",)))}
     lab.mirror(results, first, 1)
     (tmp_path / "blocks" / "001" / "a").mkdir()
     lab.mirror(results, first, 1)
     assert (tmp_path / "blocks" / "001" / "a").is_dir(), "what the block has measured stays"
-    again = {"001": Ends(order=Order(block=1, order=("a",), seed=2))}
+    again = {"001": BlockEnds(order=Order(block=1, order=("a",), seed=2))}
     lab.mirror(results, again, 1)
     assert not (tmp_path / "blocks" / "001" / "a").exists(), "another try of the block"
     (tmp_path / "blocks" / "001" / "a").mkdir()
-    second = {"002": Ends(order=Order(block=2, order=("a",)))}
+    second = {"002": BlockEnds(order=Order(block=2, order=("a",)))}
     done = {"001": replace(again["001"], done=BlockDone())}
     lab.mirror(results, done | second, 2)
     assert [block.state for block in results.blocks()] == ["done", "broken"]

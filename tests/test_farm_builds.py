@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fake_source
-from dbdyno.builds.followed import Followed
+from dbdyno.builds.followed import RepositoryClone
 from dbdyno.cli.farm_builds import Origin
 from dbdyno.farm.file import Branch, Farm
 from dbdyno.farm.hands import Pair
@@ -186,7 +186,7 @@ def test_a_clone_that_a_break_has_left_half_made_is_made_again(tree: Path) -> No
     part.mkdir(parents=True)
     (part / "half").write_text("")
     of.look(None)
-    assert isinstance(of.repository, Followed) and not part.exists()
+    assert isinstance(of.repository, RepositoryClone) and not part.exists()
 
 
 # --- A command in place of a repository -------------------------------------------------------

@@ -174,7 +174,7 @@ def test_a_dry_run_builds_nothing(checkout: Path, tmp_path: Path) -> None:
 
 def test_a_tree_with_changes_is_a_commit_of_its_content(checkout: Path) -> None:
     head = git(checkout, "rev-parse", "HEAD")
-    assert standing.of(checkout) == standing.Standing(commit=head)
+    assert standing.of(checkout) == standing.CheckoutState(commit=head)
     (checkout / "README").write_text("changed")
     (checkout / "new.c").write_text("int x;")
     before = git(checkout, "status", "--porcelain")

@@ -17,7 +17,7 @@ from dbdyno import plan
 from dbdyno.analysis.across import work
 from dbdyno.host import core_sets, placement
 from dbdyno.host.lock import HostLock
-from dbdyno.host.observe.reader import Reader
+from dbdyno.host.observe.reader import HostReader
 from dbdyno.model import Plan
 from dbdyno.model.error import HostError, PlanError
 from dbdyno.model.events import Connected
@@ -142,14 +142,14 @@ def test_the_introduction_of_a_report_says_where_clients_ran() -> None:
 # --- Processors --------------------------------------------------------------------------------
 
 
-def machine(folder: Path, siblings: Sequence[int]) -> Reader:
+def machine(folder: Path, siblings: Sequence[int]) -> HostReader:
     """A host whose processors are threads of these cores."""
     for number, core in enumerate(siblings):
         topology = folder / f"sys/devices/system/cpu/cpu{number}/topology"
         topology.mkdir(parents=True)
         (topology / "physical_package_id").write_text("0\n")
         (topology / "core_id").write_text(f"{core}\n")
-    return Reader(root=folder)
+    return HostReader(root=folder)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from msgspec import structs
 import read_steps
 from dbdyno import plan
 from dbdyno.builds import compile
-from dbdyno.builds.compile import Wish
+from dbdyno.builds.compile import BuildRequest
 from dbdyno.builds.flags import Flags
 from dbdyno.builds.source import Source
 from dbdyno.engine import Place
@@ -55,7 +55,7 @@ name = "sysbench"
 save = "post-fill"
 parameters = { rows = 1000, seconds = 1.5 }
 """
-WISH = Wish(
+WISH = BuildRequest(
     engine="postgres",
     name="mine",
     source=Source(kind="git", origin="/src/postgres", identity="commit:1", ref="18.1"),

@@ -9,7 +9,7 @@ import pytest
 
 from dbdyno.engine import LabServer
 from dbdyno.engine.postgres.restore import PostgresRestorer
-from dbdyno.engine.restore import Session
+from dbdyno.engine.restore import ClientPrograms
 from dbdyno.model import Arm
 from dbdyno.model.error import ServerError
 from dbdyno.model.job.external import Restore, SuitedQuery
@@ -63,7 +63,7 @@ def restored(arm: LabServer, folder: Path, sql: str, *queries: SuitedQuery) -> l
     path = folder / "app.sql"
     path.write_text(HEAD + sql + TAIL)
     dump = PostgresRestorer().read(Restore(path=str(path), queries=queries), [])
-    return list(dump.carry_out(address(arm), Session()))
+    return list(dump.carry_out(address(arm), ClientPrograms()))
 
 
 def test_what_only_queries_need_is_left_out_and_named(arm: LabServer, tmp_path: Path) -> None:

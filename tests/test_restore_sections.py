@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.engine.postgres.needed import monitors, need_of
-from dbdyno.engine.postgres.sections import Feed, Taking
+from dbdyno.engine.postgres.sections import DumpSupport, PostgresFeed
 from dbdyno.model.job.external import SuitedQuery
 from dbdyno.workload.restored import names_in
 
@@ -20,9 +20,9 @@ def section(type: str, name: str, sql: str, schema: str = "public") -> bytes:
     return (head + sql).encode()
 
 
-def a_feed(*absent: str, oids: bool = False) -> Feed:
-    return Feed(
-        Taking(
+def a_feed(*absent: str, oids: bool = False) -> PostgresFeed:
+    return PostgresFeed(
+        DumpSupport(
             settings=frozenset({"client_encoding"}),
             oids=oids,
             restricts=True,
@@ -33,7 +33,7 @@ def a_feed(*absent: str, oids: bool = False) -> Feed:
     )
 
 
-def fed(text: bytes, feed: Feed) -> str:
+def fed(text: bytes, feed: PostgresFeed) -> str:
     return b"".join(feed.lines(text.splitlines(keepends=True))).decode()
 
 

@@ -16,7 +16,7 @@ from dbdyno.engine import Build
 from dbdyno.host import account as accounts
 from dbdyno.host import capacity, launch
 from dbdyno.host.observe import limits
-from dbdyno.host.observe.reader import Reader
+from dbdyno.host.observe.reader import HostReader
 from dbdyno.model import Arm, Placement
 from dbdyno.model.error import HostError, PlanError
 from dbdyno.model.host_facts import ControlGroup
@@ -112,7 +112,7 @@ def test_the_cgroup_is_found_in_both_versions_and_in_containers(
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "proc/self/cgroup").write_text(membership)
     (tmp_path / "proc/self/mountinfo").write_text(mounts)
-    assert launch.own_group(Reader(root=tmp_path)) == tmp_path / "groups" / found
+    assert launch.own_group(HostReader(root=tmp_path)) == tmp_path / "groups" / found
 
 
 def test_a_server_may_have_no_more_than_its_own_limit_of_memory(tmp_path: Path):

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import pytest
 
 from dbdyno.engine.activity import IDLE, ON_CPU, Session
-from dbdyno.engine.wait_sampler import END_S_MAX, WaitSampler
+from dbdyno.engine.wait_sampler import END_S_MAX, SessionSampler
 from dbdyno.model import Observe
 from dbdyno.model.events import Connected
 from dbdyno.model.job import Job
@@ -75,10 +75,10 @@ class Server:
             raise ConnectionError(self.refuses_end)
 
 
-def sampler(server: Server, lines: list[Line], *, each: bool = False) -> WaitSampler:
+def sampler(server: Server, lines: list[Line], *, each: bool = False) -> SessionSampler:
     """A sampler of this server."""
     observe = Observe(waits_s=INTERVAL_S, waits_sessions=each)
-    return WaitSampler(server, JOB, observe, lines.append)
+    return SessionSampler(server, JOB, observe, lines.append)
 
 
 def looks(lines: list[Line]) -> list[WaitLook]:

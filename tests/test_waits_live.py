@@ -22,8 +22,8 @@ from msgspec import convert
 from dbdyno import plan
 from dbdyno.analysis.step import assemble
 from dbdyno.engine import LabServer
-from dbdyno.engine.postgres.wait_connection import WaitConnection
-from dbdyno.engine.wait_sampler import END_S_MAX, WaitSampler
+from dbdyno.engine.postgres.wait_connection import PostgresWaitConnection
+from dbdyno.engine.wait_sampler import END_S_MAX, SessionSampler
 from dbdyno.model import Arm, Json, Observe, StepRun
 from dbdyno.model.error import ServerError
 from dbdyno.model.events import Connected
@@ -94,7 +94,7 @@ class Samples:
             Observe(waits_s=INTERVAL_S, waits_sessions=True),
             lambda line: self.lines.append(json.loads(msgspec.json.encode(line))),
         )
-        assert isinstance(made, WaitSampler)
+        assert isinstance(made, SessionSampler)
         self.sampler = made
         for pid, role in roles.items():
             self.sampler.observe(
@@ -265,7 +265,7 @@ def test_a_process_that_does_not_answer_is_cut_off_in_time(server: LabServer) ->
 def test_a_server_that_lets_nobody_in_is_said_in_one_line(server: LabServer) -> None:
     at = replace(address(server), database="no-such")
     with pytest.raises(ServerError, match=r"database `no-such`: .*does not exist") as error:
-        WaitConnection(at, each=False)
+        PostgresWaitConnection(at, each=False)
     assert "\n" not in str(error.value)
 
 

@@ -18,7 +18,7 @@ from dbdyno.engine.arm_server import settled
 from dbdyno.engine.mysql import activity, instruments
 from dbdyno.engine.mysql.connection import connect
 from dbdyno.engine.settings import Demand
-from dbdyno.engine.wait_sampler import WaitSampler
+from dbdyno.engine.wait_sampler import SessionSampler
 from dbdyno.host import capacity
 from dbdyno.model import Json, Observe
 from dbdyno.model.error import PlanError
@@ -125,7 +125,7 @@ class Samples:
             OBSERVE,
             lambda line: self.lines.append(json.loads(msgspec.json.encode(line))),
         )
-        assert isinstance(made, WaitSampler)
+        assert isinstance(made, SessionSampler)
         self.sampler = made
         for pid, role in roles.items():
             made.observe(Connected(mono_ns=1, role=role, client=0, connection=0, server_pid=pid))

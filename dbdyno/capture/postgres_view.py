@@ -95,7 +95,7 @@ def typed(place: ViewedServer, queries: Sequence[Query], dialect: Dialect) -> li
 
     Parse and Describe, in a transaction that is undone; nothing runs. Raises ServerError.
     """
-    from dbdyno.engine.inquiry import Call, Unanswered
+    from dbdyno.engine.inquiry import CallError, QueryCall
     from dbdyno.engine.postgres.inquiry import connected
 
     if not any(query.form.bound and query.way != "simple" for query in queries):
@@ -106,9 +106,9 @@ def typed(place: ViewedServer, queries: Sequence[Query], dialect: Dialect) -> li
             inferred: Mapping[int, str] = {}
             if query.form.bound and query.way != "simple" and not all(query.types or [""]):
                 text = text_of(query, dialect).text
-                with suppress(Unanswered):  # of a temporary table, or without a right
+                with suppress(CallError):  # of a temporary table, or without a right
                     inferred = inquirer.parameter_types(
-                        Call(text=text, own_text=text, settings=query.settings)
+                        QueryCall(text=text, own_text=text, settings=query.settings)
                     )
             said = [*query.types, *[""] * (query.form.bound - len(query.types))]
             types = tuple(own or inferred.get(n, "") for n, own in enumerate(said, start=1))

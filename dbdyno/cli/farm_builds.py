@@ -18,7 +18,7 @@ from dbdyno.store import safe_name
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dbdyno.builds.followed import Followed
+    from dbdyno.builds.followed import RepositoryClone
     from dbdyno.farm.file import Branch, Farm
     from dbdyno.farm.hands import Pair
 
@@ -34,14 +34,14 @@ class Origin:
     say: Callable[[str], None]
 
     @property
-    def repository(self) -> Followed:
+    def repository(self) -> RepositoryClone:
         """The clone of a branch that has a repository."""
-        from dbdyno.builds.followed import Followed
+        from dbdyno.builds.followed import RepositoryClone
 
         assert self.branch.source is not None, "it has a command"
         source = self.branch.source
         here = self.farm.path.parent / Path(source).expanduser()
-        return Followed(
+        return RepositoryClone(
             origin=str(here) if here.exists() else source,
             folder=self.farm.folder / REPOSITORIES / self.branch.name,
         )
@@ -113,7 +113,7 @@ class Origin:
         repository.keep(name, commit)
         return commit
 
-    def pinned_words(self, repository: Followed) -> str:
+    def pinned_words(self, repository: RepositoryClone) -> str:
         """What has become of the pinned ref, where that is odd."""
         commit = self.pinned_commit()
         if commit is None or repository.commit(self.branch.pinned) == commit:

@@ -24,7 +24,7 @@ from dbdyno.model.error import HostError, ResultError, ServerError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dbdyno.builds.followed import Followed
+    from dbdyno.builds.followed import RepositoryClone
     from dbdyno.cli.bisect import Asked, Begun
     from dbdyno.cli.farm_builds import Origin
     from dbdyno.cli.farm_plans import Wanted
@@ -90,7 +90,9 @@ class Searcher:
         functions, folder, why = self.functions(good, first)
         return Culprit(commit=first, before=good, functions=functions, folder=folder, why=why)
 
-    def named(self, repository: Followed, commit: str, before: str, why: str = "") -> Culprit:
+    def named(
+        self, repository: RepositoryClone, commit: str, before: str, why: str = ""
+    ) -> Culprit:
         """A commit that is sure, with the functions that it changed."""
         functions, folder, unknown = self.functions(before, commit)
         return Culprit(
@@ -176,7 +178,7 @@ class Searcher:
 
     # --- Among several commits
 
-    def searched(self, repository: Followed, good: str, first: str) -> Culprit:
+    def searched(self, repository: RepositoryClone, good: str, first: str) -> Culprit:
         """What `dyno bisect` finds. Raises DynoError."""
         from dbdyno.cli import bisect
 
@@ -187,7 +189,7 @@ class Searcher:
             return self.by_counts(repository, begun)
         return self.by_time(repository, begun)
 
-    def words(self, repository: Followed, good: str, first: str) -> Asked:
+    def words(self, repository: RepositoryClone, good: str, first: str) -> Asked:
         """The question of the search."""
         from dbdyno.cli import bisect
 
@@ -205,7 +207,7 @@ class Searcher:
             recipe=branch.build, cflags=branch.cflags, configure=list(branch.configure), jobs=None,
         )  # fmt: skip
 
-    def by_counts(self, repository: Followed, begun: Begun) -> Culprit:
+    def by_counts(self, repository: RepositoryClone, begun: Begun) -> Culprit:
         """The commit by counts, with its functions."""
         from dbdyno.cli import bisect_counts
         from dbdyno.run import bisect_counts as runner
@@ -247,7 +249,7 @@ class Searcher:
         changes = [of.ratio.value for of in change.work.changes if of.step[1] == step and of.ratio]
         return -min((abs(math.log(value) - wanted) for value in changes), default=math.inf)
 
-    def by_time(self, repository: Followed, begun: Begun) -> Culprit:
+    def by_time(self, repository: RepositoryClone, begun: Begun) -> Culprit:
         """The commit by time, with the functions that its counts tell."""
         from dbdyno.cli import bisect
         from dbdyno.run import bisect as runner

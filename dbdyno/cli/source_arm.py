@@ -44,7 +44,7 @@ def built(
         engines.recipes(source.engine), recipe=recipe, cflags=None, march=None, lto=False
     )
     content = compile.source_of(source.engine, str(folder), None)
-    wish = compile.Wish(
+    wish = compile.BuildRequest(
         engine=source.engine, name="", source=content, flags=chosen, jobs=capacity.cores()
     )
     name = f"{named(folder.name, NAME_MAX)}-{cache.key_of(wish.parts)[:KEY_DIGITS]}"

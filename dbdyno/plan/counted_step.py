@@ -8,7 +8,7 @@ from functools import reduce
 
 from msgspec import structs
 
-from dbdyno.engine.counting import Counting
+from dbdyno.engine.counting import CountMethod
 from dbdyno.model import CountWish, Step
 from dbdyno.model.job import Job, Stop
 from dbdyno.model.job.programs import Instruction, Program
@@ -52,7 +52,7 @@ Rates = Mapping[str, float]
 
 
 def of_arm(
-    steps: Sequence[Step], wish: CountWish, counting: Counting, rates: Rates, version_num: int
+    steps: Sequence[Step], wish: CountWish, counting: CountMethod, rates: Rates, version_num: int
 ) -> Iterator[Step]:
     """The steps of one arm, those that are not wanted left out.
 
@@ -104,7 +104,7 @@ def unasked(step: Step) -> Step:
     return replace(step, conditions=(), invariants=())
 
 
-def counted(step: Step, lengths: tuple[int, int], counting: Counting, version_num: int) -> Step:
+def counted(step: Step, lengths: tuple[int, int], counting: CountMethod, version_num: int) -> Step:
     """A step that counts: one connection does some operations between marks.
 
     `lengths`: the operations before the window, and in it. A mark also asks the server, a build of

@@ -20,7 +20,7 @@ from dbdyno.engine import Server
 from dbdyno.engine.golden_copy import Copy
 from dbdyno.engine.interface import HostSampler, Keeper
 from dbdyno.host import placement, quiesce
-from dbdyno.host.observe.sampler import Kept
+from dbdyno.host.observe.sampler import ReadingSink
 from dbdyno.model import Arm, Block, HookMoment, Plan, Step, WorkloadUse
 from dbdyno.model.error import LabDied, ServerError
 from dbdyno.model.step_files import Rest, StepDone
@@ -391,7 +391,7 @@ def copy_leg(at: Point, prepared: Prepared) -> Leg:
     return Leg(at.step.workload, "golden copy", starting_state.copy_s(prepared.copy_bytes[at.key]))
 
 
-def new_sampler(kept: Kept, *, arm: Arm, server: Server, lab: Lab) -> HostSampler:
+def new_sampler(kept: ReadingSink, *, arm: Arm, server: Server, lab: Lab) -> HostSampler:
     """The sampler for a step of `arm`."""
     foreign = knows_foreign(arm, lab.plan)
     return server.sampler(kept, device=lab.prepared.device, foreign=foreign)

@@ -18,10 +18,10 @@ from typing import Self
 from msgspec import structs
 
 from dbdyno import engine, store
-from dbdyno.engine.counting import Counting
+from dbdyno.engine.counting import CountMethod
 from dbdyno.host import data_folder, launch
 from dbdyno.host.callgrind import counts, program
-from dbdyno.host.callgrind.counts import Counts
+from dbdyno.host.callgrind.counts import CallgrindCounts
 from dbdyno.host.callgrind.program import Valgrind
 from dbdyno.model import CountWish, Plan
 from dbdyno.model.count import Count, FunctionWork
@@ -221,7 +221,7 @@ class CountedLoad(Load):
         return {purpose: work / operations for purpose, work in sorted(sums.items())}
 
 
-def read(folder: Path, pid: int, role: Role, counting: Counting) -> Count:
+def read(folder: Path, pid: int, role: Role, counting: CountMethod) -> Count:
     """The counts of the window of a process, or one of its threads. Raises HostError, OSError."""
     assert role.marks is not None
     assert role.stop is not None
@@ -263,13 +263,13 @@ def window_of(folder: Path, pid: int) -> Window:
     return Window(empty=written[empty][0], full=written[full][0])
 
 
-def file_counts(folder: Path, name: str) -> Counts:
+def file_counts(folder: Path, name: str) -> CallgrindCounts:
     """The counts of a file. Raises HostError, OSError."""
     text = data_folder.read(folder, name, FILE_BYTES_MAX)
     return counts.read(text.decode(errors="replace"), str(folder / name))
 
 
-def workers_of(folder: Path, window: Window, counting: Counting) -> float:
+def workers_of(folder: Path, window: Window, counting: CountMethod) -> float:
     """The instructions of parallel workers that ended within a window."""
     if counting.worker is None:
         return 0.0
@@ -282,9 +282,9 @@ def workers_of(folder: Path, window: Window, counting: Counting) -> float:
     return total
 
 
-def functions_of(work: Counts) -> Iterator[FunctionWork]:
+def functions_of(work: CallgrindCounts) -> Iterator[FunctionWork]:
     """The functions of an operation, the most instructions first."""
-    rows: Mapping[counts.Function, counts.Work] = work.by_itself
+    rows: Mapping[counts.Function, counts.CallgrindWork] = work.by_itself
     for function, own in sorted(rows.items(), key=lambda row: -row[1].instructions):
         calls = work.calls.get(function, 0.0)
         if not own.instructions and not calls:

@@ -30,11 +30,11 @@ from dbdyno.engine.answer_hash import Rows
 from dbdyno.engine.inquiry import (
     CALL_S_MAX,
     CALL_S_MIN,
-    Answered,
-    Call,
+    CallError,
+    CallOutcome,
     Drawer,
     Inquirer,
-    Unanswered,
+    QueryCall,
 )
 from dbdyno.model import Observe, Plan, Schedule, Void, engine
 from dbdyno.model.engine import Traits
@@ -152,7 +152,7 @@ class Asking:
             material = self._material(inquirer, drawer, query)
             rows = drawing.tuples(material, TUPLES, query.name)
             tried = list(self._tried(inquirer, query, material.types, rows))
-        except (NoValueError, Unanswered) as reason:
+        except (NoValueError, CallError) as reason:
             return DrawOutcome(name=query.name, words=f"left out: {reason}")
         fit = calibration.fit(tried, rows_of(query), mean_s(query))
         if fit.problem:
@@ -183,7 +183,7 @@ class Asking:
         self,
         inquirer: Inquirer,
         drawer: Drawer,
-        call: Call,
+        call: QueryCall,
         draft: ValueQueries,
         written: Sequence[ParameterPlace],
     ) -> Pool:
@@ -194,7 +194,7 @@ class Asking:
         if text:
             try:
                 rows = drawer.drawn(replace(call, text=text))
-            except Unanswered:
+            except CallError:
                 rows = ()
         if not rows:
             columns = [self._column(drawer, call, draft, name) for name in draft.plain]
@@ -212,7 +212,7 @@ class Asking:
         return Pool(rows=rows, fresh=frozenset(fresh))
 
     def _column(
-        self, drawer: Drawer, call: Call, draft: ValueQueries, name: str
+        self, drawer: Drawer, call: QueryCall, draft: ValueQueries, name: str
     ) -> list[str | None]:
         """Values of a column of the first table that has it; none where none has."""
         for table in draft.tables:
@@ -221,7 +221,7 @@ class Asking:
             text = f"SELECT ({name})::text FROM {table}{sampled}"
             try:
                 return [row[0] for row in drawer.drawn(replace(call, text=text))]
-            except Unanswered:
+            except CallError:
                 continue
         return []
 
@@ -234,7 +234,7 @@ class Asking:
 
         Raises Undrawn where too few can be tried.
         """
-        begun_s, tried, last = time.monotonic(), 0, Answered()
+        begun_s, tried, last = time.monotonic(), 0, CallOutcome()
         names = [types[number] for number in sorted(types)]
         for row in rows:
             if time.monotonic() - begun_s > QUERY_S_MAX:
@@ -274,9 +274,9 @@ def rows_of(query: OwnQuery) -> float | None:
     return None if query.rows is None or not query.calls else query.rows / query.calls
 
 
-def call_of(query: OwnQuery, text: str) -> Call:
+def call_of(query: OwnQuery, text: str) -> QueryCall:
     """A call of another text in the query's session."""
-    return Call(
+    return QueryCall(
         text=text,
         own_text=query.text,
         settings=query.settings,

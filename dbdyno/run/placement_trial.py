@@ -20,7 +20,7 @@ from typing import Self
 
 from msgspec import structs
 
-from dbdyno.engine.interface import Made
+from dbdyno.engine.interface import MadeServer
 from dbdyno.host.observe.usage import ProcessReader, counts_nanoseconds
 from dbdyno.model import Observe, Plan, Schedule, Step, Void
 from dbdyno.model.events import Connected, Done, Ready, Tick, WindowClose, WindowOpen
@@ -177,7 +177,7 @@ class ShortWindows(Load):
             super().end(done)
 
 
-def window(step: Step, bench: Bench, made: Made) -> Window:
+def window(step: Step, bench: Bench, made: MadeServer) -> Window:
     """A short window of a step's load, placed as the bench says. Raises StepFailed."""
     stop = structs.replace(step.job.stop, seconds=WINDOW_S, warmup_s=WARM_UP_S)
     short = replace(step, job=structs.replace(step.job, stop=stop))
@@ -213,7 +213,7 @@ def window(step: Step, bench: Bench, made: Made) -> Window:
 class SessionCost:
     """The CPU time that a server's sessions take in a window."""
 
-    def __init__(self, made: Made) -> None:
+    def __init__(self, made: MadeServer) -> None:
         self._made = made
         self._readers: list[ProcessReader] = []
         self.us = 0.0

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dbdyno import engine
-from dbdyno.builds.compile import Wish
+from dbdyno.builds.compile import BuildRequest
 from dbdyno.engine import Build, Server, access
-from dbdyno.engine.access import Access
+from dbdyno.engine.access import RemoteAccess
 from dbdyno.engine.golden_copy import Copy
-from dbdyno.engine.settings import Settled
+from dbdyno.engine.settings import ArmSettings
 from dbdyno.host import place, placement
 from dbdyno.host.observe import device
 from dbdyno.model import Arm, Block, Plan, Step, WorkloadUse, can
@@ -40,8 +40,10 @@ class Prepared:
     disk: tuple[Need, ...]  # of the largest run, and of the golden copies that are still to be made
     data_path: Path
     device: device.Device | None
-    wishes: Mapping[str, Wish] = field(default_factory=dict)  # by arm: builds still to be made
-    settled: Mapping[str, Settled] = field(default_factory=dict)  # by arm, as builds
+    wishes: Mapping[str, BuildRequest] = field(
+        default_factory=dict
+    )  # by arm: builds still to be made
+    settled: Mapping[str, ArmSettings] = field(default_factory=dict)  # by arm, as builds
     asked_as: Mapping[str, str] = field(default_factory=dict)  # by arm: who asks captured queries
     wal_path: Path | None = None  # where logs lie, if not with the data
 
@@ -81,7 +83,7 @@ def provide_server(plan: Plan, arm: Arm, prepared: Prepared, log_dir: Path) -> S
     return family.server(arm, prepared.builds[arm.name], where, prepared.settled[arm.name])
 
 
-def access_of(plan: Plan, arm: Arm) -> Access | None:
+def access_of(plan: Plan, arm: Arm) -> RemoteAccess | None:
     """How the plan's generators reach the arm's server from their hosts; None: it is beside it."""
     if not plan.generator_hosts or arm.host is None:
         return None

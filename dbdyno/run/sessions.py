@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from dbdyno.engine.interface import Made
+from dbdyno.engine.interface import MadeServer
 from dbdyno.host import core_sets
 from dbdyno.model.events import Connected
 from dbdyno.run.measurement import StepFailed
@@ -19,7 +19,7 @@ from dbdyno.run.measurement import StepFailed
 class Sessions:
     """The sessions of a step, each kept to the processor of the thread that serves its client."""
 
-    def __init__(self, server: Made) -> None:
+    def __init__(self, server: MadeServer) -> None:
         self._server = server
         self._before: dict[int, set[int]] = {}  # by thread, where it was allowed to run
 

@@ -18,7 +18,7 @@ from msgspec import structs
 
 from dbdyno import engine
 from dbdyno.engine import Server, golden
-from dbdyno.engine.golden_copy import Copy, Origin
+from dbdyno.engine.golden_copy import Copy, CopyOrigin
 from dbdyno.engine.restore import restored_bytes
 from dbdyno.host import place
 from dbdyno.model import Json, Plan, Step, WorkloadUse
@@ -162,12 +162,12 @@ def restore_s(dump: Path, root: Path) -> float:
     return restored_bytes(dump) / golden.restored_per_s(root)
 
 
-def origin(step: Step, results: Results, number: int, took_s: float) -> Origin:
+def origin(step: Step, results: Results, number: int, took_s: float) -> CopyOrigin:
     """The step after which a copy is made, which took so long, and the block that makes it."""
     restore = step.job.restore
     per_s = None if restore is None else restored_bytes(Path(restore.path)) / took_s
     (block,) = [b for b in results.blocks() if b.number == number and b.void is None]
-    return Origin(
+    return CopyOrigin(
         workload=step.workload,
         step=step.name,
         block_begun_unix_ns=block.begun_unix_ns,

@@ -116,11 +116,11 @@ class Load:
         with ExitStack() as stack:
             self._waits = self._sample_waits(complete, stack)
             if (standbys := self.bench.server.standbys) is not None:
-                kept = stack.enter_context(store.Lines(self.folder / "lag.jsonl"))
+                kept = stack.enter_context(store.JsonLines(self.folder / "lag.jsonl"))
                 self._lag = Readings(standbys.lag, kept.write, LAG_EVERY_S)
                 stack.callback(self._lag.close)
             self._status = self._read_status(stack)
-            lines = stack.enter_context(store.Lines(self.folder / "events.jsonl"))
+            lines = stack.enter_context(store.JsonLines(self.folder / "events.jsonl"))
             self.generator = stack.enter_context(self._started(complete, lines.write_raw, stack))
             self._stack = stack.pop_all()
         return self
@@ -140,7 +140,7 @@ class Load:
         """
 
         def raw(host: str) -> Keep:
-            lines = store.Lines(self.folder / f"events.{host}.jsonl")
+            lines = store.JsonLines(self.folder / f"events.{host}.jsonl")
             return stack.enter_context(lines).write_raw
 
         if self._elsewhere is not None:
@@ -162,7 +162,7 @@ class Load:
         address, client = server.address(), server.client
         if observe.waits_s is None or address is None or client is None or not server.can("waits"):
             return None
-        lines = stack.enter_context(store.Lines(self.folder / "waits.jsonl"))
+        lines = stack.enter_context(store.JsonLines(self.folder / "waits.jsonl"))
         try:
             waits = client.waits(address, job, observe, lines.write)
         except ServerError as error:
@@ -184,7 +184,7 @@ class Load:
             return None
         stack.callback(status.close)
         self.sampler.set_lab_session(status.pid, "lab:status")
-        kept = stack.enter_context(store.Lines(self.folder / "status.jsonl"))
+        kept = stack.enter_context(store.JsonLines(self.folder / "status.jsonl"))
         readings = Readings(status.looks, kept.write, every_s)
         stack.callback(readings.close)
         return readings

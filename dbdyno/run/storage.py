@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dbdyno.engine.counting import Counting
+from dbdyno.engine.counting import CountMethod
 from dbdyno.model.count import Count
 from dbdyno.model.count_storage import Storage
 from dbdyno.model.events import Captured
 
 
-def read(answers: Sequence[Captured], count: Count, counting: Counting) -> Storage:
+def read(answers: Sequence[Captured], count: Count, counting: CountMethod) -> Storage:
     """What an operation of the window did, less what a mark alone did.
 
     `answers`: the counters after each mark. A counter that the server lacks is None.

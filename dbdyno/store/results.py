@@ -56,7 +56,7 @@ EARLIER = re.compile(r"(.+)\.\d{3,}")
 """The name of a file of earlier facts of a host, without its ending."""
 
 
-class _Written(msgspec.Struct):
+class _PlanFormat(msgspec.Struct):
     """How plan.json was written."""
 
     format: Any = None
@@ -79,7 +79,7 @@ class Results:
             inside = [item.name for item in folders(folder) if (item / "plan.json").exists()]
             hint = f"; did you mean {folder / inside[0]}?" if inside else ""
             raise ResultError(f"{folder}: is no result folder (it has no plan.json){hint}")
-        written = read_struct(folder / "plan.json", _Written)
+        written = read_struct(folder / "plan.json", _PlanFormat)
         if written.format != FORMAT:
             raise ResultError(
                 f"{folder}/plan.json: key `format` is {written.format!r}, this version of dyno "

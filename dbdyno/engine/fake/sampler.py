@@ -14,7 +14,7 @@ import msgspec
 
 from dbdyno.host.observe.owned_processes import GENERATOR, LAB, OTHER_BACKEND
 from dbdyno.host.observe.owners import EXITED, nothing_spent
-from dbdyno.host.observe.sampler import OUTSIDE_WINDOW, WINDOW_ENDS, Kept
+from dbdyno.host.observe.sampler import OUTSIDE_WINDOW, WINDOW_ENDS, ReadingSink
 from dbdyno.model.events import AnyEvent, Connected, Hello, Part, Tick
 from dbdyno.model.host_reading import (
     DeviceCounters,
@@ -50,7 +50,7 @@ MEMORY = MemoryBytes(
 class FakeSampler:
     """Writes lines as the real sampler does (host.observe.sampler.Sampler has the same methods)."""
 
-    def __init__(self, kept: Kept, fake: Mapping[str, Any]) -> None:
+    def __init__(self, kept: ReadingSink, fake: Mapping[str, Any]) -> None:
         self.cpu_us = 0.0  # this sampler observes nothing real, so it costs nothing
         self._planted = {key: fake.get(key, {}) for key in PLANTED}
         self._cores = int(fake.get("cores", CORES))

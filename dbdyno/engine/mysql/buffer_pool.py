@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from dbdyno.engine.interface import WARM_S_MAX, Execute
+from dbdyno.engine.interface import WARM_S_MAX, Executor
 from dbdyno.engine.mysql.quoting import named
 from dbdyno.model.error import ServerError
 from dbdyno.model.step_files import Warmed
@@ -40,7 +40,7 @@ LOOK_EVERY_S = 0.1
 STATEMENT_S_MAX = 60.0
 
 
-def warm(execute: Execute) -> Warmed:
+def warm(execute: Executor) -> Warmed:
     """Reads every index of every table of the database.
 
     `bytes` are InnoDB's own estimate. Raises ServerError.
@@ -80,7 +80,7 @@ def scan(table: str, index: str) -> str:
 # --- Its dirty pages -------------------------------------------------------------------------
 
 
-def write_all(execute: Execute, limit_s: float) -> None:
+def write_all(execute: Executor, limit_s: float) -> None:
     """Waits until all but a few pages are written, as PostgreSQL's CHECKPOINT does.
 
     There is no statement for it: the share of dirty pages that InnoDB allows itself is set to
@@ -100,13 +100,13 @@ def write_all(execute: Execute, limit_s: float) -> None:
         allow(execute, dict(sorted(before.items())))
 
 
-def allow(execute: Execute, shares: dict[str, str]) -> None:
+def allow(execute: Executor, shares: dict[str, str]) -> None:
     """Sets the shares of dirty pages, in percent."""
     statements = [f"SET GLOBAL {name} = {share}" for name, share in shares.items()]
     execute(*statements, limit_s=STATEMENT_S_MAX)
 
 
-def dirty_pages(execute: Execute) -> int:
+def dirty_pages(execute: Executor) -> int:
     """The pages of the buffer pool that are not written yet."""
     ((_, pages),) = execute(DIRTY, limit_s=STATEMENT_S_MAX)
     return int(pages)

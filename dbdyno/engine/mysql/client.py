@@ -10,7 +10,7 @@ from typing import Any
 from dbdyno.engine.inquiry import Inquirer
 from dbdyno.engine.interface import (
     CHECKPOINT_S_MAX,
-    Execute,
+    Executor,
     Follower,
     Moment,
     TableSql,
@@ -29,11 +29,11 @@ from dbdyno.engine.mysql import (
 )
 from dbdyno.engine.mysql.flavour import Flavour
 from dbdyno.engine.mysql.limits import LIMITS, MysqlLimits
-from dbdyno.engine.mysql.wait_connection import WaitConnection
-from dbdyno.engine.rights import Lack, Need, needed
-from dbdyno.engine.snapshot import Subject
+from dbdyno.engine.mysql.wait_connection import MysqlWaitConnection
+from dbdyno.engine.rights import Need, UnmetNeed, needed
+from dbdyno.engine.snapshot import SnapshotSubject
 from dbdyno.engine.status import Status
-from dbdyno.engine.wait_sampler import WaitSampler
+from dbdyno.engine.wait_sampler import SessionSampler
 from dbdyno.model import Address, Observe
 from dbdyno.model.engine import Capability
 from dbdyno.model.job import Job
@@ -68,12 +68,12 @@ class MysqlClient:
         """Runs statements, each in a transaction of its own; the rows of the last one."""
         return connection.execute(address, statements, limit_s)
 
-    def told(self, execute: Execute) -> tuple[str, int, str]:
+    def told(self, execute: Executor) -> tuple[str, int, str]:
         """Engine and version that a server says it is of. Raises ServerError."""
         ((text,),) = execute("SELECT version()")
         return *facts.told(text), text
 
-    def facts(self, execute: Execute) -> ServerFacts:
+    def facts(self, execute: Executor) -> ServerFacts:
         """The part of server.json that the server itself knows. Raises ServerError."""
         return facts.ask(execute, self.engine, self.flavour)
 
@@ -81,19 +81,19 @@ class MysqlClient:
         """How a connection is encrypted; None: not at all. Raises ServerError."""
         return connection.encryption(address)
 
-    def has(self, what: Capability, execute: Execute) -> bool:
+    def has(self, what: Capability, execute: Executor) -> bool:
         """The capabilities of the engine, which each of its servers has."""
         return True
 
-    def warm_up(self, how: str | Sequence[str], execute: Execute) -> Warmed:
+    def warm_up(self, how: str | Sequence[str], execute: Executor) -> Warmed:
         """Reads all indexes; `warm` of done.json. Raises ServerError."""
         return buffer_pool.warm(execute)
 
-    def checkpoint(self, execute: Execute) -> None:
+    def checkpoint(self, execute: Executor) -> None:
         """Writes what is dirty in the buffer pool to the files. Raises ServerError."""
         buffer_pool.write_all(execute, CHECKPOINT_S_MAX)
 
-    def snapshot(self, when: Moment, subject: Subject) -> Snapshot:
+    def snapshot(self, when: Moment, subject: SnapshotSubject) -> Snapshot:
         """before.json or after.json. Raises ServerError only where it cannot connect."""
         return probe.before(subject) if when == "before" else probe.after(subject)
 
@@ -101,11 +101,11 @@ class MysqlClient:
         """The right that a statement needs; None: every user may run it."""
         return needed(sql, rights.NEEDED)
 
-    def lack(self, need: Need, execute: Execute) -> Lack | None:
+    def lack(self, need: Need, execute: Executor) -> UnmetNeed | None:
         """The right that the user lacks for a need; None: the user has it. Raises ServerError."""
         return rights.lack(need, execute)
 
-    def no_waits(self, execute: Execute) -> str | None:
+    def no_waits(self, execute: Executor) -> str | None:
         """Why this server's sessions do not tell what they wait for; None where they do."""
         _, number, _ = self.told(execute)
         queries = (activity.sql(self.flavour.threads), self.flavour.row_locks, activity.BLOCKS)
@@ -116,12 +116,12 @@ class MysqlClient:
         """None: its DSN names one place, and no more about it."""
         return None
 
-    def unfit(self, primary: Execute, endpoint: Execute) -> str | None:
+    def unfit(self, primary: Executor, endpoint: Executor) -> str | None:
         """None where the endpoint answers: whom a replica follows an ordinary user may not see."""
         self.told(endpoint)
         return None
 
-    def log_end(self, execute: Execute) -> str | None:
+    def log_end(self, execute: Executor) -> str | None:
         """None: an ordinary user may not see how far a replica is behind."""
         return None
 
@@ -129,9 +129,9 @@ class MysqlClient:
         """None: an ordinary user may not see how far a replica is behind."""
         return None
 
-    def waits(self, address: Address, job: Job, observe: Observe, write: Write) -> WaitSampler:
+    def waits(self, address: Address, job: Job, observe: Observe, write: Write) -> SessionSampler:
         """A sampler of waits, connected. Raises ServerError where it cannot connect."""
-        return WaitSampler(WaitConnection(address, self.flavour), job, observe, write)
+        return SessionSampler(MysqlWaitConnection(address, self.flavour), job, observe, write)
 
     def status(self, address: Address) -> Status:
         """The questions for the server's own state, connected. Raises ServerError."""
@@ -141,6 +141,6 @@ class MysqlClient:
         """A session that asks an application's queries. Raises ServerError."""
         return inquiry.connected(address)
 
-    def indexes(self, execute: Execute, tables: Sequence[str]) -> IndexStatistics:
+    def indexes(self, execute: Executor, tables: Sequence[str]) -> IndexStatistics:
         """None: an index of InnoDB tells no state of its pages but by reading the table."""
         return IndexStatistics(unavailable="only PostgreSQL has pgstatindex")

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from dbdyno.engine.interface import WARM_S_MAX, Execute
+from dbdyno.engine.interface import WARM_S_MAX, Executor
 from dbdyno.model.error import ServerError
 from dbdyno.model.literal import literal
 from dbdyno.model.step_files import Resident, Warmed
@@ -57,7 +57,7 @@ BY_INDEX = (
 """Settings of the session that leave the planner one way (9.6 has no incremental sort)."""
 
 
-def warm(how: str | Sequence[str], execute: Execute) -> Warmed:
+def warm(how: str | Sequence[str], execute: Executor) -> Warmed:
     """Reads all tables and indexes, or these relations. Raises ServerError."""
     begun_s = time.monotonic()
     if not isinstance(how, str):
@@ -74,7 +74,7 @@ def warm(how: str | Sequence[str], execute: Execute) -> Warmed:
     )
 
 
-def warm_named(names: Sequence[str], execute: Execute, begun_s: float) -> Warmed:
+def warm_named(names: Sequence[str], execute: Executor, begun_s: float) -> Warmed:
     """Reads these relations in their order, and says what of each is in shared_buffers then.
 
     Pages that do not fit displace earlier ones, so that the last ones stay.
@@ -101,7 +101,7 @@ def warm_named(names: Sequence[str], execute: Execute, begun_s: float) -> Warmed
     )
 
 
-def prewarm(relations: list[tuple[Any, ...]], execute: Execute) -> list[str]:
+def prewarm(relations: list[tuple[Any, ...]], execute: Executor) -> list[str]:
     """Reads every block of the relations into the server's own cache; leaves nothing out.
 
     By one connection, as each takes a second where the server runs under a counter.
@@ -111,7 +111,7 @@ def prewarm(relations: list[tuple[Any, ...]], execute: Execute) -> list[str]:
     return []
 
 
-def scan(relations: list[tuple[Any, ...]], execute: Execute) -> list[str]:
+def scan(relations: list[tuple[Any, ...]], execute: Executor) -> list[str]:
     """Reads tables by sequential scans and B-trees in their order; returns what it cannot read."""
     for _, name, kind, _ in relations:
         if kind == "r":

@@ -16,7 +16,7 @@ import msgspec
 
 from dbdyno.host.observe import files, procfs
 from dbdyno.host.observe.device import Device
-from dbdyno.host.observe.foreign_load import Foreign
+from dbdyno.host.observe.foreign_load import ForeignObserver
 from dbdyno.host.observe.owned_processes import Processes, ServerProcesses
 from dbdyno.host.observe.owners import EXITED
 from dbdyno.host.observe.usage import TICKS_PER_S
@@ -35,7 +35,7 @@ WINDOW_ENDS = ("open", "close")
 SLEPT_LOOKS = 5
 
 
-class Kept(Protocol):
+class ReadingSink(Protocol):
     """Where readings go, a line each."""
 
     def write_raw(self, line: bytes) -> None:
@@ -59,7 +59,7 @@ class Sampler:
 
     def __init__(  # noqa: PLR0913 (what is observed, each by its name)
         self,
-        kept: Kept,
+        kept: ReadingSink,
         *,
         device: Device | None,
         server: ServerProcesses | None,
@@ -76,7 +76,7 @@ class Sampler:
         self._wal_device = wal_device.name if wal_device else None
         lab_pid = os.getpid() if lab_pid is None else lab_pid
         self._processes = Processes(server, self.roles, lab_pid)
-        self._foreign = Foreign(lab_pid) if foreign else None
+        self._foreign = ForeignObserver(lab_pid) if foreign else None
         self._processes.generator_pid = generator_pid
         self._interval_s = interval_s
         self._kept = kept

@@ -55,7 +55,7 @@ from dbdyno.run.prepared import Prepared
 from dbdyno.run.progress import Leg, Pulse, Watch
 from dbdyno.store import Results, handover
 from dbdyno.store.file import read_struct_if_there
-from dbdyno.store.handover import Ends
+from dbdyno.store.handover import BlockEnds
 
 Value = TypeVar("Value")
 FOLDER = "agent"
@@ -246,7 +246,7 @@ def use_of(plan: Plan, title: str) -> WorkloadUse:
     return next(use for use in plan.workloads if use.title == title)
 
 
-def mirror(results: Results, begun: Mapping[str, Ends], number: int) -> None:
+def mirror(results: Results, begun: Mapping[str, BlockEnds], number: int) -> None:
     """Makes the folders of the result's blocks as they are where they came from, without runs.
 
     `begun`: by folder what is known of the block. So golden copies are known to be of a block that

@@ -29,7 +29,7 @@ from dbdyno.run.check.host_checkup import Checkup
 from dbdyno.run.driver.interface import NetworkReading
 from dbdyno.run.prepared import Prepared
 from dbdyno.run.progress import Leg, Pulse
-from dbdyno.store.handover import Ends
+from dbdyno.store.handover import BlockEnds
 
 PROTOCOL = 2
 """The number of this protocol, which grows with each change of it."""
@@ -144,7 +144,7 @@ class Measure(Struct, frozen=True, tag=True):
     arms: tuple[str, ...]
     through: int | None  # the last block before the next look
     plan_record: PlanRecord  # plan.json of the result
-    blocks: Mapping[str, Ends]  # that were begun, by their folders
+    blocks: Mapping[str, BlockEnds]  # that were begun, by their folders
 
 
 class Repeat(Struct, frozen=True, tag=True):

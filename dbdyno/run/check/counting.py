@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dbdyno import engine
-from dbdyno.engine.counting import Counting
+from dbdyno.engine.counting import CountMethod
 from dbdyno.host import count_scatter
 from dbdyno.host.callgrind import program
 from dbdyno.host.observe import facts
@@ -103,7 +103,7 @@ def wanted(plan: Plan, prepared: Prepared) -> Iterator[tuple[WorkloadUse, Step]]
                 yield use, step
 
 
-def counting_of(plan: Plan) -> Counting:
+def counting_of(plan: Plan) -> CountMethod:
     """How the base's family is counted. Raises PlanError where another arm is counted otherwise."""
     families = {engine.of(arm.engine).traits.family for arm in plan.arms}
     if len(families) > 1:

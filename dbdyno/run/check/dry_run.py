@@ -12,7 +12,7 @@ from textwrap import wrap
 from dbdyno import engine, workload
 from dbdyno.engine import Build, Server
 from dbdyno.engine.preset import study
-from dbdyno.engine.settings import Settled
+from dbdyno.engine.settings import ArmSettings
 from dbdyno.host import capacity
 from dbdyno.model import Arm, Block, Json, Plan, Step, WorkloadUse, can
 from dbdyno.plan import schedule
@@ -183,11 +183,11 @@ def of_config(arm: Arm, server: Server) -> Iterator[str]:
     yield f"  config {arm.config}{ending}"
 
 
-def of_making(settled: Settled) -> Iterator[str]:
+def of_making(settled: ArmSettings) -> Iterator[str]:
     """How an arm's cluster is made and reached, as far as that is not the lab's own way."""
     if chosen := study.chosen(settled.initdb):
         yield f"  initdb {', '.join(study.listed(chosen))}"
-    if settled.transport != Settled.transport:
+    if settled.transport != ArmSettings.transport:
         yield f"  transport {settled.transport}"
 
 

@@ -12,7 +12,7 @@ from dbdyno import __version__, workload
 from dbdyno.builds import cache
 from dbdyno.engine import Build
 from dbdyno.engine.preset import study
-from dbdyno.engine.settings import Settled
+from dbdyno.engine.settings import ArmSettings
 from dbdyno.model import (
     Arm,
     CountWish,
@@ -160,7 +160,7 @@ def arm_json(arm: Arm, of: Build | None) -> Json:
     return said(written, Arm, newer) | {"build": identity}
 
 
-def in_force(settled: Settled | None) -> Json:
+def in_force(settled: ArmSettings | None) -> Json:
     """`initdb` and `transport` as the arm's server has them, by its own keys or its preset's.
 
     And `inherits`, the settings of the source that it takes.
@@ -171,7 +171,7 @@ def in_force(settled: Settled | None) -> Json:
         return {}
     initdb = study.chosen(settled.initdb)
     written: Json = {"initdb": initdb} if initdb else {}
-    if settled.transport != Settled.transport:
+    if settled.transport != ArmSettings.transport:
         written["transport"] = settled.transport
     if settled.inherited:
         written["inherits"] = dict(settled.inherited)

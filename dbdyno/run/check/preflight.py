@@ -18,7 +18,7 @@ from dbdyno.engine import Build, Server, installed, restore
 from dbdyno.engine.external import ExternalServer
 from dbdyno.engine.golden_copy import Copy
 from dbdyno.engine.preset import arm_config
-from dbdyno.engine.settings import Demand, Settled, untried
+from dbdyno.engine.settings import ArmSettings, Demand, untried
 from dbdyno.host import capacity, perf, placement, quiesce
 from dbdyno.host.observe import device
 from dbdyno.model import Arm, Json, Plan, Step, WorkloadUse, can
@@ -121,7 +121,7 @@ def refuse_unspread(plan: Plan, steps: StepsOf) -> None:
                 spread.refuse_unfit(step, plan.generator_hosts)
 
 
-def settle(plan: Plan, prepared: Prepared) -> dict[str, Settled]:
+def settle(plan: Plan, prepared: Prepared) -> dict[str, ArmSettings]:
     """The settings of each arm whose server the lab makes. Raises PlanError, HostError."""
     settled = {}
     for arm in made(plan):

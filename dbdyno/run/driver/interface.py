@@ -15,7 +15,7 @@ from msgspec import Struct
 from dbdyno.builds import Build
 from dbdyno.engine import Server
 from dbdyno.engine.interface import HostSampler
-from dbdyno.host.observe.sampler import Kept
+from dbdyno.host.observe.sampler import ReadingSink
 from dbdyno.model import Observe, Plan, Step
 from dbdyno.model.error import GeneratorError, LabDied
 from dbdyno.model.events import AnyEvent, Told
@@ -37,7 +37,7 @@ class Bench:
     """The place of a measurement: the server, its database's name, the block's seed."""
 
     server: Server
-    sampler: Callable[[Kept], HostSampler]  # its lines are those of host.jsonl
+    sampler: Callable[[ReadingSink], HostSampler]  # its lines are those of host.jsonl
     arm: str
     block: int
     seed: int

@@ -18,7 +18,7 @@ from dbdyno import engine
 from dbdyno.builds import Build
 from dbdyno.engine import golden, installed
 from dbdyno.engine import restore as restores
-from dbdyno.engine.restore import KEY, Restoring, Session
+from dbdyno.engine.restore import KEY, ClientPrograms, DumpRestore
 from dbdyno.host import account
 from dbdyno.model import Plan, Step
 from dbdyno.model.error import DynoError, PlanError
@@ -69,7 +69,7 @@ class Restore:
         return Run(job, keep)
 
 
-def dump_of(job: Job) -> Restoring:
+def dump_of(job: Job) -> DumpRestore:
     """The dump of a step, looked into. Raises PlanError, HostError."""
     assert job.restore is not None, "a step that restores names a dump"
     changed = restores.changed_ns(Path(job.restore.path))
@@ -77,7 +77,7 @@ def dump_of(job: Job) -> Restoring:
 
 
 @cache
-def _dump_of(name: str, wish: external.Restore, changed: Files) -> Restoring:
+def _dump_of(name: str, wish: external.Restore, changed: Files) -> DumpRestore:
     """Looked into once for each dump as it is, as it may be read whole."""
     restorer = engine.of(name).restorer
     if restorer is None:
@@ -86,7 +86,7 @@ def _dump_of(name: str, wish: external.Restore, changed: Files) -> Restoring:
     return restorer.read(wish, paths)
 
 
-def statistics(job: Job, restoring: Restoring) -> Path | None:
+def statistics(job: Job, restoring: DumpRestore) -> Path | None:
     """The file of the statistics that arms of the same data share; None: each has its own."""
     assert job.restore is not None, "a step that restores names a dump"
     if job.restore.statistics == "own":
@@ -101,7 +101,7 @@ class Run:
         self._job = job
         self._keep = keep
         self._began = threading.Event()
-        self._session = Session()
+        self._session = ClientPrograms()
 
     def go(self) -> None:
         """Lets the restore begin, after `ready`."""

@@ -188,7 +188,7 @@ def test_a_tree_with_changes_is_a_commit_of_its_content(checkout: Path) -> None:
 # --- The course ------------------------------------------------------------------------------
 
 
-def built(self: gating.Gated, builds: CommitBuilds) -> list[str]:
+def built(self: gating.GateRequest, builds: CommitBuilds) -> list[str]:
     """Arms in place of the builds of both sides; says with which layout they would be built."""
     say("relaid" if builds.relaid else "built")
     return ["17", "18"]
@@ -218,7 +218,7 @@ def _gate(checkout: Path, raced: Raced, tmp_path: Path, monkeypatch: pytest.Monk
     `change`: of work; `faster`: of throughput, of the race and of that with another layout;
     `look_s`: the seconds of a first look; `differ`: by what counts of one build differ.
     """
-    monkeypatch.setattr(gating.Gated, "built", built)
+    monkeypatch.setattr(gating.GateRequest, "built", built)
 
     def gate(
         *words: str,
@@ -230,7 +230,7 @@ def _gate(checkout: Path, raced: Raced, tmp_path: Path, monkeypatch: pytest.Monk
         asked: list[dict[Event, str]] = []
         ratios = iter(faster)
 
-        def ran(self: gating.Gated, wanted: Race, out: Path) -> Comparison:
+        def ran(self: gating.GateRequest, wanted: Race, out: Path) -> Comparison:
             base, head = (arm.name for arm in wanted.arms)
             assert wanted.count != wanted.counted, "a race is of time alone"
             found = raced((base, head), 1.0 if wanted.count else next(ratios), wanted.tolerate)
@@ -238,7 +238,7 @@ def _gate(checkout: Path, raced: Raced, tmp_path: Path, monkeypatch: pytest.Monk
                 return found
             return replace(found, steps=(), work=counted(base, head, change))
 
-        monkeypatch.setattr(gating.Gated, "ran", ran)
+        monkeypatch.setattr(gating.GateRequest, "ran", ran)
         monkeypatch.setattr(measuring, "with_lengths", lambda plan, folder: plan)
         monkeypatch.setattr(preflight, "prepare", lambda plan: None)
         monkeypatch.setattr(measuring, "refuse_few", lambda plan, remedies: asked.append(remedies))
@@ -304,8 +304,8 @@ def test_a_loss_that_another_layout_does_not_have_accuses_nobody(gate: Gate) -> 
 def test_what_is_not_built_here_is_never_accused_by_time(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def prebuilt(option: str, written: str, *places: object) -> gating.Side:
-        return gating.Side(option=option, written=written, name="")
+    def prebuilt(option: str, written: str, *places: object) -> gating.GateBuild:
+        return gating.GateBuild(option=option, written=written, name="")
 
     monkeypatch.setattr("dbdyno.cli.gate.side_of", prebuilt)
     status, out, _ = gate(faster=(0.85,))
@@ -335,9 +335,9 @@ def test_a_tolerance_below_what_counts_differ_by_is_refused_before_anything_is_c
 
 def test_a_gate_counts_as_many_operations_as_it_is_told_to(tmp_path: Path) -> None:
     """Its race has none of that."""
-    asked = gating.Gated(
+    asked = gating.GateRequest(
         wish=GateForm(operations=50), checkout=None, builds=CommitBuilds(), out=tmp_path,
-        sides=(gating.Side(option="BASE", written="17", name=""),) * 2, command="",
+        sides=(gating.GateBuild(option="BASE", written="17", name=""),) * 2, command="",
         wait=False, quiet=True,
     )  # fmt: skip
     counting = asked.race(asked.asked(["17", "18"], count=True))

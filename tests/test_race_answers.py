@@ -20,7 +20,7 @@ from dbdyno.workload.queries import ANSWERS
 HOST = Capacity(cores=2, memory_bytes=24 << 30, free_disk_bytes=50 << 30)
 HERE = HostServers(builds={}, folder=lambda path, recipe: None, newest=lambda name: "18")  # type: ignore[arg-type,return-value]
 QUERIES = 40
-ASKED = race.Asked(
+ASKED = race.RaceOptions(
     arms=["17", "18"],
     workload="app/",
     steps=[ANSWERS],

@@ -38,8 +38,8 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(race, "checked", lambda text, path, out: plans.parse(text, path))
 
 
-def asked(*arms: str, minutes: float = 5.0) -> race.Asked:
-    return race.Asked(
+def asked(*arms: str, minutes: float = 5.0) -> race.RaceOptions:
+    return race.RaceOptions(
         arms=list(arms), workload=None, steps=[], config=[], settings=[],
         minutes=minutes, pgbench=[],
     )  # fmt: skip
@@ -119,7 +119,9 @@ def test_minutes_are_at_least_one(minutes: float) -> None:
 
 
 def test_scripts_are_a_whole_load() -> None:
-    of = race.Asked(**{**vars(asked("17", "18")), "pgbench": ["a.sql"], "workload": "sysbench"})
+    of = race.RaceOptions(
+        **{**vars(asked("17", "18")), "pgbench": ["a.sql"], "workload": "sysbench"}
+    )
     with pytest.raises(DynoError, match="remove --workload and --steps"):
         race.race_of(of, race.look_around(builds_sources=False))
 

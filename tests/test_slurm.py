@@ -12,7 +12,7 @@ from msgspec import structs
 import result_builder
 from dbdyno import __version__
 from dbdyno import plan as plans
-from dbdyno.cli.slurm import Choice, read_option
+from dbdyno.cli.slurm import SlurmChoice, read_option
 from dbdyno.model import Block, Plan
 from dbdyno.model.error import DynoError, HostError, PlanError, ResultError
 from dbdyno.model.host_facts import HostFacts
@@ -100,9 +100,9 @@ def test_the_last_word_of_a_command_is_told_without_its_name() -> None:
 # --- Options ------------------------------------------------------------------------------------
 
 
-def choice(*, slurm: bool = True, dry_run: bool = False, **given: object) -> Choice:
+def choice(*, slurm: bool = True, dry_run: bool = False, **given: object) -> SlurmChoice:
     values: dict[str, object] = {"partition": None, "nodelist": None, "options": ()}
-    return Choice(slurm, cancel=False, dry_run=dry_run, **(values | given))  # type: ignore[arg-type]
+    return SlurmChoice(slurm, cancel=False, dry_run=dry_run, **(values | given))  # type: ignore[arg-type]
 
 
 def test_options_of_sbatch_go_through_unless_dyno_gives_them_itself() -> None:

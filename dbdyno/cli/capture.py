@@ -26,7 +26,7 @@ Monitoring = Annotated[
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-class Values(StrEnum):
+class ValueOrigin(StrEnum):
     """Where values of parameters come from."""
 
     LOG = "log"
@@ -43,8 +43,8 @@ def capture(
     ],
     out: Annotated[Path, typer.Option("--out", help="The folder to write.")],
     values: Annotated[
-        Values, typer.Option("--values", help="none: no value of the application is kept.")
-    ] = Values.LOG,
+        ValueOrigin, typer.Option("--values", help="none: no value of the application is kept.")
+    ] = ValueOrigin.LOG,
     top: Annotated[
         int, typer.Option("--top", min=1, help="Keep so many queries, those that cost most.")
     ] = 300,
@@ -91,7 +91,7 @@ def capture(
             server=server,
             engine=engine,
             out=out,
-            keeps_values=values is Values.LOG,
+            keeps_values=values is ValueOrigin.LOG,
             top=top,
             prefix=prefix,
             database=database,

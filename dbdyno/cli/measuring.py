@@ -24,7 +24,7 @@ from dbdyno.cli.options import (
     Wait,
     Yes,
 )
-from dbdyno.cli.slurm import Cancel, Choice, Nodelist, Partition, SlurmOptions, UseSlurm
+from dbdyno.cli.slurm import Cancel, Nodelist, Partition, SlurmChoice, SlurmOptions, UseSlurm
 from dbdyno.host.terminal import VisibleConsole
 from dbdyno.model import Plan
 from dbdyno.model.error import DynoError, PlanError
@@ -97,7 +97,7 @@ def run(
     plan = with_lengths(plan, out / plan.name)
     refuse_few(plan, fail_on.remedies(words))
     options = tuple(slurm_option or ())
-    by = Choice(slurm, partition, nodelist, options, cancel=cancel, dry_run=dry_run)
+    by = SlurmChoice(slurm, partition, nodelist, options, cancel=cancel, dry_run=dry_run)
     go_on(plan, out, by, wait=wait, quiet=quiet, as_json=as_json, fail=fail)
 
 
@@ -145,7 +145,7 @@ def calibrate(
 
     asked = plan.load(plan_file)
     options = tuple(slurm_option or ())
-    by = Choice(slurm, partition, nodelist, options, cancel=cancel, dry_run=dry_run)
+    by = SlurmChoice(slurm, partition, nodelist, options, cancel=cancel, dry_run=dry_run)
     if count:
         go_on_counting(calibration.counts(asked), out, by, wait=wait, quiet=quiet, as_json=as_json)
         return
@@ -254,7 +254,7 @@ def can_be_placed(text: str, path: Path | None) -> bool:
 def go_on(
     plan: Plan,
     out: Path,
-    by: Choice,
+    by: SlurmChoice,
     *,
     wait: bool,
     quiet: bool,
@@ -303,7 +303,7 @@ def show_outlook(plan: Plan, *, as_json: bool = False) -> None:
 
 
 def go_on_counting(
-    plan: Plan, out: Path, by: Choice, *, wait: bool, quiet: bool, as_json: bool
+    plan: Plan, out: Path, by: SlurmChoice, *, wait: bool, quiet: bool, as_json: bool
 ) -> None:
     """`dyno calibrate --count`: counts, or says what would be counted. Raises DynoError."""
     from dbdyno.cli import count_calibration

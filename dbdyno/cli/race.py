@@ -13,23 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dbdyno.cli import exit_status
+from dbdyno.cli import exit_status, race_options
 from dbdyno.cli.exit_status import say
 from dbdyno.cli.options import RESULTS, AsJson, DryRun, FailOn, Out, Quiet, Tolerate, Wait
-from dbdyno.cli.race_options import (
-    AllowWrites,
-    Answers,
-    Arms,
-    Config,
-    Count,
-    Dsn,
-    Minutes,
-    Restore,
-    Scripts,
-    Settings,
-    Steps,
-    Workload,
-)
 from dbdyno.model import configuration
 from dbdyno.model.error import DynoError
 
@@ -54,18 +40,18 @@ REPORT = "report.html"
 
 
 def race(
-    arms: Arms = None,
-    workload: Workload = None,
-    steps: Steps = None,
-    config: Config = None,
-    settings: Settings = None,
-    minutes: Minutes = MINUTES,
-    pgbench: Scripts = None,
-    dsn: Dsn = None,
-    restore: Restore = None,
-    allow_writes: AllowWrites = False,
-    count: Count = False,
-    answers: Answers = False,
+    arms: race_options.Arms = None,
+    workload: race_options.Workload = None,
+    steps: race_options.Steps = None,
+    config: race_options.Config = None,
+    settings: race_options.Settings = None,
+    minutes: race_options.Minutes = MINUTES,
+    pgbench: race_options.Scripts = None,
+    dsn: race_options.Dsn = None,
+    restore: race_options.Restore = None,
+    allow_writes: race_options.AllowWrites = False,
+    count: race_options.Count = False,
+    answers: race_options.Answers = False,
     out: Out = RESULTS,
     wait: Wait = False,
     dry_run: DryRun = False,
@@ -87,7 +73,7 @@ def race(
 
     words = exit_status.words(fail)
     here = look_around(builds_sources=not dry_run)
-    asked = Asked(
+    asked = RaceOptions(
         arms=[*(arms or []), *(dsn or [])],
         workload=workload,
         steps=[*listed(steps), *(["answers"] if answers else [])],
@@ -165,7 +151,7 @@ def init(
 
     here = look_around(builds_sources=False)
     questions = Questions()
-    asked = Asked(
+    asked = RaceOptions(
         arms=questions.words("arms (17 18, mysql:9.7, a folder, a DSN)", "17 18"),
         settings=questions.words("settings of the last one alone (jit=off)", ""),
         pgbench=questions.words("scripts of pgbench's, where they are the load", ""),
@@ -201,7 +187,7 @@ def init(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class RaceOptions:
     """The words of a person, not yet understood."""
 
     arms: list[str]
@@ -289,7 +275,7 @@ def look_around(*, builds_sources: bool) -> HostServers:
     return HostServers(builds=builds(), folder=folder, newest=newest)
 
 
-def race_of(asked: Asked, here: HostServers) -> Race:
+def race_of(asked: RaceOptions, here: HostServers) -> Race:
     """The race that the words ask for. Raises PlanError in one line."""
     from dbdyno.plan import race as races
     from dbdyno.report import tolerate as tolerances
@@ -323,7 +309,7 @@ def race_of(asked: Asked, here: HostServers) -> Race:
     )
 
 
-def refuse_beside_answers(words: Asked) -> None:
+def refuse_beside_answers(words: RaceOptions) -> None:
     """Raises DynoError where a race of answers alone is asked for more."""
     if not is_file(words.workload):
         raise DynoError("--answers: asks queries of your own: name their folder by --workload")
@@ -334,7 +320,7 @@ def refuse_beside_answers(words: Asked) -> None:
         raise DynoError("--answers: asks all queries, and no step runs beside: remove --steps")
 
 
-def usual_config(asked: Asked) -> Sequence[str]:
+def usual_config(asked: RaceOptions) -> Sequence[str]:
     """The configurations of a race that names none.
 
     Queries of the user's own meet servers as they are; published workloads the published presets.

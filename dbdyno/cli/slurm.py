@@ -44,7 +44,7 @@ Cancel = Annotated[
 
 
 @dataclass(frozen=True)
-class Choice:
+class SlurmChoice:
     """The options as they were given."""
 
     slurm: bool

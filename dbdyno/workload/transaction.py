@@ -6,17 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dbdyno.model.document import suggestion
-from dbdyno.workload.schema import (
-    AssignmentForm,
-    Repetition,
-    RollbackForm,
-    SleepForm,
-    Transaction,
-    WorkloadFile,
-)
+from dbdyno.workload import schema
 from dbdyno.workload.scope import Scope
 
-Item = str | Repetition | SleepForm | AssignmentForm | RollbackForm
+Item = str | schema.Repetition | schema.SleepForm | schema.AssignmentForm | schema.RollbackForm
 """What a transaction or a repetition does."""
 OUTCOMES = ("rolled_back",)
 """How a transaction may end itself; each is an instruction of this name."""
@@ -32,7 +25,7 @@ class TransactionPart:
     A turn for which `when` is not true is left out.
     """
 
-    does: Sequence[str | int | AssignmentForm | RollbackForm | TransactionPart]
+    does: Sequence[str | int | schema.AssignmentForm | schema.RollbackForm | TransactionPart]
     times: int = 1
     draw: Sequence[str] = ()
     when: str | None = None
@@ -53,15 +46,15 @@ class TransactionPart:
     @property
     def computes(self) -> bool:
         """Whether it assigns or ends, or something in it has a condition."""
-        computing = (AssignmentForm, RollbackForm, TransactionPart)
+        computing = (schema.AssignmentForm, schema.RollbackForm, TransactionPart)
         return self.when is not None or any(isinstance(doe, computing) for doe in self.does)
 
 
-def kept(file: WorkloadFile) -> frozenset[str]:
+def kept(file: schema.WorkloadFile) -> frozenset[str]:
     """The variables of a file's transactions: kept columns, and what is assigned."""
     columns = (name for statement in file.statements.values() for name in statement.keep)
     items = (item for form in file.transactions.values() for item in _items(form.do))
-    assigned = (item.set for item in items if isinstance(item, AssignmentForm))
+    assigned = (item.set for item in items if isinstance(item, schema.AssignmentForm))
     return frozenset({*columns, *assigned})
 
 
@@ -69,11 +62,11 @@ def _items(does: Sequence[Item]) -> Iterator[Item]:
     """All items, those within repetitions too."""
     for item in does:
         yield item
-        if isinstance(item, Repetition):
+        if isinstance(item, schema.Repetition):
             yield from _items(item.do)
 
 
-def parts(transaction: Transaction, scope: Scope) -> list[TransactionPart]:
+def parts(transaction: schema.Transaction, scope: Scope) -> list[TransactionPart]:
     """The items of a transaction, in order; without those repeated 0 times."""
     if not transaction.do:
         raise scope.at("do").error("a transaction has a `do`, or a `script` and its `protocol`")
@@ -82,7 +75,7 @@ def parts(transaction: Transaction, scope: Scope) -> list[TransactionPart]:
     made: list[TransactionPart] = []
     for number, item in enumerate(transaction.do, start=1):
         place = scope.at("do", number)
-        if isinstance(item, Repetition):
+        if isinstance(item, schema.Repetition):
             made.append(_part(item, place))
             if sum(part.count for part in made) > SENDS_MAX:
                 sentence = f"at most {SENDS_MAX} statements in all, not {made[-1].times} times"
@@ -98,11 +91,11 @@ def parts(transaction: Transaction, scope: Scope) -> list[TransactionPart]:
     return made
 
 
-def _part(item: Repetition, scope: Scope) -> TransactionPart:
+def _part(item: schema.Repetition, scope: Scope) -> TransactionPart:
     """A repetition, with those within it; these draw nothing anew."""
-    does: list[str | int | AssignmentForm | RollbackForm | TransactionPart] = []
+    does: list[str | int | schema.AssignmentForm | schema.RollbackForm | TransactionPart] = []
     for number, doe in enumerate(item.do, start=1):
-        if not isinstance(doe, Repetition):
+        if not isinstance(doe, schema.Repetition):
             does.append(_doe(doe, scope))
             continue
         place = scope.at("do", number)
@@ -114,15 +107,15 @@ def _part(item: Repetition, scope: Scope) -> TransactionPart:
 
 
 def _doe(
-    item: str | SleepForm | AssignmentForm | RollbackForm, scope: Scope
-) -> str | int | AssignmentForm | RollbackForm:
-    if isinstance(item, RollbackForm) and item.end not in OUTCOMES:
+    item: str | schema.SleepForm | schema.AssignmentForm | schema.RollbackForm, scope: Scope
+) -> str | int | schema.AssignmentForm | schema.RollbackForm:
+    if isinstance(item, schema.RollbackForm) and item.end not in OUTCOMES:
         raise scope.at("end").error(f"no outcome `{item.end}`; {suggestion(item.end, OUTCOMES)}")
-    if isinstance(item, SleepForm):
+    if isinstance(item, schema.SleepForm):
         return _sleep_us(item, scope.at("sleep_s"))
     return scope.text(item) if isinstance(item, str) else item
 
 
-def _sleep_us(sleep: SleepForm, scope: Scope) -> int:
+def _sleep_us(sleep: schema.SleepForm, scope: Scope) -> int:
     seconds = scope.number(sleep.sleep_s, low=0, high=SLEEP_S_MAX)
     return round(seconds * 1_000_000)

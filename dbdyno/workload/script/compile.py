@@ -12,17 +12,7 @@ from msgspec.structs import replace
 
 from dbdyno.model.document import suggestion
 from dbdyno.model.engine import Traits
-from dbdyno.model.job import Job
-from dbdyno.model.job.programs import (
-    Assignment,
-    ConditionalJump,
-    Expression,
-    FirstClient,
-    Initial,
-    Instruction,
-    Variable,
-    VariableSleep,
-)
+from dbdyno.model.job import Job, programs
 from dbdyno.model.job.statements import Piece, Protocol, ResultVariables, Statement
 from dbdyno.workload import sending
 from dbdyno.workload import sql as statements_sql
@@ -45,10 +35,10 @@ PARAMETERS_MAX = 255
 """So many variables pgbench takes in a statement that is not simple."""
 TREE_DEPTH_MAX = 100
 """How deep an expression nests in a job at most: readers of JSON go no deeper than 128 in all."""
-AUTOMATIC: Mapping[str, Initial] = {
-    "client_id": Initial(client=FirstClient(0)),
-    "random_seed": Initial(seed="random"),
-    "default_seed": Initial(seed="default"),
+AUTOMATIC: Mapping[str, programs.Initial] = {
+    "client_id": programs.Initial(client=programs.FirstClient(0)),
+    "random_seed": programs.Initial(seed="random"),
+    "default_seed": programs.Initial(seed="default"),
 }
 """Variables that are there by themselves, beside `scale`, and what they begin with."""
 PIPELINE = {"startpipeline": "pipeline", "syncpipeline": "sync", "endpipeline": "flush"}
@@ -96,12 +86,15 @@ class Scripts:
     """
 
     def __init__(
-        self, scripts: Sequence[CompiledScript], given: Mapping[str, Initial], engine: Traits
+        self,
+        scripts: Sequence[CompiledScript],
+        given: Mapping[str, programs.Initial],
+        engine: Traits,
     ):
-        self.variables: list[Variable] = []
-        self.assignments: list[Assignment] = []
-        self.branches: list[ConditionalJump] = []
-        self.sleeps: list[VariableSleep] = []
+        self.variables: list[programs.Variable] = []
+        self.assignments: list[programs.Assignment] = []
+        self.branches: list[programs.ConditionalJump] = []
+        self.sleeps: list[programs.VariableSleep] = []
         self.explain: dict[str, str] = {}
         self._engine = engine
         self._numbers: dict[str, int] = {}
@@ -117,7 +110,9 @@ class Scripts:
             if name not in script.values
         }
 
-    def program(self, script: CompiledScript, statements: list[Statement]) -> list[Instruction]:
+    def program(
+        self, script: CompiledScript, statements: list[Statement]
+    ) -> list[programs.Instruction]:
         """The instructions of a script; its statements are added to the job's."""
         return _Program(self, script, statements).code
 
@@ -137,7 +132,7 @@ class Scripts:
         """The number of a variable."""
         if name not in self._numbers:
             self._numbers[name] = len(self.variables)
-            self.variables.append(Variable(name, self._initial.get(name)))
+            self.variables.append(programs.Variable(name, self._initial.get(name)))
         return self._numbers[name]
 
     def columns(self, prefix: str) -> dict[str, int]:
@@ -181,7 +176,7 @@ class _Program:
         }
         self.statements = statements
         self.names = {statement.name for statement in statements}
-        self.code: list[Instruction] = []
+        self.code: list[programs.Instruction] = []
         self.choices: list[_OpenJumps] = []
         self._draw(script.commands)
         for each in script.commands:
@@ -216,7 +211,7 @@ class _Program:
                 self._set(self._number(name), ["drawn", value.number], 0)
 
     def _add(self, instruction: str, number: int) -> None:
-        self.code.append(Instruction(instruction, number))
+        self.code.append(programs.Instruction(instruction, number))
 
     def _ends(self, offset: int, sentence: str) -> None:
         """What ends pgbench's client as it gets there, whatever the variables hold.
@@ -236,9 +231,9 @@ class _Program:
             return
         self._set(self.scripts.number(name), self._tree(assign.value), assign.offset)
 
-    def _set(self, variable: int, expression: Expression, offset: int) -> None:
+    def _set(self, variable: int, expression: programs.Expression, offset: int) -> None:
         self.scripts.assignments.append(
-            Assignment(
+            programs.Assignment(
                 variable=variable,
                 expression=expression,
                 place=self.source.place(offset),
@@ -272,7 +267,7 @@ class _Program:
         if not self.choices and not self._known(name):
             raise self.source.error(sleep.offset, self.scripts.never_set(name))
         self.scripts.sleeps.append(
-            VariableSleep(
+            programs.VariableSleep(
                 variable=self._number(name),
                 unit_us=sleep.unit_us,
                 place=self.source.place(sleep.offset),
@@ -284,9 +279,9 @@ class _Program:
         """If the expression is not true, the branch's target is next; it is known later."""
         return self._fork(self._tree(condition.value), 0, condition.offset)
 
-    def _fork(self, unless: Expression, to: int, offset: int) -> int:
+    def _fork(self, unless: programs.Expression, to: int, offset: int) -> int:
         place = self.source.place(offset)
-        self.scripts.branches.append(ConditionalJump(unless=unless, to=to, place=place))
+        self.scripts.branches.append(programs.ConditionalJump(unless=unless, to=to, place=place))
         number = len(self.scripts.branches) - 1
         self._add("unless", number)
         return number
@@ -300,7 +295,7 @@ class _Program:
     def _end(self, choice: _OpenJumps) -> None:
         self._point(choice.branch)
         for jump in choice.jumps:
-            self.code[jump] = Instruction("jump", len(self.code))
+            self.code[jump] = programs.Instruction("jump", len(self.code))
 
     def _point(self, branch: int | None) -> None:
         """Has a branch lead to here."""
@@ -438,7 +433,7 @@ class _Program:
         explainable = plain and statements_sql.explainable(sql.text)
         return explainable and (self.scripts.engine.placeholders or not used)
 
-    def _tree(self, node: Node) -> Expression:
+    def _tree(self, node: Node) -> programs.Expression:
         """An expression as a job has it.
 
         Raises WorkloadError where it can never be computed, unless a conditional decides whether it
@@ -453,7 +448,7 @@ class _Program:
                 raise self.source.error(leaf.offset, self.scripts.never_set(str(leaf.value)))
         if node.depth > TREE_DEPTH_MAX:
             return ["postfix", *(self._part(part) for part in node.parts())]
-        trees: list[Expression] = []
+        trees: list[programs.Expression] = []
         for part in node.parts():
             count = len(part.arguments)
             arguments = trees[len(trees) - count :]
@@ -466,7 +461,7 @@ class _Program:
         count = len(node.arguments)
         return {"call": node.form, "of": count} if count else self._leaf(node)
 
-    def _leaf(self, node: Node) -> Expression:
+    def _leaf(self, node: Node) -> programs.Expression:
         if node.form == "variable":
             return ["variable", self._number(str(node.value))]
         return [node.form] if node.value is None else [node.form, node.value]

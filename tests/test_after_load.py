@@ -21,7 +21,7 @@ from dbdyno.model import Address, Step
 from dbdyno.model.error import HostError
 from dbdyno.run import blocks, disk_space
 from dbdyno.run.check import after_load
-from dbdyno.run.disk_space import Level, Need
+from dbdyno.run.disk_space import DiskLevel, Need
 from dbdyno.store import Results
 
 GB = 1 << 30
@@ -134,8 +134,8 @@ def test_a_disk_that_others_fill_is_no_arm_s_doing(tmp_path: Path) -> None:
     assert level.own >= 1 << 20 and level.root == data
 
     def after(grew: int, fell: int, free: int = GB // 2) -> str | None:
-        before = {1: Level(root=data, free=free + fell, own=5 * GB)}
-        now = {1: Level(root=data, free=free, own=5 * GB + grew)}
+        before = {1: DiskLevel(root=data, free=free + fell, own=5 * GB)}
+        now = {1: DiskLevel(root=data, free=free, own=5 * GB + grew)}
         return disk_space.taken_by_others(before, now)
 
     assert after(grew=30 * GB, fell=30 * GB) is None, "the arm's own"

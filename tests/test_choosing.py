@@ -9,7 +9,7 @@ import pytest
 from dbdyno.model import Headline, events
 from dbdyno.model.headlines import unit_of
 from dbdyno.model.job.role import Choice, ConstantThinkTime, ExponentialThinkTime
-from dbdyno.run.step_progress import Meter
+from dbdyno.run.step_progress import StepMeter
 from workload_reader import complaint, steps
 
 MIX = """
@@ -77,7 +77,7 @@ def test_a_headline_counts_what_it_names_by_the_minute(tmp_path: Path) -> None:
     assert step.headline == Headline(
         metric="opm", role="users", count="operations", operations=("order",)
     )
-    meter = Meter(step)
+    meter = StepMeter(step)
     part = events.Part(count=0, rows=0, retries=0, max_us=0, response=None)
     counts = {"order": 3, "get": 7, "put": 4, "BEGIN": 4}
     tick = events.Tick(

@@ -15,7 +15,7 @@ from dbdyno.model.size import Capacity
 from dbdyno.model.work import Event
 from dbdyno.plan import count
 from dbdyno.run.check import counting
-from dbdyno.run.prepared import Prepared
+from dbdyno.run.prepared import ReadyPlan
 
 TEXT = """
 [arms.a]
@@ -125,7 +125,7 @@ def test_short_timeouts_are_named_in_their_units() -> None:
     }  # fmt: skip
     settled = ArmSettings(values=texts, preset={}, departures=())
     sizing = Capacity(cores=2, memory_bytes=1 << 30, free_disk_bytes=1 << 30)
-    prepared = Prepared(
+    prepared = ReadyPlan(
         builds={}, releases={}, steps={"sysbench": {"a": ()}}, sizing=sizing, points={},
         copies={}, copy_bytes={}, disk=(), data_path=Path("/"), device=None, settled={"a": settled},
     )  # fmt: skip

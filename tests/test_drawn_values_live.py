@@ -19,7 +19,7 @@ from dbdyno.engine.postgres import inquiry
 from dbdyno.model import Arm, engine
 from dbdyno.model.own_query import OwnQuery
 from dbdyno.plan.race import Race, RaceArm
-from dbdyno.run.drawn_values import Asking
+from dbdyno.run.drawn_values import ValueInquiry
 from server_place import a_place, address, ends, started
 
 pytestmark = pytest.mark.live
@@ -91,7 +91,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[LabServer]:
 
 def drawn(server: LabServer, *queries: OwnQuery) -> list[DrawOutcome]:
     """What comes of drawing their values there."""
-    asking = Asking(queries=queries, places_of=places_of, traits=engine.of("postgres"))
+    asking = ValueInquiry(queries=queries, places_of=places_of, traits=engine.of("postgres"))
     with inquiry.connected(address(server)) as inquirer:
         for each in queries:
             asking.ask(inquirer, each)

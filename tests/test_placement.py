@@ -217,8 +217,8 @@ def test_apart_gives_servers_and_the_generator_cores_of_their_own(
 # --- The trial ---------------------------------------------------------------------------------
 
 
-def windows(together: bool, times_us: Sequence[float]) -> list[placement_trial.Window]:
-    return [placement_trial.Window(together=together, us=us, cpu_us=us / 2) for us in times_us]
+def windows(together: bool, times_us: Sequence[float]) -> list[placement_trial.TrialWindow]:
+    return [placement_trial.TrialWindow(together=together, us=us, cpu_us=us / 2) for us in times_us]
 
 
 STEADY_US = [50.0, 9.0, *[9.0, 9.0 * math.exp(0.01)] * 5]
@@ -256,7 +256,7 @@ def test_a_trial_ends_as_soon_as_the_choice_is_clear_or_its_time_is_over(
     taken: list[float] = []
     monkeypatch.setattr(placement_trial.time, "monotonic", lambda: window_s * len(taken))
 
-    def take(together: bool) -> placement_trial.Window:
+    def take(together: bool) -> placement_trial.TrialWindow:
         taken.append(9.0 * math.exp(scatter[together] * (len(taken) % 2)))
         return windows(together, taken[-1:])[0]
 

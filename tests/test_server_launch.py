@@ -21,7 +21,7 @@ from dbdyno.model import Arm, Placement
 from dbdyno.model.error import HostError, PlanError
 from dbdyno.model.host_facts import ControlGroup
 from dbdyno.run.check import preflight
-from dbdyno.run.prepared import Prepared, provide_server
+from dbdyno.run.prepared import ReadyPlan, provide_server
 
 SELF = accounts.Account(name="self", uid=os.geteuid(), gid=os.getegid(), other=False)
 PLAN = """
@@ -134,7 +134,7 @@ def test_an_arms_preset_is_sized_to_the_plans_processors_and_to_the_arms_own_lim
     )
     sizing = preflight.size(parsed, None)
     assert sizing.cores == 1
-    prepared = Prepared(
+    prepared = ReadyPlan(
         builds={"a": build}, releases={}, steps={"insert-benchmark": {"a": ()}}, sizing=sizing,
         points={}, copies={}, copy_bytes={}, disk=(), data_path=tmp_path, device=None,
     )  # fmt: skip

@@ -22,7 +22,7 @@ from dbdyno.model.job.role import Closed, Role
 from dbdyno.model.job.statements import Piece, Statement
 from dbdyno.model.step_files import Counted, StepDone
 from dbdyno.run.step import summary
-from dbdyno.run.step_progress import Meter
+from dbdyno.run.step_progress import StepMeter
 from dbdyno.stats.response_times import Histogram
 from dbdyno.store import Results, StepFolder
 from result_builder import build
@@ -317,7 +317,7 @@ SCAN = Headline(metric="scan", role="query", count="operations", each=500)
 
 
 def test_a_running_step_shows_the_statements_that_its_headline_counts() -> None:
-    meter = Meter(step(role("query"), headline=QPS))
+    meter = StepMeter(step(role("query"), headline=QPS))
     parts = {"pay": operation(900, 900), "first": operation(10, 10, 10), "second": operation(10)}
     meter.take(tick("query", (1, 1), (1, 1), operations=parts, measured=False))
     pulse = meter.take(tick("query", (1, 1), (1, 1), operations=parts))
@@ -327,7 +327,7 @@ def test_a_running_step_shows_the_statements_that_its_headline_counts() -> None:
 
 
 def test_a_running_scan_shows_rows() -> None:
-    meter = Meter(step(role("query"), headline=SCAN))
+    meter = StepMeter(step(role("query"), headline=SCAN))
     meter.take(tick("query", (1, 0), (1, 0)))
     pulse = meter.take(tick("query", (0, 0), (0, 0)))
     assert pulse is not None

@@ -12,8 +12,8 @@ import slurm_cluster
 from dbdyno.cli.slurm import SlurmChoice
 from dbdyno.farm import journal
 from dbdyno.farm.journal import MeasurementEntry
-from dbdyno.run.slurm.cluster import Asked
-from dbdyno.run.slurm.way import Slurm, Times
+from dbdyno.run.slurm.cluster import ClusterRequest
+from dbdyno.run.slurm.way import Patience, SlurmRunner
 from dbdyno.store import Results
 from hosts_lab import Lab
 from server_place import an_open_folder, ends
@@ -38,7 +38,7 @@ ssh = "h1"
 [server]
 host = "h1"
 """
-TIMES = Times(poll_s=0.1, settle_s=1.0, patience_s=60)
+TIMES = Patience(poll_s=0.1, settle_s=1.0, patience_s=60)
 
 
 @pytest.fixture(name="folder")
@@ -56,7 +56,7 @@ def _cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[TestCluster]:
     with slurm_cluster.cluster() as cluster:
         for name, value in cluster.environment.items():
             monkeypatch.setenv(name, value)
-        way = Slurm(Asked(partition="bench"), command=cluster.command, times=TIMES)
+        way = SlurmRunner(ClusterRequest(partition="bench"), command=cluster.command, times=TIMES)
         monkeypatch.setattr(SlurmChoice, "way", lambda choice: way if choice.slurm else None)
         yield cluster
 

@@ -123,7 +123,7 @@ class NoValueError(Exception):
 
 
 def tuples(material: Material, count: int, seed: str) -> list[Row]:
-    """So many tuples, each different. Raises Undrawn where a parameter has no value at all."""
+    """So many tuples, each different. Raises NoValueError where a parameter has no value at all."""
     drawing = _TupleDrawer(material, random.Random(seed))
     return list(dict.fromkeys(drawing.row(turn) for turn in range(count)))
 

@@ -159,10 +159,10 @@ def go(begun: CheckedSearch, minutes: float, *, quiet: bool, as_json: bool) -> N
     """Searches by time, and shows the answer."""
     from dbdyno.report import bisection
     from dbdyno.run import bisect as runner
-    from dbdyno.run.bisect import Searching
+    from dbdyno.run.bisect import BlockSearch
     from dbdyno.store.bisection import document
 
-    at = Searching(
+    at = BlockSearch(
         worktree=begun.worktree,
         folder=begun.folder,
         relaid=begun.relaid,
@@ -186,10 +186,10 @@ def go_counting(begun: CheckedSearch, minutes: float, *, quiet: bool, as_json: b
     """Searches by counts, and shows the answer."""
     from dbdyno.cli import bisect_counts
     from dbdyno.run import bisect_counts as runner
-    from dbdyno.run.bisect_counts import Counting
+    from dbdyno.run.bisect_counts import CountSearch
     from dbdyno.store.bisection import document
 
-    at = Counting(
+    at = CountSearch(
         worktree=begun.worktree,
         folder=begun.folder,
         count=lambda plan, into: bisect_counts.count(plan, into, quiet=quiet),

@@ -34,7 +34,7 @@ from dbdyno.store import safe_name
 from dbdyno.store.file import made, write_atomically
 
 if TYPE_CHECKING:
-    from dbdyno.run.way import Way
+    from dbdyno.run.way import BlockRunner
 
 INSTRUMENTS: tuple[Instrument, ...] = ("work", "time")
 
@@ -45,7 +45,7 @@ class HostFarmWorker:
 
     farm: Farm
     say: Callable[[str], None]
-    by_slurm: Callable[[], Way | None]  # how blocks are run; None: as the plan says
+    by_slurm: Callable[[], BlockRunner | None]  # how blocks are run; None: as the plan says
 
     def look(self, branch: Branch, known: str | None) -> BranchState:
         """What a branch has come to since a commit."""

@@ -212,7 +212,7 @@ class Searcher:
         from dbdyno.cli import bisect_counts
         from dbdyno.run import bisect_counts as runner
 
-        at = runner.Counting(
+        at = runner.CountSearch(
             worktree=begun.worktree,
             folder=begun.folder,
             count=lambda plan, into: bisect_counts.count(plan, into, quiet=True),
@@ -254,7 +254,7 @@ class Searcher:
         from dbdyno.cli import bisect
         from dbdyno.run import bisect as runner
 
-        at = runner.Searching(
+        at = runner.BlockSearch(
             worktree=begun.worktree,
             relaid=begun.relaid,
             folder=begun.folder,

@@ -275,11 +275,11 @@ class GateRequest:
         """
         from dbdyno.analysis import compare
         from dbdyno.cli import measuring, race
-        from dbdyno.run.way import Here
+        from dbdyno.run.way import LocalRunner
 
         begun_s = time.monotonic()
         plan = race.planned(wanted, out, quiet=self.quiet, again=True)
-        way = Here(held=True)
+        way = LocalRunner(held=True)
         self.folders.append(str(out / plan.name))
         try:
             outcome = measuring.measure(plan, out, self.wait, quiet=self.quiet, way=way)

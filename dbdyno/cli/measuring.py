@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from dbdyno.model import Comparison
     from dbdyno.model.work import Event
     from dbdyno.report.parts import AnyPart
-    from dbdyno.run.blocks import Outcome
+    from dbdyno.run.blocks import PlanOutcome
     from dbdyno.run.check.host_checkup import Checkup
-    from dbdyno.run.way import Way
+    from dbdyno.run.way import BlockRunner
 
 
 Counts = Annotated[
@@ -276,7 +276,7 @@ def carry_out(
     wait: bool,
     quiet: bool,
     as_json: bool,
-    way: Way | None = None,
+    way: BlockRunner | None = None,
     fail: str | None = None,
 ) -> None:
     """Runs a plan, or what is missing of it, shows the results and ends `dyno` with the status."""
@@ -370,8 +370,8 @@ def show_placement(plan: Plan, *, wait: bool) -> None:
 
 
 def measure(
-    plan: Plan, out: Path, wait: bool, *, quiet: bool = False, way: Way | None = None
-) -> Outcome:
+    plan: Plan, out: Path, wait: bool, *, quiet: bool = False, way: BlockRunner | None = None
+) -> PlanOutcome:
     """Runs a plan; where it is interrupted, ends `dyno` with the status that says so.
 
     `way`: how its blocks are run; None: as the plan says.
@@ -395,12 +395,12 @@ def measure(
         raise typer.Exit(INTERRUPTED) from None
 
 
-def way_of(plan: Plan, wait: bool) -> Way:
+def way_of(plan: Plan, wait: bool) -> BlockRunner:
     """How the plan's blocks are run: on this host, or over the hosts that it names."""
     from dbdyno.run.agent import way
-    from dbdyno.run.way import Here
+    from dbdyno.run.way import LocalRunner
 
-    return way.OverHosts(wait=wait) if way.is_needed(plan) else Here(wait=wait)
+    return way.HostsRunner(wait=wait) if way.is_needed(plan) else LocalRunner(wait=wait)
 
 
 def show_results(

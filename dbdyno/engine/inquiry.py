@@ -88,11 +88,11 @@ class Drawer(Protocol):
     def parameter_types(self, call: QueryCall) -> Mapping[int, str]:
         """The types of a text's parameters by their numbers, as the server infers them.
 
-        Raises Unanswered.
+        Raises CallError.
         """
 
     def drawn(self, call: QueryCall) -> Sequence[tuple[str | None, ...]]:
-        """Some rows of a query, evenly drawn, as texts. Raises Unanswered."""
+        """Some rows of a query, evenly drawn, as texts. Raises CallError."""
 
     def share(self, table: str) -> float:
         """The per cent of a table that has READ_ROWS_MAX rows; 100 of smaller ones."""
@@ -130,7 +130,7 @@ class Inquirer(Protocol):
     def catalog(self, call: QueryCall) -> AbstractContextManager[Catalog]:
         """What the server tells of what a call names, in a session of its settings.
 
-        Raises Unanswered, there and within.
+        Raises CallError, there and within.
         """
 
     def anew(self) -> AbstractContextManager[None]:

@@ -88,7 +88,7 @@ def one_line(error: Exception) -> str:
 def data_dir_bytes(data_dir: Path | None, log: Path | None) -> int:
     """All files of the data folder, and of the log where that lies elsewhere, by their length.
 
-    Raises Unavailable where the folder is not known, OSError where it cannot be read.
+    Raises UnavailableError where the folder is not known, OSError where it cannot be read.
     """
     if data_dir is None:
         raise UnavailableError("the server's data folder is not on this machine, or not known")

@@ -33,7 +33,7 @@ READ_ONLY = "25006"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asking:
+class AnswerInquiry:
     """The queries of a workload that are asked, under one key."""
 
     workload: str
@@ -95,10 +95,10 @@ class Asking:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checking:
+class AnswerCheck:
     """Whether what differs from the base's answers is determined at all."""
 
-    asking: Asking
+    asking: AnswerInquiry
     base: Run
     answers: Answers  # the base's
 

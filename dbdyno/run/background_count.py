@@ -46,7 +46,7 @@ class Mark:
     unix_ns: int
 
 
-class Marks:
+class CountMarks:
     """The mark after a server's last step, which is that before its next one: nothing is between.
 
     So a step has one mark to wait for and not two.

@@ -50,13 +50,13 @@ class Builder:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Searching(Builder):
+class BlockSearch(Builder):
     """What a search works with."""
 
     measure: Measure
     relaid: Sequence[Worktree]  # which build with other layouts, each with one
 
-    def of_layout(self, layout: int) -> Searching:
+    def of_layout(self, layout: int) -> BlockSearch:
         """The same with the builds of a layout; 0: as all commits are built."""
         return replace(self, worktree=self.relaid[layout - 1]) if layout else self
 
@@ -122,7 +122,7 @@ def check(question: Question, worktree: Worktree, versions: tuple[str, str]) -> 
     return next(iter(texts.values())).splitlines()
 
 
-def search(search: Bisection, at: Searching) -> Bisection:
+def search(search: Bisection, at: BlockSearch) -> Bisection:
     """Goes on with a search until the answer is sure, or the time is over; as far as it came.
 
     Raises ServerError where the good or the bad commit cannot be built or tested, and what
@@ -242,7 +242,7 @@ def skip(search: Bisection, index: int, why: str, say: Say, spent_s: float) -> B
 
 
 def tested(
-    search: Bisection, at: Searching, of: NextTest, sides: tuple[TestedBuild, TestedBuild]
+    search: Bisection, at: BlockSearch, of: NextTest, sides: tuple[TestedBuild, TestedBuild]
 ) -> Bisection:
     """The search with more blocks of a commit. Raises ServerError where it cannot be tested."""
     question, index, place = search.question, of.index, (of.index, of.before, of.layout)
@@ -268,7 +268,7 @@ def tested(
 # --- What is said and kept -------------------------------------------------------------------
 
 
-def keep(search: Bisection, at: Searching) -> None:
+def keep(search: Bisection, at: BlockSearch) -> None:
     """Writes bisect.json."""
     at.folder.write(search, answer(search))
 

@@ -32,12 +32,12 @@ from dbdyno.model.step_files import StepDone
 from dbdyno.plan import count as plans
 from dbdyno.plan import counted_step, schedule
 from dbdyno.run import background_count, blocks, count_fill, refusal, storage
-from dbdyno.run.background_count import Mark, Marks
+from dbdyno.run.background_count import CountMarks, Mark
 from dbdyno.run.check import preflight
 from dbdyno.run.check.counting import counting_of
 from dbdyno.run.lab import Lab
 from dbdyno.run.measurement import Measurement, StepFailed
-from dbdyno.run.prepared import Prepared, StepsOf
+from dbdyno.run.prepared import ReadyPlan, StepsOf
 from dbdyno.run.progress import Pulse
 from dbdyno.run.step import Load
 from dbdyno.store import Results
@@ -61,7 +61,7 @@ def go(lab: Lab) -> None:
     prepared = preflight.prepare(plan, Results.begun_plan(parent / plan.name))
     rates = count_fill.rates(plan, parent)
     prepared = replace(prepared, steps=counted_steps(plan, prepared, wish, rates))
-    load = partial(CountedLoad, marks=Marks())
+    load = partial(CountedLoad, marks=CountMarks())
     part = replace(count_fill.part_of(lab, plan, prepared, parent), load=load)
     seed = schedule.block(plan, 1).seed  # of all repeats, so that they differ by chance alone
     for block in blocks.missing_blocks(plan, part.results):
@@ -111,7 +111,7 @@ def counter(plan: Plan, valgrind: Valgrind) -> tuple[str, ...]:
 
 
 def counted_steps(
-    plan: Plan, prepared: Prepared, wish: CountWish, of_base: counted_step.Rates
+    plan: Plan, prepared: ReadyPlan, wish: CountWish, of_base: counted_step.Rates
 ) -> StepsOf:
     """The steps of each arm; measured ones that are wanted end after a number of operations."""
     counting = counting_of(plan)
@@ -132,7 +132,7 @@ def counted_steps(
 
 
 @dataclass(frozen=True)
-class Window:
+class CountWindow:
     """The files of a session's window, and of the empty one before it."""
 
     empty: str
@@ -142,7 +142,7 @@ class Window:
 class CountedLoad(Load):
     """A load whose work the server's counter has written when it ends."""
 
-    def __init__(self, measurement: Measurement, marks: Marks) -> None:
+    def __init__(self, measurement: Measurement, marks: CountMarks) -> None:
         """`marks`: what the loads of one pass share."""
         super().__init__(measurement)
         self._marks = marks
@@ -246,7 +246,7 @@ def read(folder: Path, pid: int, role: Role, counting: CountMethod) -> Count:
     )
 
 
-def window_of(folder: Path, pid: int) -> Window:
+def window_of(folder: Path, pid: int) -> CountWindow:
     """The last two files that marks of a process have written. Raises HostError: too few."""
     stem = f"counts.{pid}."
     written: dict[int, list[str]] = {}
@@ -260,7 +260,7 @@ def window_of(folder: Path, pid: int) -> Window:
             f"process {pid} wrote {len(written)} of {MARKS_BEFORE + 1} marks into `{folder}`"
         )
     *_, empty, full = sorted(written)
-    return Window(empty=written[empty][0], full=written[full][0])
+    return CountWindow(empty=written[empty][0], full=written[full][0])
 
 
 def file_counts(folder: Path, name: str) -> CallgrindCounts:
@@ -269,7 +269,7 @@ def file_counts(folder: Path, name: str) -> CallgrindCounts:
     return counts.read(text.decode(errors="replace"), str(folder / name))
 
 
-def workers_of(folder: Path, window: Window, counting: CountMethod) -> float:
+def workers_of(folder: Path, window: CountWindow, counting: CountMethod) -> float:
     """The instructions of parallel workers that ended within a window."""
     if counting.worker is None:
         return 0.0

@@ -80,7 +80,7 @@ def drawn(
         chosen_s=None,
         count=None,
     )
-    asking = Asking(
+    asking = ValueInquiry(
         queries=[query for query in queries if may_write or not query.writes],
         places_of=places_of,
         traits=engine.of(base.engine),
@@ -89,7 +89,7 @@ def drawn(
         tempfile.TemporaryDirectory(prefix="dyno-values-") as folder,
         blocks.opened(alone, Path(folder), quiet=True) as lab,
     ):
-        lab = replace(lab, load=partial(Drawing, step, asking), part="values")
+        lab = replace(lab, load=partial(DrawingLoad, step, asking), part="values")
         outcome = blocks.run_whole(lab, [schedule.block(alone, 1)])
         if outcome.failed:
             raise ServerError(f"values cannot be drawn: {why(lab.results.folder)}")
@@ -101,10 +101,10 @@ def why(folder: Path) -> str:
     return count_fill.why(Results.open(folder)).removeprefix(": ") or "the base's server failed"
 
 
-class Drawing(Load):
+class DrawingLoad(Load):
     """The load of the step in whose place values are drawn."""
 
-    def __init__(self, step: str, asking: Asking, measurement: Measurement) -> None:
+    def __init__(self, step: str, asking: ValueInquiry, measurement: Measurement) -> None:
         super().__init__(measurement)
         self._asking = asking if self.step.name == step else None
 
@@ -134,7 +134,7 @@ class Drawing(Load):
 
 
 @dataclass(kw_only=True)
-class Asking:
+class ValueInquiry:
     """The queries that lack values, and what came of each."""
 
     queries: Sequence[OwnQuery]
@@ -232,7 +232,7 @@ class Asking:
     ) -> Iterator[TupleTrial]:
         """What calls with these tuples find, until the query's time is over.
 
-        Raises Undrawn where too few can be tried.
+        Raises NoValueError where too few can be tried.
         """
         begun_s, tried, last = time.monotonic(), 0, CallOutcome()
         names = [types[number] for number in sorted(types)]

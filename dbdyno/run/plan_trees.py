@@ -30,7 +30,7 @@ QUERY_S_MAX, ARM_S_MAX = 20.0, 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planning:
+class PlanInquiry:
     """The queries of a workload whose plans are asked for."""
 
     workload: str

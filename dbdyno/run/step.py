@@ -18,20 +18,8 @@ from msgspec.structs import replace
 from dbdyno import store
 from dbdyno.engine import Server
 from dbdyno.engine.interface import WaitSampler
-from dbdyno.model import Headline, Link, Step
+from dbdyno.model import Headline, Link, Step, events
 from dbdyno.model.error import ServerError
-from dbdyno.model.events import (
-    AnyEvent,
-    Connected,
-    Done,
-    Paused,
-    Ready,
-    Resumed,
-    Tick,
-    Totals,
-    WindowClose,
-    WindowOpen,
-)
 from dbdyno.model.headlines import kind_of, unit_of
 from dbdyno.model.job import Job
 from dbdyno.model.job.role import Role, RoleStop, Tied
@@ -39,13 +27,13 @@ from dbdyno.model.server_status import StatusLook
 from dbdyno.model.standby_lag import StandbyLag
 from dbdyno.model.step_files import Check, StepDone
 from dbdyno.run.driver import registry
-from dbdyno.run.driver.interface import Bench, Generators, Keep, NetworkReading, Running, Seat
-from dbdyno.run.driver.spread import Spread
+from dbdyno.run.driver.interface import Bench, Generators, Keep, NetworkReading, RunningLoad, Seat
+from dbdyno.run.driver.spread import SpreadLoad
 from dbdyno.run.in_window import LAG_EVERY_S, Readings, TimedHooks, catch_up
 from dbdyno.run.measurement import Measurement, StepFailed
 from dbdyno.run.progress import Pulse
 from dbdyno.run.sessions import Sessions
-from dbdyno.run.step_progress import Meter
+from dbdyno.run.step_progress import StepMeter
 
 MIB = 1 << 20
 SERVER_GONE_S = 1.0
@@ -92,15 +80,15 @@ class Load:
         self._measurement = measurement
         self.step, self.bench = measurement.step, measurement.bench
         self.sampler, self.folder = measurement.sampler, measurement.folder
-        self._meter = Meter(self.step, self.bench.claim)
-        self._close: WindowClose | None = None
-        self._done: Done | None = None
+        self._meter = StepMeter(self.step, self.bench.claim)
+        self._close: events.WindowClose | None = None
+        self._done: events.Done | None = None
         self._waits: WaitSampler | None = None
         self._lag: Readings[StandbyLag] | None = None
         self._status: Readings[StatusLook] | None = None
-        self._elsewhere: FromElsewhere | None = None  # whose generators make the load
+        self._elsewhere: RemoteLoad | None = None  # whose generators make the load
         if self.bench.generators is not None:
-            self._elsewhere = FromElsewhere(self.bench.generators, self.bench.server)
+            self._elsewhere = RemoteLoad(self.bench.generators, self.bench.server)
         self._sessions: Sessions | None = None  # that are placed
         if self.bench.processors and self.bench.server.made is not None:
             self._sessions = Sessions(self.bench.server.made)
@@ -133,7 +121,7 @@ class Load:
     ) -> None:
         self._stack.__exit__(error_type, error, traceback)
 
-    def _started(self, job: Job, keep: Keep, stack: ExitStack) -> Running:
+    def _started(self, job: Job, keep: Keep, stack: ExitStack) -> RunningLoad:
         """The load, made here or on other hosts, whose own lines have a file each.
 
         Raises GeneratorError, LabDied.
@@ -197,28 +185,28 @@ class Load:
         """Takes the load from its beginning to its end; raises GeneratorError."""
         for event in self.generator.events():
             pulse = self.take(event)
-            if isinstance(event, Ready):  # whoever takes it may have to make ready, too
+            if isinstance(event, events.Ready):  # whoever takes it may have to make ready, too
                 self.generator.go()
             if pulse is not None:
                 show(pulse)
 
-    def take(self, event: AnyEvent) -> Pulse | None:
+    def take(self, event: events.AnyEvent) -> Pulse | None:
         """Reads the counters at the window's two ends; how the step does where a tick says it."""
         self.sampler.observe(event)
         self._pace_waits(event)
         match event:
-            case Connected() if self._sessions is not None:
+            case events.Connected() if self._sessions is not None:
                 self._sessions.take(event)
-            case WindowOpen():
+            case events.WindowOpen():
                 self.sampler.read("open", event.mono_ns)
                 self._timed.open()
                 if self._lag is not None:
                     self._lag.open()
                 if self._status is not None:
                     self._status.open()
-            case Tick():
+            case events.Tick():
                 return self._meter.take(event)
-            case WindowClose():
+            case events.WindowClose():
                 self._close = event
                 self.sampler.read("close", event.mono_ns)
                 if self._sessions is not None:
@@ -226,24 +214,24 @@ class Load:
                 self.generator.stop()
                 self._end_waits()
                 self._end_readings()
-            case Done():
+            case events.Done():
                 self._done = event
         if self._elsewhere is not None:  # after the counters: hosts take milliseconds to answer
             self._elsewhere.observe(event)
         return None
 
-    def _pace_waits(self, event: AnyEvent) -> None:
+    def _pace_waits(self, event: events.AnyEvent) -> None:
         """Samples waits while the window is open and the load goes on."""
         if self._waits is None:
             return
         self._waits.observe(event)
         match event:
-            case WindowOpen():
+            case events.WindowOpen():
                 self._open = True
                 self._waits.begin()
-            case Resumed() if self._open:
+            case events.Resumed() if self._open:
                 self._waits.begin()
-            case Paused() | WindowClose():
+            case events.Paused() | events.WindowClose():
                 self._waits.rest()
 
     def _end_waits(self) -> None:
@@ -323,7 +311,7 @@ def per_second(headline: Headline, amount: float, seconds: float) -> str:
     return f"{rate / MIB if headline.metric == 'mbps' else rate:,.0f} {unit_of(headline)}"
 
 
-def checks(step: Step, totals: Mapping[str, Totals]) -> list[Check]:
+def checks(step: Step, totals: Mapping[str, events.Totals]) -> list[Check]:
     """Compares the rows that each role with a quota affected with what its statements name.
 
     A delete that finds fewer rows than it asks for shows here.
@@ -359,7 +347,7 @@ def rows_per_operation(job: Job, role: Role) -> int:
 UNKNOWN = NetworkReading(None, None, None)
 
 
-class FromElsewhere:
+class RemoteLoad:
     """One step's load by generators on other hosts; its figures of the network."""
 
     def __init__(self, generators: Generators, server: Server) -> None:
@@ -371,20 +359,20 @@ class FromElsewhere:
 
     def start(
         self, job: Job, keep: Keep, cpus: str | None, *, raw: Callable[[str], Keep]
-    ) -> Running:
+    ) -> RunningLoad:
         """Starts the generators; `raw(host)` gets the lines that each says itself.
 
         Raises GeneratorError, LabDied.
         """
         self._seats = self._generators.seats(self._server)
-        return Spread(job, self._seats, keep, cpus, raw=raw)
+        return SpreadLoad(job, self._seats, keep, cpus, raw=raw)
 
-    def observe(self, event: AnyEvent) -> None:
+    def observe(self, event: events.AnyEvent) -> None:
         """Reads the network before the load begins, and when the window has closed."""
         match event:
-            case Ready():
+            case events.Ready():
                 self._before = self._generators.network(self._server, trip=True)
-            case WindowClose():
+            case events.WindowClose():
                 self._after = self._generators.network(self._server, trip=False)
 
     def links(self) -> Mapping[str, Link]:

@@ -134,7 +134,7 @@ class MysqlInquirer:
 
     @contextmanager
     def catalog(self, call: QueryCall) -> Iterator[MysqlCatalog]:
-        """The catalog in a session of a call. Raises ServerError, Unanswered."""
+        """The catalog in a session of a call. Raises ServerError, CallError."""
         import pymysql
 
         try:

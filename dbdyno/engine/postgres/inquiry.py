@@ -266,7 +266,7 @@ class PostgresInquirer:
 
     @contextmanager
     def catalog(self, call: QueryCall) -> Iterator[PostgresCatalog]:
-        """The catalog in a session of a call. Raises ServerError, Unanswered."""
+        """The catalog in a session of a call. Raises ServerError, CallError."""
         try:
             with self._undone(call, {}):
                 yield PostgresCatalog(lambda query: list(self._texts(query)))
@@ -281,7 +281,7 @@ class PostgresInquirer:
         return self
 
     def parameter_types(self, call: QueryCall) -> Mapping[int, str]:
-        """The types of a text's parameters by Parse and Describe. Raises Unanswered."""
+        """The types of a text's parameters by Parse and Describe. Raises CallError."""
         try:
             with self._undone(call, {}):
                 text = call.text.encode(errors="surrogateescape")
@@ -295,7 +295,7 @@ class PostgresInquirer:
         return {place: name or "" for place, (name,) in enumerate(rows, start=1)}
 
     def drawn(self, call: QueryCall) -> Sequence[tuple[str | None, ...]]:
-        """Rows of a query in an order that a fixed seed draws. Raises Unanswered."""
+        """Rows of a query in an order that a fixed seed draws. Raises CallError."""
         query = f"SELECT * FROM ({call.text}) AS drawn ORDER BY random() LIMIT {DRAWN_ROWS_MAX}"
         try:
             with self._undone(call, {}):

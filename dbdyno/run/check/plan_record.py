@@ -31,13 +31,13 @@ from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.verdict import Aims
 from dbdyno.run.check.preflight import load
 from dbdyno.run.driver import registry
-from dbdyno.run.prepared import Prepared
+from dbdyno.run.prepared import ReadyPlan
 
 KEYS = {"aa_arm": "ghost", "turn_s_chosen": "slice_s"}
 """The keys of plan.json, where they have another name in `Schedule`."""
 
 
-def plan_json(plan: Plan, prepared: Prepared) -> Json:
+def plan_json(plan: Plan, prepared: ReadyPlan) -> Json:
     """plan.json of docs/results.md: what was asked for, and the builds and sizes that it means."""
     return {
         "name": plan.name,
@@ -178,7 +178,7 @@ def in_force(settled: ArmSettings | None) -> Json:
     return written
 
 
-def left_out(arm: Arm, prepared: Prepared) -> Json:
+def left_out(arm: Arm, prepared: ReadyPlan) -> Json:
     """`leaves_out`: by workload the steps that other arms do and this one never does."""
     lacking: dict[str, list[str]] = {}
     for title, by_arm in prepared.steps.items():

@@ -18,7 +18,7 @@ from msgspec import structs
 
 from dbdyno.model.events import AnyEvent, Connected, Ready, Thread, WindowClose, line
 from dbdyno.model.job import Job
-from dbdyno.run.driver.foreign import Foreign
+from dbdyno.run.driver.foreign import ForeignProgram
 from dbdyno.run.driver.lines import hello
 from dbdyno.run.driver.program import environment
 
@@ -27,7 +27,7 @@ class Benchmark:
     """A benchmark at work, in a folder of its own. Use it as a context manager."""
 
     _called: str
-    _foreign: Foreign
+    _foreign: ForeignProgram
 
     def __init__(self, job: Job, keep: Callable[[str], None]) -> None:
         self._job = job
@@ -51,7 +51,7 @@ class Benchmark:
         hear: Callable[[str], None] = lambda line: None,
     ) -> None:
         """Starts it, to work in a folder, else in its own. Raises GeneratorError."""
-        self._foreign = Foreign(
+        self._foreign = ForeignProgram(
             words,
             name=self._name,
             folder=folder or self._folder,

@@ -82,14 +82,14 @@ class Driver(Protocol):
     def prepare(self, step: Step, bench: Bench) -> Job:
         """The whole job, as job.json keeps it."""
 
-    def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> Running:
+    def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> RunningLoad:
         """Starts it on these processors (None: all); `keep` gets the line of each event.
 
         Raises GeneratorError where it cannot be started.
         """
 
 
-class Running(Protocol):
+class RunningLoad(Protocol):
     """A load at work; a context manager: nothing of it is left afterwards."""
 
     def __enter__(self) -> Self:
@@ -130,7 +130,7 @@ class GeneratorDied(GeneratorError, LabDied):
 # --- Load from several places ---
 
 
-class TimedRunning(Running, Protocol):
+class TimedLoad(RunningLoad, Protocol):
     """A load that can start at an instant."""
 
     def go(self, at_ns: int | None = None) -> None:
@@ -151,7 +151,7 @@ class Seat:
 
     name: str
     clock: Clock
-    start: Callable[[Job, Keep, str | None], TimedRunning]  # as Driver.start
+    start: Callable[[Job, Keep, str | None], TimedLoad]  # as Driver.start
     here: bool = False  # whether that is this host, whose processes the sampler sees
 
 

@@ -44,7 +44,7 @@ OWN_EVENTS = (Hello, Ready, Started, Paused, Resumed)
 """Events that dyno writes for a program."""
 
 
-class Reader(Protocol):
+class LineReader(Protocol):
     """Turns a program's lines into events; pure but for the clock."""
 
     @property
@@ -106,7 +106,7 @@ def untimed(count: int, *, retries: int | None = None) -> Part:
     )
 
 
-class Lines:
+class ProgramLines:
     """The lines of a program as events of the contract, in their order; pure but for the clock."""
 
     def __init__(self, job: Job) -> None:

@@ -30,9 +30,9 @@ from dbdyno.model.events import AnyEvent, Ready, Told, line
 from dbdyno.model.job import Job
 from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.model.job.external import EnvironmentVariable
-from dbdyno.run.driver.foreign import Foreign
+from dbdyno.run.driver.foreign import ForeignProgram
 from dbdyno.run.driver.interface import END_TIMEOUT_S, Bench
-from dbdyno.run.driver.lines import Lines, Reader, hello, now_started
+from dbdyno.run.driver.lines import LineReader, ProgramLines, hello, now_started
 from dbdyno.run.driver.loadgen import placed
 from dbdyno.run.driver.pattern import Patterns
 
@@ -41,7 +41,7 @@ CLIENTS_OWN = ("PG", "MYSQL_", "LIBMYSQL_")
 """How the variables begin that clients of PostgreSQL, MySQL and MariaDB read."""
 
 
-class Program:
+class ProgramDriver:
     """A program that a workload file names, as a driver."""
 
     name = "command"
@@ -97,9 +97,9 @@ class Program:
             report="events",
         )
 
-    def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> Run:
+    def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> ProgramRun:
         """A load that begins with `go`."""
-        return Run(job, keep, cpus=cpus)
+        return ProgramRun(job, keep, cpus=cpus)
 
 
 def folder(job: Job) -> Path:
@@ -195,16 +195,18 @@ def environment(job: Job) -> dict[str, str]:
     return {**own, **variables}
 
 
-class Run:
+class ProgramRun:
     """A program at work, from `go` on. Use it as a context manager: nothing is left of it."""
 
     def __init__(self, job: Job, keep: Callable[[str], None], *, cpus: str | None) -> None:
         self._job = job
         self._keep = keep
         self._cpus = cpus
-        self._reader: Reader = Lines(job) if job.pattern is None else Patterns(job, job.pattern)
+        self._reader: LineReader = (
+            ProgramLines(job) if job.pattern is None else Patterns(job, job.pattern)
+        )
         self._began = threading.Event()
-        self._foreign: Foreign | None = None
+        self._foreign: ForeignProgram | None = None
         self._scratch: Path | None = None  # the program's folder for temporary files
         self._told_to_end = False
 
@@ -259,11 +261,11 @@ class Run:
         self._keep(line(event))
         return event
 
-    def _start(self) -> Foreign:
+    def _start(self) -> ForeignProgram:
         job = self._job
         program = of_user(job.command[0], folder(job)) or job.command[0]
         self._scratch = Path(tempfile.mkdtemp(prefix="dyno-program-"))
-        self._foreign = Foreign(
+        self._foreign = ForeignProgram(
             [*placed(self._cpus), str(program), *job.command[1:]],
             name=job.program,
             folder=job.folder,

@@ -31,7 +31,7 @@ from dbdyno.run.driver.lines import ended, hello, now_started
 Files = tuple[tuple[str, int, int], ...]
 
 
-class Restore:
+class RestoreDriver:
     """The restore of a dump, as a driver."""
 
     name = "restore"
@@ -64,9 +64,9 @@ class Restore:
             session=target,
         )
 
-    def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> Run:
+    def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> RestoreRun:
         """A restore that begins with `go`."""
-        return Run(job, keep)
+        return RestoreRun(job, keep)
 
 
 def dump_of(job: Job) -> DumpRestore:
@@ -94,7 +94,7 @@ def statistics(job: Job, restoring: DumpRestore) -> Path | None:
     return golden.statistics_file(Path(job.folder), f"{restoring.content}-{job.session}")
 
 
-class Run:
+class RestoreRun:
     """A restore at work, from `go` on. Use it as a context manager: nothing is left of it."""
 
     def __init__(self, job: Job, keep: Callable[[str], None]) -> None:

@@ -34,7 +34,7 @@ SEVERAL = (exp.Rollup, exp.Cube, exp.GroupingSets)
 
 
 def query(tree: exp.Expr, level: Level) -> RowSet:
-    """The rows of a query or of a statement that writes. Raises Unclear."""
+    """The rows of a query or of a statement that writes. Raises UnclearError."""
     _common_tables(tree, level)
     if isinstance(tree, exp.Insert | exp.Update | exp.Delete | exp.Merge):
         return write.written(tree, level)

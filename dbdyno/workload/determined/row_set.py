@@ -86,7 +86,7 @@ class QueryReading:
         return next(self.numbers)
 
     def part(self) -> None:
-        """Counts a table or subquery. Raises Unclear beyond the most that are followed."""
+        """Counts a table or subquery. Raises UnclearError beyond the most that are followed."""
         self.parts += 1
         if self.parts > PARTS_MAX:
             raise UnclearError(f"it has more than {PARTS_MAX} tables and subqueries")

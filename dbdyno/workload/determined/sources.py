@@ -46,7 +46,7 @@ def joined(rows: RowSet, tree: exp.Expr, level: Level) -> RowSet:
 
 
 def source(tree: exp.Expr, level: Level) -> RowSet:
-    """The rows of one item of a FROM. Raises Unclear."""
+    """The rows of one item of a FROM. Raises UnclearError."""
     level.reading.part()
     alias = clause(tree, "alias")
     name = named(alias.this, level) if alias is not None else ""

@@ -58,7 +58,7 @@ class UnclearError(Exception):
 
 
 def parsed(text: str, *, backticks: bool) -> exp.Expr:
-    """The tree of a query; `backticks`: of MySQL's SQL. Raises Unclear."""
+    """The tree of a query; `backticks`: of MySQL's SQL. Raises UnclearError."""
     pieces = at_parameters(text)
     pieces[1::2] = [f"'{PARAMETER}{piece[1:]}'" for piece in pieces[1::2]]
     written = "".join(pieces)

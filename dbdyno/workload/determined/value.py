@@ -26,7 +26,7 @@ Call = exp.Func | exp.Anonymous
 
 
 def value(tree: exp.Expr, level: Level) -> RowValue:
-    """What an expression gives for a row of the level. Raises Unclear."""
+    """What an expression gives for a row of the level. Raises UnclearError."""
     if isinstance(tree, exp.Column):
         return column(tree, level)
     if isinstance(tree, DERIVED):
@@ -108,7 +108,7 @@ def typed(tree: exp.Expr, call: Call | None, made: RowValue, level: Level) -> Ro
 
 
 def column(tree: exp.Column, level: Level) -> RowValue:
-    """A column of the level's rows, or of outer ones. Raises Unclear."""
+    """A column of the level's rows, or of outer ones. Raises UnclearError."""
     name, table = named(tree.this, level), named(clause(tree, "table"), level)
     at: Level | None = level
     while at is not None:

@@ -14,7 +14,7 @@ from dbdyno.workload.determined.value import named, not_total, value
 
 
 def written(tree: exp.Insert | exp.Update | exp.Delete | exp.Merge, level: Level) -> RowSet:
-    """The rows that are changed. Raises Unclear."""
+    """The rows that are changed. Raises UnclearError."""
     if isinstance(tree, exp.Insert):
         rows = _inserted(tree, level)
     elif isinstance(tree, exp.Merge):

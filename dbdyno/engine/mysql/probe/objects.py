@@ -131,7 +131,7 @@ def indexes(reader: MysqlProbe, known: Sequence[str]) -> Json:
 
 
 def fetches(reader: MysqlProbe) -> dict[str, int]:
-    """Rows fetched by way of each index, `table.index`; raises Unavailable where nobody counts."""
+    """Rows fetched by each index, `table.index`; raises UnavailableError where nobody counts."""
     if int(reader.row("SELECT @@global.performance_schema AS yes")["yes"]) == 0:
         raise UnavailableError("performance_schema is off, which alone counts fetches by index")
     rows = reader.rows(

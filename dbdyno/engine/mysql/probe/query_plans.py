@@ -61,7 +61,7 @@ def line(row: Row) -> str:
 
 
 def tree_of(reader: MysqlProbe, sql: str) -> str:
-    """MySQL's own text of the plan, as it prints it; raises Unavailable where it has none."""
+    """MySQL's own text of the plan, as it prints it; raises UnavailableError where it has none."""
     (found,) = reader.row(f"EXPLAIN FORMAT=TREE {sql}").values()
     if NO_TREE in str(found):
         raise UnavailableError(f"{reader.product} has no tree of this statement")

@@ -54,7 +54,7 @@ class MysqlProbe:
             ]
 
     def row(self, sql: str, parameters: Sequence[object] | None = None) -> Row:
-        """The first row of a query; raises Unavailable where there is none."""
+        """The first row of a query; raises UnavailableError where there is none."""
         found = self.rows(sql, parameters)
         if not found:
             raise UnavailableError("the server gave no row")
@@ -85,7 +85,7 @@ def connected(address: Address) -> Iterator[MysqlProbe]:
 
 
 def told(read: Callable[[], Found]) -> Found:
-    """The result of `read`; raises Unavailable with the server's own words where it refuses."""
+    """The result of `read`; raises UnavailableError in the server's words where it refuses."""
     try:
         return read()
     except pymysql.MySQLError as error:
@@ -124,7 +124,7 @@ def limit(reader: MysqlProbe) -> None:
 
 
 def version(text: str) -> tuple[str, int]:
-    """Engine and number of what version() says; raises Unavailable where it says none."""
+    """Engine and number of what version() says; raises UnavailableError where it says none."""
     found = version_told(text)
     if found is None:
         raise UnavailableError(f"`{text}` is not a version")

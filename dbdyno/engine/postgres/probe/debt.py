@@ -84,7 +84,7 @@ def chosen(settings: Options, options: Options, name: str) -> float | None:
 def running(reader: PostgresProbe) -> list[Autovacuum]:
     """Autovacuum's runs of this moment: their kind, table and since when they run.
 
-    Raises Unavailable where one of the database's sessions may be such a run and is not shown.
+    Raises UnavailableError where one of the database's sessions may be such a run and is not shown.
     """
     if hidden(reader, "datname = current_database()"):
         raise UnavailableError(KEPT)

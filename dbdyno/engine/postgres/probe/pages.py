@@ -119,6 +119,6 @@ def leaves(reader: PostgresProbe, names: Sequence[str]) -> Json:
 
 
 def refuse_too_many(pages: int, pages_max: int, what: str) -> None:
-    """Raises Unavailable where more would be read than may be."""
+    """Raises UnavailableError where more would be read than may be."""
     if pages > pages_max:
         raise UnavailableError(f"{pages:,} {what}: more than the {pages_max:,} that are read")

@@ -43,7 +43,7 @@ class PostgresProbe:
         return [{name: plain(value) for name, value in row.items()} for row in cursor]
 
     def row(self, sql: str, parameters: Sequence[object] | None = None) -> Row:
-        """The only row of a query; raises Unavailable where there is none."""
+        """The only row of a query; raises UnavailableError where there is none."""
         found = self.rows(sql, parameters)
         if not found:
             raise UnavailableError("the server gave no row")
@@ -54,12 +54,12 @@ class PostgresProbe:
         return part(self.unavailable, name, lambda: read(self), (psycopg.Error, OSError))
 
     def need(self, version_num: int, what: str) -> None:
-        """Raises Unavailable where the server is older than the version that brought `what`."""
+        """Raises UnavailableError where the server is older than what has `what`."""
         if self.version_num < version_num:
             raise UnavailableError(f"{self.product} has no {what}")
 
     def extend(self, extension: str) -> None:
-        """Makes the extension in the database; raises Unavailable where the build lacks it."""
+        """Makes the extension in the database; raises UnavailableError where the build lacks it."""
         if self.rows("SELECT 1 FROM pg_extension WHERE extname = %s", [extension]):
             return
         # This view reads all extensions' files.

@@ -11,7 +11,7 @@ import pytest
 
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Json
-from dbdyno.model.events import Connected
+from dbdyno.model.events import ConnectedEvent
 from dbdyno.store import JsonLines
 from stand_in import StandIn
 
@@ -66,7 +66,9 @@ def test_cpu_goes_to_the_role_of_its_thread(server: StandIn, tmp_path: Path) -> 
     server.kinds[purge] = "purge"
     watch = Sampler(JsonLines(path), device=None, server=server)
     watch.observe(
-        Connected(mono_ns=1, role="query", client=0, connection=0, server_pid=8, server_tid=role)
+        ConnectedEvent(
+            mono_ns=1, role="query", client=0, connection=0, server_pid=8, server_tid=role
+        )
     )
     watch.read("open", time.monotonic_ns())
     watch.stop()
@@ -83,7 +85,9 @@ def test_a_connection_number_is_taken_for_no_thread(server: StandIn, tmp_path: P
     path = tmp_path / "host.jsonl"
     thread = server.tell("stay 0.05")
     watch = Sampler(JsonLines(path), device=None, server=server)
-    watch.observe(Connected(mono_ns=1, role="query", client=0, connection=0, server_pid=thread))
+    watch.observe(
+        ConnectedEvent(mono_ns=1, role="query", client=0, connection=0, server_pid=thread)
+    )
     watch.read("open")
     watch.stop()
     (found,) = owners(path)

@@ -20,7 +20,7 @@ from dbdyno.host.lock import HostLock
 from dbdyno.host.observe.reader import HostReader
 from dbdyno.model import Plan
 from dbdyno.model.error import HostError, PlanError
-from dbdyno.model.events import Connected
+from dbdyno.model.events import ConnectedEvent
 from dbdyno.model.placement import PlacedCost, PlacementTrial, freely
 from dbdyno.model.plan_record import ScheduleRecord
 from dbdyno.plan.race import text
@@ -356,7 +356,9 @@ class Threaded:
 
 
 def test_a_session_whose_thread_is_not_known_fails_the_step() -> None:
-    event = Connected(mono_ns=1, role="query", client=0, connection=0, server_pid=7, processor=0)
+    event = ConnectedEvent(
+        mono_ns=1, role="query", client=0, connection=0, server_pid=7, processor=0
+    )
     placed = sessions.Sessions(Threaded())  # type: ignore[arg-type]
     with pytest.raises(StepFailed, match="does not say which of its threads"):
         placed.take(event)
@@ -414,7 +416,7 @@ def test_each_session_runs_on_the_processor_of_its_client(
     assert outcome.failed == 0
     ((run,),) = [block.runs() for block in Results.open(outcome.folder).blocks()]
     (step,) = [step for step in run.steps() if step.name == "one"]
-    connected = [event for event in step.events() if isinstance(event, Connected)]
+    connected = [event for event in step.events() if isinstance(event, ConnectedEvent)]
     here = placement.processors(wanted)
     places = [here[number % len(here)] for number in range(CONNECTIONS)]
     assert sorted((event.connection, event.processor) for event in connected) == list(

@@ -23,7 +23,7 @@ from dbdyno.engine.snapshot import SnapshotSubject
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Address
 from dbdyno.model.error import ServerError
-from dbdyno.model.events import Connected
+from dbdyno.model.events import ConnectedEvent
 from dbdyno.model.snapshot import Snapshot
 from dbdyno.store import JsonLines
 from server_place import address
@@ -136,7 +136,7 @@ def test_owners_are_threads_and_add_up_to_the_process(server: LabServer, tmp_pat
     watch = Sampler(JsonLines(path), device=None, server=server)
     with closing(connect(address(server), "test")) as connection:
         watch.observe(
-            Connected(
+            ConnectedEvent(
                 mono_ns=1,
                 role="query",
                 client=0,

@@ -21,7 +21,7 @@ from dbdyno.farm.hands import HeadPair
 from dbdyno.farm.journal import Journal
 from dbdyno.host import leftovers, place
 from dbdyno.host.callgrind import program
-from dbdyno.model import Comparison, ProfileWish
+from dbdyno.model import Comparison, ProfileRequest
 from dbdyno.model.error import HostError, ServerError
 from dbdyno.model.ratio import Ratio
 from dbdyno.model.work import Amounts, FunctionChange, WorkChange, WorkComparison
@@ -174,7 +174,7 @@ def test_a_race_of_a_head_has_the_hosts_of_the_file_and_blocks_that_fill_its_min
     both = {name: wanted.arms[name] for name in ("previous", "head")}
     sampled = replace(wanted, arms=both, profile=True)
     plan = plans.parse(text_of(farm, branch, sampled, tree.parent / "profiles.toml"), path)
-    assert plan.observe.profile == ProfileWish(seconds=10, hertz=99)
+    assert plan.observe.profile == ProfileRequest(seconds=10, hertz=99)
     long = blocks_of(HeadPlan(arms=wanted.arms, steps=("a",), count=False, minutes=120.0))
     assert long == 30
 

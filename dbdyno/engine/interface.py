@@ -33,7 +33,7 @@ from dbdyno.host.observe.device import Device
 from dbdyno.host.observe.owned_processes import ServerProcesses
 from dbdyno.host.observe.sampler import ReadingSink
 from dbdyno.host.place import Place
-from dbdyno.model import Address, Arm, Json, Observe
+from dbdyno.model import Address, Arm, Json, Observation
 from dbdyno.model.engine import Capability, Traits
 from dbdyno.model.events import AnyEvent
 from dbdyno.model.job import Job
@@ -42,7 +42,7 @@ from dbdyno.model.server_status import IndexStatistics
 from dbdyno.model.size import Capacity
 from dbdyno.model.snapshot import Snapshot
 from dbdyno.model.standby_lag import StandbyLag
-from dbdyno.model.step_files import LogEvent, Warmed
+from dbdyno.model.step_files import CacheWarming, LogEvent
 from dbdyno.model.wait_samples import WaitLook, WaitsBegin, WaitsEnd
 
 WARM_S_MAX = 24 * 3600.0
@@ -182,7 +182,7 @@ class Client(Protocol):
     def has(self, what: Capability, execute: Executor) -> bool:
         """Whether this very server can do what its engine can. Raises ServerError."""
 
-    def warm_up(self, how: str | Sequence[str], execute: Executor) -> Warmed:
+    def warm_up(self, how: str | Sequence[str], execute: Executor) -> CacheWarming:
         """Reads all tables and indexes, or these; `warm` of done.json. Raises ServerError."""
 
     def checkpoint(self, execute: Executor) -> None:
@@ -222,7 +222,7 @@ class Client(Protocol):
     def follower(self, address: Address, name: str) -> Follower | None:
         """The server at an endpoint, connected; None where it tells no lag. Raises ServerError."""
 
-    def waits(self, address: Address, job: Job, observe: Observe, write: Write) -> WaitSampler:
+    def waits(self, address: Address, job: Job, observe: Observation, write: Write) -> WaitSampler:
         """A sampler of waits, connected. Raises ServerError where it cannot connect."""
 
     def status(self, address: Address) -> Status:

@@ -16,8 +16,8 @@ from contextlib import suppress
 from typing import Protocol, Self
 
 from dbdyno.engine.activity import Names, Session, look
-from dbdyno.model import Observe
-from dbdyno.model.events import AnyEvent, Connected
+from dbdyno.model import Observation
+from dbdyno.model.events import AnyEvent, ConnectedEvent
 from dbdyno.model.job import Job
 from dbdyno.model.wait_samples import SESSION_COLUMNS, WaitLook, WaitsBegin, WaitsEnd
 
@@ -76,7 +76,7 @@ class SessionSampler:
     from sampling is in `failure`, and nobody else's trouble.
     """
 
-    def __init__(self, asked: WaitConnection, job: Job, observe: Observe, write: Write) -> None:
+    def __init__(self, asked: WaitConnection, job: Job, observe: Observation, write: Write) -> None:
         """Writes the file's first line.
 
         `asked` is its own from now on, `job` has the names of statements; `write` gets each line.
@@ -121,7 +121,7 @@ class SessionSampler:
 
     def observe(self, event: AnyEvent) -> None:
         """Takes note of whose a connection is, from an event of the generator."""
-        if isinstance(event, Connected) and event.server_pid:
+        if isinstance(event, ConnectedEvent) and event.server_pid:
             self._roles[event.server_pid] = event.role
 
     def begin(self) -> None:

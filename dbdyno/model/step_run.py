@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dbdyno.model.find import Probed
+from dbdyno.model.find import SearchWindow
 from dbdyno.model.profile import Profile
 
 SERVER_OWNERS = ("role:", "parallel:", "background:", "backend:", "exited")
@@ -178,7 +178,7 @@ class StepFacts:
     headline: str | None = None  # the headline metric's name
     sla_target: float | None = None  # rows per second, all clients
     extent: Extent | None = None  # None: its job is not there
-    probed: Probed | None = None  # a window of a search; None: a step
+    probed: SearchWindow | None = None  # a window of a search; None: a step
 
 
 Slow = Literal["", "filled", "ended"]

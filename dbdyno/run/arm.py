@@ -23,7 +23,7 @@ from dbdyno.host import placement, quiesce
 from dbdyno.host.observe.sampler import ReadingSink
 from dbdyno.model import Arm, Block, HookMoment, Plan, Step, WorkloadUse
 from dbdyno.model.error import LabDied, ServerError
-from dbdyno.model.step_files import Rest, StepDone
+from dbdyno.model.step_files import DeviceWait, StepDone
 from dbdyno.plan import schedule
 from dbdyno.run import disk_space, find, hooks, measurement, profile, server_parts, starting_state
 from dbdyno.run import step as steps
@@ -258,7 +258,7 @@ class Run:
             else Claim(self.lab.plan.aims.margin, self.lab.plan.schedule.blocks),
         )
 
-    def come_to_rest(self, ahead: Sequence[Step]) -> Rest | None:
+    def come_to_rest(self, ahead: Sequence[Step]) -> DeviceWait | None:
         """Waits until what was written before is on the disk (docs/results.md, `switch`).
 
         Not where all arms wait together before the next step (`interleave.come_to_rest`), nor where

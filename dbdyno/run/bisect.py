@@ -25,7 +25,7 @@ from dbdyno.plan.bisect import TestedBuild
 from dbdyno.run.check import preflight
 from dbdyno.stats import bisection as stats
 from dbdyno.stats.bisection import Found, Layout, NextTest
-from dbdyno.stats.commit_chain import Test
+from dbdyno.stats.commit_chain import BlockTest
 from dbdyno.store.bisection import BisectionFolder
 from dbdyno.store.file import made, write_atomically
 
@@ -167,10 +167,10 @@ def next_test(search: Bisection) -> NextTest | None:
     )
 
 
-def of_stats(search: Bisection) -> list[Test]:
+def of_stats(search: Bisection) -> list[BlockTest]:
     """The tests as the search of probabilities takes them."""
     return [
-        Test(
+        BlockTest(
             index=test.index,
             log_ratio=test.log_ratio,
             se=test.se,

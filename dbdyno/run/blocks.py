@@ -25,7 +25,7 @@ from dbdyno.host import leftovers
 from dbdyno.host.lock import HostLock
 from dbdyno.host.observe import facts
 from dbdyno.model import Block, Json, Plan, Step, WorkloadUse, can
-from dbdyno.model.block_files import Took
+from dbdyno.model.block_files import BlockDuration
 from dbdyno.model.error import DynoError, LabDied, ResultError
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.plan import schedule
@@ -427,10 +427,10 @@ class JudgedRuns:
         """How many steps failed or were skipped."""
         return sum(went.failed for went in self.went)
 
-    def took(self, lab: Lab) -> Took:
+    def took(self, lab: Lab) -> BlockDuration:
         """What the block has taken until now."""
         legs = lab.watch.forecast.took[self.legs_before :]
-        return Took(took_s=time.monotonic() - self.begun_s, steps_s=steps_s(lab, legs))
+        return BlockDuration(took_s=time.monotonic() - self.begun_s, steps_s=steps_s(lab, legs))
 
 
 def run_block(lab: Lab, block: Block) -> JudgedRuns:

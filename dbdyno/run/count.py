@@ -23,10 +23,10 @@ from dbdyno.host import data_folder, launch
 from dbdyno.host.callgrind import counts, program
 from dbdyno.host.callgrind.counts import CallgrindCounts
 from dbdyno.host.callgrind.program import Valgrind
-from dbdyno.model import CountWish, Plan
+from dbdyno.model import CountRequest, Plan
 from dbdyno.model.count import Count, FunctionWork
 from dbdyno.model.error import HostError
-from dbdyno.model.events import AnyEvent, Captured, Connected
+from dbdyno.model.events import AnyEvent, CapturedEvent, ConnectedEvent
 from dbdyno.model.job.role import MARKS_BEFORE, Role
 from dbdyno.model.step_files import StepDone
 from dbdyno.plan import count as plans
@@ -111,7 +111,7 @@ def counter(plan: Plan, valgrind: Valgrind) -> tuple[str, ...]:
 
 
 def counted_steps(
-    plan: Plan, prepared: ReadyPlan, wish: CountWish, of_base: counted_step.Rates
+    plan: Plan, prepared: ReadyPlan, wish: CountRequest, of_base: counted_step.Rates
 ) -> StepsOf:
     """The steps of each arm; measured ones that are wanted end after a number of operations."""
     counting = counting_of(plan)
@@ -148,8 +148,8 @@ class CountedLoad(Load):
         self._marks = marks
         self._counting = engine.of(self.bench.server.engine).counting
         self._role = next((role for role in self.step.job.roles if role.marks is not None), None)
-        self._session: Connected | None = None
-        self._answers: list[Captured] = []  # of the server, to each mark
+        self._session: ConnectedEvent | None = None
+        self._answers: list[CapturedEvent] = []  # of the server, to each mark
         self._begun: Mark | None = None  # of the background, before the load
 
     def __enter__(self) -> Self:
@@ -183,9 +183,9 @@ class CountedLoad(Load):
     def take(self, event: AnyEvent) -> Pulse | None:
         """As any load; keeps which process or thread serves the marked connection."""
         role = self._role
-        if isinstance(event, Connected) and role is not None and event.role == role.name:
+        if isinstance(event, ConnectedEvent) and role is not None and event.role == role.name:
             self._session = event
-        if isinstance(event, Captured) and event.statement == counted_step.COUNTERS:
+        if isinstance(event, CapturedEvent) and event.statement == counted_step.COUNTERS:
             self._answers.append(event)
         return super().take(event)
 

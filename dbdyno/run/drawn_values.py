@@ -36,7 +36,7 @@ from dbdyno.engine.inquiry import (
     Inquirer,
     QueryCall,
 )
-from dbdyno.model import Observe, Plan, Schedule, Void, engine
+from dbdyno.model import Observation, Plan, Schedule, Void, engine
 from dbdyno.model.engine import Traits
 from dbdyno.model.error import ServerError
 from dbdyno.model.own_query import OwnQuery
@@ -76,7 +76,7 @@ def drawn(
         arms=(base,),
         workloads=(replace(plan.workloads[0], restart=False),),
         schedule=Schedule(repeats_max=0, void=UNDISTURBED),
-        observe=Observe(),
+        observe=Observation(),
         chosen_s=None,
         count=None,
     )

@@ -22,8 +22,8 @@ from msgspec import structs
 
 from dbdyno.engine.interface import MadeServer
 from dbdyno.host.observe.usage import ProcessReader, counts_nanoseconds
-from dbdyno.model import Observe, Plan, Schedule, Step, Void
-from dbdyno.model.events import Connected, Done, Ready, Tick, WindowClose, WindowOpen
+from dbdyno.model import Observation, Plan, Schedule, Step, Void
+from dbdyno.model.events import ConnectedEvent, Done, ReadyEvent, Tick, WindowClose, WindowOpen
 from dbdyno.model.placement import PlacedCost, PlacementTrial
 from dbdyno.model.step_files import StepDone
 from dbdyno.plan import schedule
@@ -63,7 +63,7 @@ def measured(plan: Plan) -> PlacementTrial | None:
         arms=(base,),
         workloads=(replace(plan.workloads[0], restart=False),),
         schedule=Schedule(placement="together", repeats_max=0, void=UNDISTURBED),
-        observe=Observe(),
+        observe=Observation(),
         hooks=(),
         chosen_s=None,
         attribution=None,
@@ -186,10 +186,10 @@ def window(step: Step, bench: Bench, made: MadeServer) -> TrialWindow:
     with makes.start(makes.prepare(short, bench), lambda line: None, bench.cpus) as load:
         for event in load.events():
             match event:
-                case Connected():
+                case ConnectedEvent():
                     spent.take(event)
                     placed.take(event)
-                case Ready():
+                case ReadyEvent():
                     load.go()
                 case WindowOpen():
                     spent.open()
@@ -218,7 +218,7 @@ class SessionCost:
         self._readers: list[ProcessReader] = []
         self.us = 0.0
 
-    def take(self, event: Connected) -> None:
+    def take(self, event: ConnectedEvent) -> None:
         """Takes note of a session, of which the server may not say which thread it is."""
         nanoseconds, pid = counts_nanoseconds(), self._made.postmaster_pid
         if not self._made.threads:

@@ -12,7 +12,7 @@ from dbdyno.engine import Server
 from dbdyno.host import perf
 from dbdyno.host.perf import FoldedProfile, Perf, Recording
 from dbdyno.model.error import HostError
-from dbdyno.model.events import AnyEvent, Ready, WindowClose, WindowOpen
+from dbdyno.model.events import AnyEvent, ReadyEvent, WindowClose, WindowOpen
 from dbdyno.model.profile import NotSampled, Sampled, Stack
 from dbdyno.run.measurement import Measurement
 from dbdyno.run.progress import Pulse
@@ -54,7 +54,7 @@ class Recorder:
     def take(self, event: AnyEvent) -> None:
         """Attaches where the load is ready, so that connections are there; samples its window."""
         match event:
-            case Ready():
+            case ReadyEvent():
                 self._attempt(self._prepare)
             case WindowOpen():
                 self._attempt(self._start)

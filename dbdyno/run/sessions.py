@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from dbdyno.engine.interface import MadeServer
 from dbdyno.host import core_sets
-from dbdyno.model.events import Connected
+from dbdyno.model.events import ConnectedEvent
 from dbdyno.run.measurement import StepFailed
 
 
@@ -23,7 +23,7 @@ class Sessions:
         self._server = server
         self._before: dict[int, set[int]] = {}  # by thread, where it was allowed to run
 
-    def take(self, event: Connected) -> None:
+    def take(self, event: ConnectedEvent) -> None:
         """Places a session that was let in, also one that was made anew.
 
         Raises StepFailed where the server does not say which thread it is, HostError where it may

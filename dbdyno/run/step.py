@@ -25,7 +25,7 @@ from dbdyno.model.job import Job
 from dbdyno.model.job.role import Role, RoleStop, Tied
 from dbdyno.model.server_status import StatusLook
 from dbdyno.model.standby_lag import StandbyLag
-from dbdyno.model.step_files import Check, StepDone
+from dbdyno.model.step_files import StepCheck, StepDone
 from dbdyno.run.driver import registry
 from dbdyno.run.driver.interface import Bench, Generators, Keep, NetworkReading, RunningLoad, Seat
 from dbdyno.run.driver.spread import SpreadLoad
@@ -185,7 +185,7 @@ class Load:
         """Takes the load from its beginning to its end; raises GeneratorError."""
         for event in self.generator.events():
             pulse = self.take(event)
-            if isinstance(event, events.Ready):  # whoever takes it may have to make ready, too
+            if isinstance(event, events.ReadyEvent):  # whoever takes it may have to make ready, too
                 self.generator.go()
             if pulse is not None:
                 show(pulse)
@@ -195,7 +195,7 @@ class Load:
         self.sampler.observe(event)
         self._pace_waits(event)
         match event:
-            case events.Connected() if self._sessions is not None:
+            case events.ConnectedEvent() if self._sessions is not None:
                 self._sessions.take(event)
             case events.WindowOpen():
                 self.sampler.read("open", event.mono_ns)
@@ -311,7 +311,7 @@ def per_second(headline: Headline, amount: float, seconds: float) -> str:
     return f"{rate / MIB if headline.metric == 'mbps' else rate:,.0f} {unit_of(headline)}"
 
 
-def checks(step: Step, totals: Mapping[str, events.Totals]) -> list[Check]:
+def checks(step: Step, totals: Mapping[str, events.Totals]) -> list[StepCheck]:
     """Compares the rows that each role with a quota affected with what its statements name.
 
     A delete that finds fewer rows than it asks for shows here.
@@ -325,7 +325,9 @@ def checks(step: Step, totals: Mapping[str, events.Totals]) -> list[Check]:
         expected = (quota.operations - role.mark_count) * step.job.clients_of(role) * rows
         actual = totals[role.name].rows
         what = f"rows of role {role.name}"
-        compared.append(Check(what=what, expected=expected, actual=actual, ok=expected == actual))
+        compared.append(
+            StepCheck(what=what, expected=expected, actual=actual, ok=expected == actual)
+        )
     return compared
 
 
@@ -370,7 +372,7 @@ class RemoteLoad:
     def observe(self, event: events.AnyEvent) -> None:
         """Reads the network before the load begins, and when the window has closed."""
         match event:
-            case events.Ready():
+            case events.ReadyEvent():
                 self._before = self._generators.network(self._server, trip=True)
             case events.WindowClose():
                 self._after = self._generators.network(self._server, trip=False)

@@ -13,7 +13,7 @@ from dbdyno.model import Json, Step
 from dbdyno.model.events import Part, Tick
 from dbdyno.model.headlines import scale_of, unit_of
 from dbdyno.model.job import amounts
-from dbdyno.model.step_files import Counted
+from dbdyno.model.step_files import HeadlineWork
 from dbdyno.run.progress import Pulse
 from dbdyno.stats.few_operations import Claim, for_edges_s, for_scatter_s
 from dbdyno.stats.response_times import Histogram
@@ -147,10 +147,10 @@ class StepMeter:
             "rate_so_far": None if so_far is None else so_far * each,
         }
 
-    def counted(self) -> Counted:
+    def counted(self) -> HeadlineWork:
         """The work of the headline's role in the window so far, and the seconds since it opened."""
         count = self.counts.get(self.leader, WorkProgress())
-        return Counted(seconds=count.measured_s, **count.amounts)
+        return HeadlineWork(seconds=count.measured_s, **count.amounts)
 
     def against_target(self) -> Json:
         """The step's target, and what its role achieved so far."""

@@ -21,7 +21,7 @@ from dbdyno.model import MetricSource, Step, ToldMetric
 from dbdyno.model.error import ServerError
 from dbdyno.model.events import (
     AnyEvent,
-    Captured,
+    CapturedEvent,
     Newer,
     Paused,
     Resumed,
@@ -106,7 +106,7 @@ def _named(source: MetricSource) -> str:
 class LoadOutput:
     """What a load said that metrics need: rows that statements returned, how long it lasted."""
 
-    captured: Sequence[Captured]
+    captured: Sequence[CapturedEvent]
     lasted_s: float
 
 
@@ -115,7 +115,9 @@ def returned(events: Path, sources: Sequence[MetricSource]) -> LoadOutput:
     if all(source.query is not None and source.change is None for source in sources):
         return LoadOutput((), 0.0)
     lines = [event for line in store.decoded_lines(events, read) for event in line]
-    return LoadOutput([event for event in lines if isinstance(event, Captured)], lasted_s(lines))
+    return LoadOutput(
+        [event for event in lines if isinstance(event, CapturedEvent)], lasted_s(lines)
+    )
 
 
 def lasted_s(said: Iterable[AnyEvent | Newer]) -> float:
@@ -185,7 +187,7 @@ TAKES: Mapping[str, Callable[[Sequence[float]], float]] = {
 """The value made of several."""
 
 
-def _in_columns(column: str, captured: Iterable[Captured]) -> Iterator[str]:
+def _in_columns(column: str, captured: Iterable[CapturedEvent]) -> Iterator[str]:
     """The values of a column, without nulls."""
     for execution in captured:
         if column in execution.columns:
@@ -194,7 +196,7 @@ def _in_columns(column: str, captured: Iterable[Captured]) -> Iterator[str]:
             yield from (value for value in values if value is not None)
 
 
-def _matches(source: MetricSource, captured: Iterable[Captured]) -> Iterator[str]:
+def _matches(source: MetricSource, captured: Iterable[CapturedEvent]) -> Iterator[str]:
     """The finds of a pattern in notices, then in rows, line by line; an empty group counts as 0."""
     pattern = re.compile(source.pattern or "")
     for execution in captured:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from dbdyno.model import Observe, Plan, Step, WorkloadUse
+from dbdyno.model import Observation, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError, WorkloadError
 from dbdyno.model.step_files import StepFailure
 from dbdyno.plan import schedule
@@ -68,7 +68,7 @@ def go(plan: Plan, prepared: ReadyPlan, watch: Watch, servers: Servers) -> None:
         schedule=replace(
             plan.schedule, interleave="step" if plan.schedule.together else "run", rest_s=0.0
         ),
-        observe=Observe(),
+        observe=Observation(),
         hooks=tuple(hook for hook in plan.hooks if hook.when != "during-step"),
     )
     block = schedule.block(plan, 1)

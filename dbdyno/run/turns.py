@@ -80,7 +80,7 @@ class Player:
         """Starts the generator and waits until it could go."""
         self._load = self._stack.enter_context(Load(self._measurement))
         self._inbox = self._stack.enter_context(Inbox(self._load.generator))
-        self._wait_for(events.Ready)
+        self._wait_for(events.ReadyEvent)
 
     def next_turn(self, turn_ns: int) -> None:
         """Reads what the server did while it waited, then lets the load run for so long, or to

@@ -18,7 +18,7 @@ import msgspec
 
 from dbdyno.model import Block, Json, Plan, Step
 from dbdyno.model.answer import Answers
-from dbdyno.model.block_files import BlockDone, Order, StepNames, Took
+from dbdyno.model.block_files import BlockDone, BlockDuration, Order, StepNames
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.error import ResultError
 from dbdyno.model.figures import FIGURES, changes_since
@@ -362,7 +362,7 @@ class Results:
         write_json(folder / "order.json", order)
         return folder
 
-    def end_block(self, number: int, took: Took | None = None, *disturbed: str) -> None:
+    def end_block(self, number: int, took: BlockDuration | None = None, *disturbed: str) -> None:
         """Say that the block is complete: from now on it is judged, though it was `disturbed`.
 
         Its done.json has the checksums of all its other files, and nobody may write them any more.

@@ -16,7 +16,7 @@ from dbdyno.host.observe.owned_processes import GENERATOR, LAB, OTHER_BACKEND
 from dbdyno.host.observe.owners import EXITED, nothing_spent
 from dbdyno.host.observe.sampler import OUTSIDE_WINDOW, WINDOW_ENDS, ReadingSink
 from dbdyno.model import host_reading
-from dbdyno.model.events import AnyEvent, Connected, Hello, Part, Tick
+from dbdyno.model.events import AnyEvent, ConnectedEvent, Hello, Part, Tick
 
 PLANTED = {
     "server_cpu_us": ("cpu_ns", 1000),
@@ -79,7 +79,7 @@ class FakeSampler:
         if isinstance(event, Hello) and event.pid is None:
             self._named = event.profile is not None  # a generator on another host names them
             del self._owners[GENERATOR]
-        if isinstance(event, Connected):
+        if isinstance(event, ConnectedEvent):
             self.add_role(event.server_pid, event.role)
         if not isinstance(event, Tick):
             return

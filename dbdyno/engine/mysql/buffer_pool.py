@@ -12,7 +12,7 @@ import time
 from dbdyno.engine.interface import WARM_S_MAX, Executor
 from dbdyno.engine.mysql.quoting import named
 from dbdyno.model.error import ServerError
-from dbdyno.model.step_files import Warmed
+from dbdyno.model.step_files import CacheWarming
 
 INDEXES = """
 SELECT s.TABLE_NAME, s.INDEX_NAME, MAX(s.INDEX_TYPE)
@@ -40,7 +40,7 @@ LOOK_EVERY_S = 0.1
 STATEMENT_S_MAX = 60.0
 
 
-def warm(execute: Executor) -> Warmed:
+def warm(execute: Executor) -> CacheWarming:
     """Reads every index of every table of the database.
 
     `bytes` are InnoDB's own estimate. Raises ServerError.
@@ -57,7 +57,7 @@ def warm(execute: Executor) -> Warmed:
             continue
         execute(scan(str(table), str(index)), limit_s=WARM_S_MAX)
     ((size,),) = execute(SIZES, limit_s=WARM_S_MAX)
-    return Warmed(
+    return CacheWarming(
         how="scan",
         seconds=time.monotonic() - begun_s,
         relations=len(heaps) + len(indexes) - len(left_out),

@@ -27,13 +27,13 @@ from dbdyno.engine.rights import Need, UnmetNeed, needed
 from dbdyno.engine.snapshot import SnapshotSubject
 from dbdyno.engine.status import Status
 from dbdyno.engine.wait_sampler import SessionSampler
-from dbdyno.model import Address, Observe
+from dbdyno.model import Address, Observation
 from dbdyno.model.engine import Capability
 from dbdyno.model.job import Job
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.server_status import IndexStatistics
 from dbdyno.model.snapshot import Snapshot
-from dbdyno.model.step_files import Warmed
+from dbdyno.model.step_files import CacheWarming
 
 SQL = interface.TableSql(
     rows="SELECT table_rows FROM information_schema.tables "
@@ -78,7 +78,7 @@ class MysqlClient:
         """The capabilities of the engine, which each of its servers has."""
         return True
 
-    def warm_up(self, how: str | Sequence[str], execute: interface.Executor) -> Warmed:
+    def warm_up(self, how: str | Sequence[str], execute: interface.Executor) -> CacheWarming:
         """Reads all indexes; `warm` of done.json. Raises ServerError."""
         return buffer_pool.warm(execute)
 
@@ -123,7 +123,7 @@ class MysqlClient:
         return None
 
     def waits(
-        self, address: Address, job: Job, observe: Observe, write: interface.Write
+        self, address: Address, job: Job, observe: Observation, write: interface.Write
     ) -> SessionSampler:
         """A sampler of waits, connected. Raises ServerError where it cannot connect."""
         return SessionSampler(MysqlWaitConnection(address, self.flavour), job, observe, write)

@@ -13,7 +13,7 @@ from typing import Any
 from dbdyno.engine.interface import WARM_S_MAX, Executor
 from dbdyno.model.error import ServerError
 from dbdyno.model.literal import literal
-from dbdyno.model.step_files import Resident, Warmed
+from dbdyno.model.step_files import CacheWarming, Resident
 
 EXTENSION = "pg_prewarm"
 
@@ -57,7 +57,7 @@ BY_INDEX = (
 """Settings of the session that leave the planner one way (9.6 has no incremental sort)."""
 
 
-def warm(how: str | Sequence[str], execute: Executor) -> Warmed:
+def warm(how: str | Sequence[str], execute: Executor) -> CacheWarming:
     """Reads all tables and indexes, or these relations. Raises ServerError."""
     begun_s = time.monotonic()
     if not isinstance(how, str):
@@ -65,7 +65,7 @@ def warm(how: str | Sequence[str], execute: Executor) -> Warmed:
     extension = (f"CREATE EXTENSION IF NOT EXISTS {EXTENSION}",) if how == "prewarm" else ()
     relations = execute(*extension, RELATIONS, limit_s=WARM_S_MAX)
     left_out = prewarm(relations, execute) if how == "prewarm" else scan(relations, execute)
-    return Warmed(
+    return CacheWarming(
         how=how,
         seconds=time.monotonic() - begun_s,
         relations=len(relations) - len(left_out),
@@ -74,7 +74,7 @@ def warm(how: str | Sequence[str], execute: Executor) -> Warmed:
     )
 
 
-def warm_named(names: Sequence[str], execute: Executor, begun_s: float) -> Warmed:
+def warm_named(names: Sequence[str], execute: Executor, begun_s: float) -> CacheWarming:
     """Reads these relations in their order, and says what of each is in shared_buffers then.
 
     Pages that do not fit displace earlier ones, so that the last ones stay.
@@ -88,7 +88,7 @@ def warm_named(names: Sequence[str], execute: Executor, begun_s: float) -> Warme
     prewarm(relations, execute)
     oids = ", ".join(str(oid) for oid, *_ in relations)
     resident = dict(execute(RESIDENT.format(oids=oids), limit_s=WARM_S_MAX))
-    return Warmed(
+    return CacheWarming(
         how="prewarm",
         seconds=time.monotonic() - begun_s,
         relations=len(relations),

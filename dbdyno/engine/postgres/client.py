@@ -25,13 +25,13 @@ from dbdyno.engine.rights import Need, UnmetNeed, needed
 from dbdyno.engine.snapshot import SnapshotSubject
 from dbdyno.engine.status import Status
 from dbdyno.engine.wait_sampler import SessionSampler
-from dbdyno.model import Address, Observe
+from dbdyno.model import Address, Observation
 from dbdyno.model.engine import Capability
 from dbdyno.model.job import Job
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.server_status import IndexStatistics
 from dbdyno.model.snapshot import Snapshot
-from dbdyno.model.step_files import Warmed
+from dbdyno.model.step_files import CacheWarming
 
 SQL = interface.TableSql(
     rows="SELECT reltuples::bigint FROM pg_class WHERE oid = to_regclass('{table}')",
@@ -77,7 +77,7 @@ class PostgresClient:
         extension = cache_warming.EXTENSION
         return bool(execute(f"SELECT 1 FROM pg_available_extensions WHERE name = '{extension}'"))
 
-    def warm_up(self, how: str | Sequence[str], execute: interface.Executor) -> Warmed:
+    def warm_up(self, how: str | Sequence[str], execute: interface.Executor) -> CacheWarming:
         """Reads all tables and indexes, or these; `warm` of done.json. Raises ServerError."""
         return cache_warming.warm(how, execute)
 
@@ -122,7 +122,7 @@ class PostgresClient:
         return follower.PostgresFollower(address, name)
 
     def waits(
-        self, address: Address, job: Job, observe: Observe, write: interface.Write
+        self, address: Address, job: Job, observe: Observation, write: interface.Write
     ) -> SessionSampler:
         """A sampler of waits, connected. Raises ServerError where it cannot connect."""
         asked = PostgresWaitConnection(address, each=observe.waits_sessions)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from dbdyno.host.observe import files, procfs
 from dbdyno.host.observe.procfs import HostStat, ProcessStat
 from dbdyno.host.observe.reader import HostReader
-from dbdyno.model.host_facts import BusyProcess, Look, ServerProcess
+from dbdyno.model.host_facts import BusyProcess, IdleSample, ServerProcess
 from dbdyno.model.host_reading import SwapPages
 
 PROCESSES_MAX = 5
@@ -37,7 +37,7 @@ class KernelCounters:
     processes: dict[Birth, ProcessStat]
 
 
-def look(reader: HostReader, seconds: float) -> Look:
+def look(reader: HostReader, seconds: float) -> IdleSample:
     """What the host did in `seconds`: shares of all CPUs' time, swapping, who used the CPUs.
 
     dyno's own process is not among them.
@@ -49,7 +49,7 @@ def look(reader: HostReader, seconds: float) -> Look:
     us = {key: after.host.cpu_us[key] - was for key, was in before.host.cpu_us.items()}
     whole = sum(us.values()) or 1
     idle = us["idle"] + us["iowait"]
-    return Look(
+    return IdleSample(
         seconds=round(lasted_s, 3),
         busy_share=share(whole - idle - us["steal"], whole),
         steal_share=share(us["steal"], whole),

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from dbdyno.host.observe import files, procfs
 from dbdyno.host.observe.reader import HostReader
-from dbdyno.model.host_facts import ControlGroup, Limit, Limits, LoginService
+from dbdyno.model.host_facts import ControlGroup, Limit, LoginService, ProcessLimits
 
 UNLIMITED = "unlimited"
 NEVER_BYTES = 1 << 60
@@ -23,14 +23,14 @@ LIMITS = {
 LOGIND = ("/etc/systemd/logind.conf", "/etc/systemd/logind.conf.d/*.conf")
 
 
-def of_process(reader: HostReader) -> Limits:
+def of_process(reader: HostReader) -> ProcessLimits:
     """The limits that servers inherit from dyno, each as soft and hard one."""
     text = reader.text("limits", "/proc/self/limits") or ""
     lines = {
         key: re.search(rf"^{title}\s+(\S+)\s+(\S+)", text, re.MULTILINE)
         for key, title in LIMITS.items()
     }
-    return Limits(
+    return ProcessLimits(
         **{
             key: tuple(word if word == UNLIMITED else int(word) for word in line.groups())
             for key, line in lines.items()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dbdyno.host.observe import files
 from dbdyno.host.observe.reader import HostReader
-from dbdyno.model.host_facts import Clock, Cpu, Frequency, Processors
+from dbdyno.model.host_facts import ClockSources, Cpu, Frequency, Processors
 
 CPUS = "/sys/devices/system/cpu"
 CLOCK = "/sys/devices/system/clocksource/clocksource0"
@@ -119,10 +119,10 @@ def allowed(reader: HostReader) -> str | None:
     return match[1] if match else None
 
 
-def clock(reader: HostReader) -> Clock:
+def clock(reader: HostReader) -> ClockSources:
     """The clock sources that the kernel could use; what a reading costs is not measured here."""
     sources = reader.line("clock.available", f"{CLOCK}/available_clocksource")
-    return Clock(available=tuple(sources.split()) if sources else None)
+    return ClockSources(available=tuple(sources.split()) if sources else None)
 
 
 def clock_source(reader: HostReader) -> str | None:

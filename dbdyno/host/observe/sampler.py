@@ -22,7 +22,7 @@ from dbdyno.host.observe.owners import EXITED
 from dbdyno.host.observe.usage import TICKS_PER_S
 from dbdyno.model import host_reading
 from dbdyno.model.error import DiskError, LabDied
-from dbdyno.model.events import AnyEvent, Connected, Hello
+from dbdyno.model.events import AnyEvent, ConnectedEvent, Hello
 
 OUTSIDE_WINDOW = ("start", "end")
 WINDOW_ENDS = ("open", "close")
@@ -119,7 +119,7 @@ class Sampler:
 
     def observe(self, event: AnyEvent) -> None:
         """Takes note of who is who in an event of the generator; of ticks takes no note."""
-        if isinstance(event, Connected) and (member := getattr(event, self._processes.key)):
+        if isinstance(event, ConnectedEvent) and (member := getattr(event, self._processes.key)):
             self.add_role(member, event.role)
         elif isinstance(event, Hello) and event.pid is not None:
             self.set_generator(event.pid)

@@ -15,10 +15,10 @@ from dbdyno.engine.preset import study
 from dbdyno.engine.settings import ArmSettings
 from dbdyno.model import (
     Arm,
-    CountWish,
+    CountRequest,
     Hook,
     Json,
-    Observe,
+    Observation,
     Placement,
     Plan,
     Schedule,
@@ -77,9 +77,9 @@ def generator_json(plan: Plan) -> Json:
 NEWER = ("waits_sessions", "status_s", "indexes", "profile", "subsystems")
 
 
-def observe_json(observe: Observe) -> Json:
+def observe_json(observe: Observation) -> Json:
     """The samples taken of servers; newer keys only if they are wanted: older folders lack them."""
-    return said(asdict(observe), Observe(), NEWER)
+    return said(asdict(observe), Observation(), NEWER)
 
 
 def between(plan: Plan) -> Json:
@@ -97,7 +97,7 @@ def between(plan: Plan) -> Json:
     if plan.attribution is not None:
         written["attribute"] = plan.attribution.written
     if plan.count is not None:
-        written["count"] = said(asdict(plan.count), CountWish(), ("fills", "parameters"))
+        written["count"] = said(asdict(plan.count), CountRequest(), ("fills", "parameters"))
     if plan.hooks:
         written["hooks"] = [said(asdict(hook), Hook, ("joins", "at_s")) for hook in plan.hooks]
     return written

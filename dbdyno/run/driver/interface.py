@@ -16,11 +16,11 @@ from dbdyno.builds import Build
 from dbdyno.engine import Server
 from dbdyno.engine.interface import HostSampler
 from dbdyno.host.observe.sampler import ReadingSink
-from dbdyno.model import Observe, Plan, Step
+from dbdyno.model import Observation, Plan, Step
 from dbdyno.model.error import GeneratorError, LabDied
 from dbdyno.model.events import AnyEvent, Told
 from dbdyno.model.job import Job
-from dbdyno.model.step_files import DeviceReading, Rest, Turns
+from dbdyno.model.step_files import DeviceReading, DeviceWait, Turns
 from dbdyno.run.hooks import Hooks
 from dbdyno.stats.few_operations import Claim
 
@@ -43,12 +43,14 @@ class Bench:
     seed: int
     threads: int | None  # of the generator; None: its own default
     processors: tuple[int, ...] = ()  # that clients share with their sessions; (): none
-    switch: Rest | None  # what was waited for before this arm's server started
+    switch: DeviceWait | None  # what was waited for before this arm's server started
     warm: str | None = None  # how caches are warmed before the step: it is the first after a start
     checkpoint: bool = False  # whether the step begins with a checkpoint
     data_path: Path | None = None  # on the device that has to rest after it
     turns: Turns | None = None  # how the step is interleaved with other arms'; None: it is not
-    observe: Observe = field(default_factory=Observe)  # of the server while the window is open
+    observe: Observation = field(
+        default_factory=Observation
+    )  # of the server while the window is open
     cpus: str | None = None  # the processors of the generator; None: all
     generators: Generators | None = None  # on other hosts; None: the load is made here
     hooks: Hooks | None = None  # what the plan wants before and after the step

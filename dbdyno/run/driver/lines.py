@@ -21,13 +21,13 @@ from dbdyno.model.events import (
     EVENTS,
     PROTOCOL,
     AnyEvent,
-    Connected,
+    ConnectedEvent,
     Done,
     Event,
     Hello,
     Part,
     Paused,
-    Ready,
+    ReadyEvent,
     Resumed,
     Started,
     Tick,
@@ -40,7 +40,7 @@ from dbdyno.model.events import (
 from dbdyno.model.job import Job
 from dbdyno.model.json import misfit_words
 
-OWN_EVENTS = (Hello, Ready, Started, Paused, Resumed)
+OWN_EVENTS = (Hello, ReadyEvent, Started, Paused, Resumed)
 """Events that dyno writes for a program."""
 
 
@@ -155,7 +155,7 @@ class ProgramLines:
             raise self._refused(
                 line, f"`{name}` is written by dyno alone; begin with `window_open`"
             )
-        if form in (Tick, Connected):
+        if form in (Tick, ConnectedEvent):
             keys = {"role": self._role} | keys
         if form is Done:
             keys = {"reason": None, "totals": {}} | keys

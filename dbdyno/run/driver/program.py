@@ -26,7 +26,7 @@ from dbdyno.host.program import of_user
 from dbdyno.model import Address, Plan, Step
 from dbdyno.model.address import PREFERRED
 from dbdyno.model.error import PlanError
-from dbdyno.model.events import AnyEvent, Ready, Told, line
+from dbdyno.model.events import AnyEvent, ReadyEvent, Told, line
 from dbdyno.model.job import Job
 from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.model.job.external import EnvironmentVariable
@@ -245,7 +245,7 @@ class ProgramRun:
         GeneratorDied where somebody else killed it.
         """
         yield self._said(hello(self._job))
-        yield self._said(Ready(mono_ns=time.monotonic_ns()))
+        yield self._said(ReadyEvent(mono_ns=time.monotonic_ns()))
         self._began.wait()
         if not self._told_to_end:
             foreign = self._start()

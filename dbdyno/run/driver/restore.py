@@ -22,7 +22,7 @@ from dbdyno.engine.restore import KEY, ClientPrograms, DumpRestore
 from dbdyno.host import account
 from dbdyno.model import Plan, Step
 from dbdyno.model.error import DynoError, PlanError
-from dbdyno.model.events import AnyEvent, Ready, Told, Totals, WindowClose, WindowOpen, line
+from dbdyno.model.events import AnyEvent, ReadyEvent, Told, Totals, WindowClose, WindowOpen, line
 from dbdyno.model.job import Job, external
 from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.run.driver.interface import Bench
@@ -126,7 +126,7 @@ class RestoreRun:
     def events(self) -> Iterator[AnyEvent]:
         """All events up to `done`; the restore happens between the two ends of the window."""
         yield self._said(hello(self._job))
-        yield self._said(Ready(mono_ns=time.monotonic_ns()))
+        yield self._said(ReadyEvent(mono_ns=time.monotonic_ns()))
         self._began.wait()
         yield self._said(now_started())
         begun_ns = time.monotonic_ns()

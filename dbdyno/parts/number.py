@@ -87,11 +87,22 @@ def short(value: float) -> str:
     return _end(value, digits_for(value))
 
 
-def change(value: float) -> str:
-    """A ratio as a change: +5.0 %."""
+def change(value: float, digits: int | None = None) -> str:
+    """A ratio as a change: +5.0 %, with two digits, as many as counts have, +3.27 %."""
     percent = (value - 1) * 100
-    text = number(percent, 0 if abs(percent) >= 99.95 else 1)
-    return f"{text if text.startswith(MINUS) else '+' + text} %"
+    return f"{signed(percent, (0 if abs(percent) >= 99.95 else 1) if digits is None else digits)} %"
+
+
+def counted(value: float, *ends: float | None) -> str:
+    """A ratio as a change with the digits of counts, and its interval: +0.70 % [+0.68, +0.72]."""
+    around = ", ".join(change(end or 1.0, 2).removesuffix(" %") for end in ends)
+    return f"{change(value, 2)} [{around}]" if around else change(value, 2)
+
+
+def signed(value: float, digits: int = 0) -> str:
+    """A difference with its sign: +1,395, −0.3."""
+    text = number(value, digits)
+    return text if text.startswith(MINUS) else f"+{text}"
 
 
 Of = Literal["rate", "time", "amount"]

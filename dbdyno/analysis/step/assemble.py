@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from dbdyno.analysis.step import idle_work, metrics, profile, step_warnings
+from dbdyno.analysis.step import idle_work, metrics, step_warnings
 from dbdyno.analysis.step.network import network
 from dbdyno.analysis.step.outcomes import outcomes
 from dbdyno.analysis.step.series import series
 from dbdyno.analysis.step.waits import waits
-from dbdyno.evidence import damaged_files, evidence, generator_limit, sums
+from dbdyno.evidence import damaged_files, evidence, generator_limit, profile, sums
 from dbdyno.evidence.background_spans import spans
 from dbdyno.evidence.evidence import KINDS, NO_JOB, Evidence
 from dbdyno.evidence.query_plans import plans

@@ -9,6 +9,7 @@ import pytest
 
 from dbdyno import plan
 from dbdyno.analysis import compare
+from dbdyno.findings.outcomes.facts import OutcomeFacts
 from dbdyno.model import Comparison, StepRun
 from dbdyno.model.headlines import plural
 from dbdyno.parts.part import charts
@@ -77,7 +78,7 @@ def slow(compared: Comparison) -> StepRun:
 
 def test_the_headline_is_what_completed_of_the_named_by_the_minute(compared: Comparison) -> None:
     run = slow(compared)
-    by_name = {ended.name: ended for ended in run.roles.outcomes}
+    by_name = {ended.name: ended for ended in run.of(OutcomeFacts).outcomes}
     order, get = by_name["order"], by_name["get"]
     assert (order.counted, get.counted) == (True, False)
     assert (order.failed, get.rolled_back) == (0, 0)
@@ -115,5 +116,8 @@ def test_verdicts_and_json_are_by_the_named(compared: Comparison) -> None:
     # Two milliseconds less of 60 + 12 for three statements each.
     assert judged["opm"].so_far.value == pytest.approx((0.18 + 0.04) / (0.18 + 0.02), rel=0.02)
     (written,) = json.loads(json_document.render(compared))["steps"]
-    assert {one["name"] for one in written["outcomes"]["old"]} == {"order", "get"}
+    assert {row["name"] for row in written["tables"]["outcomes"] if row["arm"] == "old"} == {
+        "order",
+        "get",
+    }
     assert written["arms"][0]["metrics"]["rolled_back"]["value"] > 0

@@ -13,10 +13,12 @@ from msgspec import msgpack
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.findings.fairness import step as fairness
 from dbdyno.findings.finding import StepFinding
+from dbdyno.findings.outcomes import step as outcomes
 from dbdyno.findings.targets import step as targets
 from dbdyno.model.facts import Facts
 
 FINDINGS: tuple[StepFinding[Any], ...] = (
+    outcomes.FINDING,
     targets.FINDING,
     fairness.FINDING,
 )

@@ -232,24 +232,10 @@ class Responses:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcomes:
-    """How a role's operations of one name ended in the window of a step."""
-
-    role: str
-    name: str
-    counted: bool  # whether the step's headline counts those that completed
-    completed: int
-    rolled_back: int  # as their workload has it
-    failed: int
-    retried: int  # tried again at least once, with any outcome
-
-
-@dataclass(frozen=True, kw_only=True)
 class RoleFigures:
     """The results of a step's roles."""
 
     statements: tuple[StatementUse, ...] = ()
-    outcomes: tuple[Outcomes, ...] = ()  # where some may roll back, or count alone
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from dbdyno.findings.fairness import show as fairness
+from dbdyno.findings.outcomes import show as outcomes
 from dbdyno.findings.targets import show as targets
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.parts.colors import Scheme
@@ -78,6 +79,7 @@ STEP: tuple[Section, ...] = (
     placement.SECTION,
     why.SECTION,
     told.SECTION,
+    outcomes.SECTION,
     statements.SECTION,
     targets.SECTION,
     metrics.SECTION,

@@ -9,7 +9,6 @@ from functools import partial
 from dbdyno.analysis.step import idle_work, metrics, profile, step_warnings
 from dbdyno.analysis.step.imprint import imprint
 from dbdyno.analysis.step.network import network
-from dbdyno.analysis.step.outcomes import outcomes
 from dbdyno.analysis.step.segments import segments
 from dbdyno.analysis.step.series import series
 from dbdyno.analysis.step.state import state, unread
@@ -98,7 +97,7 @@ def _ended_by_limit(run: StepRun, basis: Evidence) -> StepRun:
 
 
 def _measured(run: StepRun, basis: Evidence) -> StepRun:
-    roles = RoleFigures(statements=statements(basis), outcomes=outcomes(basis))
+    roles = RoleFigures(statements=statements(basis))
     run = replace(run, roles=roles)
     values = metrics.metrics(basis, run)
     window = Window(

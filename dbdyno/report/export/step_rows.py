@@ -238,8 +238,6 @@ def _figures(run: StepRun) -> Rows:
     yield from _told(run)
     for statement in run.roles.statements:
         yield "statements", asdict(statement)
-    for ended in run.roles.outcomes:
-        yield "outcomes", asdict(ended)
     for table, of, times in (
         ("response", "kind", run.response),
         ("response", "operation", run.operations),

@@ -277,18 +277,6 @@ TABLES: tuple[Table, ...] = (
         """,
     ),
     table(
-        "outcomes", "how operations ended, where some can roll back or the headline names some",
-        """
-        role        | text    | | the role's name
-        name        | text    | | the operation's name
-        counted     | boolean | | whether the headline counts those that completed
-        completed   | integer | | without error
-        rolled_back | integer | | by rolling back what they did, as their workload has it
-        failed      | integer | | without success
-        retried     | integer | | tried again at least once, with any outcome
-        """,
-    ),
-    table(
         "response", """response times of a kind of operation, or of one operation, in a window: from
         the due time to completion""",
         _TIMES,

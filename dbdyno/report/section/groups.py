@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from dbdyno.findings.fairness import show as fairness
+from dbdyno.findings.outcomes.facts import headline_of
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.model.headlines import Kind
@@ -29,7 +30,7 @@ from dbdyno.parts.part import (
     Text,
     anchored,
 )
-from dbdyno.report.section import cost_per_operation, outcomes, summary
+from dbdyno.report.section import cost_per_operation, summary
 
 PUBLISHED = (
     "point queries",
@@ -314,7 +315,7 @@ def _absolute_cell(result: Cell) -> TableCell:
 
 def _usual(steps: Sequence[StepComparison]) -> Kind:
     """What most steps' throughput counts."""
-    kinds = list(map(outcomes.headline_of, steps))
+    kinds = list(map(headline_of, steps))
     return max(dict.fromkeys(kinds), key=kinds.count)
 
 
@@ -326,9 +327,7 @@ def _counted(steps: Sequence[StepComparison]) -> str:
 def _own_note(steps: Sequence[StepComparison], rows: Sequence[Row]) -> str:
     """The exceptions among the rows, and the marks that these rows have."""
     usual = _counted(steps)
-    others = {
-        step.step: words for step in steps if (words := outcomes.headline_of(step).rate) != usual
-    }
+    others = {step.step: words for step in steps if (words := headline_of(step).rate) != usual}
     differs = ", ".join(f"{name}: {words} of all clients" for name, words in others.items())
     return cells.sentences(f"{differs}." if differs else "", cells.legend(rows, _MARKS))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dbdyno.findings.outcomes.facts import headline_of
 from dbdyno.model import Across, Cell, Ratio, StepComparison
 from dbdyno.model.sweep import CLIENTS, values
 from dbdyno.parts import cells, number
@@ -22,7 +23,7 @@ from dbdyno.parts.part import (
     Table,
     TableCell,
 )
-from dbdyno.report.section import groups, outcomes
+from dbdyno.report.section import groups
 
 KIND = "scale-up"
 
@@ -150,7 +151,7 @@ def _table(sweep: _Sweep, blocks: int, name: str) -> Table:
         )
     )
     interval = f", with its 95 % t interval over {blocks} blocks" if blocks > 1 else ""
-    counted = outcomes.headline_of(sweep.first).rate
+    counted = headline_of(sweep.first).rate
     rows = (first, *(_row(sweep, clients) for clients in sweep.others))
     return Table(
         name=f"{name}-table",

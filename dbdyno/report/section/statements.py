@@ -11,7 +11,6 @@ from dbdyno.model.metric.over import taken
 from dbdyno.parts import cells, number
 from dbdyno.parts.colors import Tone
 from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
-from dbdyno.report.section import outcomes
 
 Rate = tuple[str, tuple[str, ...], str]
 """A heading, the metrics whose sum it is, and what it means."""
@@ -35,8 +34,7 @@ _SCAN: tuple[Rate, ...] = (
 
 
 def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
-    """How operations ended; the throughput counted in other ways; each statement."""
-    yield from outcomes.table(step, prefix)
+    """The throughput counted in other ways; each statement."""
     if step.headline == "scan":
         yield _rates(step, _SCAN, prefix, "A scan's throughput")
     elif any(result.metrics.get("control_ps") for result in step.cells):

@@ -7,10 +7,11 @@ from dataclasses import replace
 from statistics import median
 
 from dbdyno.findings.fairness import show as fairness
+from dbdyno.findings.outcomes.facts import headline_of
 from dbdyno.model import StepComparison, StepRun
 from dbdyno.parts import number, table_layout
 from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
-from dbdyno.report.section import groups, outcomes
+from dbdyno.report.section import groups
 
 CACHED_READS_MAX = 0.01
 """Device reads for each operation up to which a step counts as cached: one in a hundred."""
@@ -69,13 +70,13 @@ def subtitle(step: StepComparison) -> str:
 
 def throughput(step: StepComparison) -> str:
     """What a step's headline is, in words: rows inserted per second."""
-    return replace(outcomes.headline_of(step), counted=counted(step)).rate_in_words
+    return replace(headline_of(step), counted=counted(step)).rate_in_words
 
 
 def counted(step: StepComparison) -> str:
     """The unit of a step's throughput, in words."""
     if step.headline != "ips":
-        return outcomes.headline_of(step).counted or "not measured"
+        return headline_of(step).counted or "not measured"
     inserts = any("insert" in run.response for run in _runs(step))
     others = any(run.response or run.operations for run in _runs(step))
     return "rows indexed" if others and not inserts else "rows inserted"

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dbdyno.findings.fairness import show as fairness
+from dbdyno.findings.outcomes.facts import headline_of
 from dbdyno.model import Cell, StepComparison, TargetFacts
 from dbdyno.model.metric.over import taken
 from dbdyno.parts import cells, colors, number
@@ -28,7 +29,6 @@ from dbdyno.parts.part import (
     Table,
     TableCell,
 )
-from dbdyno.report.section import outcomes
 
 SPEEDS = 1e9
 """So many seconds are divided by a time for the published rule, which knows whole numbers."""
@@ -100,7 +100,7 @@ def _columns(steps: Sequence[StepComparison]) -> tuple[Column, ...]:
     """A column for the arm and one for each step, grouped by what is counted."""
     return (
         Column(text="arm", left=True),
-        *(Column(text=step.step, group=outcomes.headline_of(step).rate) for step in steps),
+        *(Column(text=step.step, group=headline_of(step).rate) for step in steps),
     )
 
 

@@ -25,7 +25,6 @@ from dbdyno.model import (
     Network,
     Ratio,
     StepRun,
-    ToldMetric,
 )
 from dbdyno.model.attribution import Attribution, Design, Effect, Factor
 from dbdyno.model.comparison import ApplicationResult, ApplicationWork
@@ -72,7 +71,6 @@ NAMED = frozenset(
         "metrics",
         "sd",
         "tables",
-        "told",
     )
 )
 """Keys whose own keys are names of metrics, arms, steps, tables or processes."""
@@ -117,7 +115,7 @@ FORM = {
     "blocks_sd_low blocks_sd_high means_sd",
     "overall": f"arm workload steps metric {JUDGEMENT}",
     "steps": "workload ordinal step group headline base_values arms limited notices "
-    "attributions profiles told network tables",
+    "attributions profiles network tables",
     "steps.network": "arm sent_bytes_per_op received_bytes_per_op hosts",
     "steps.network.hosts": "host round_trip_us offset_bound_us sent_bytes_per_s "
     "received_bytes_per_s",
@@ -134,7 +132,6 @@ FORM = {
     "steps.attributions": "metric whole effects interactions remainder",
     "steps.attributions.whole": "blocks ratio low high",
     "steps.attributions.effects": "factors blocks ratio low high q found",
-    "steps.told": "block metric value unit title better",
     "steps.arms": "arm verdict within_margin reason by against outcome metrics nodes findings",
     "steps.arms.nodes": "metric nodes agreement p q spread spread_low spread_high ratio low high "
     "freedom reach",
@@ -228,13 +225,12 @@ SWEEP = Sweep(
 
 
 def telling(run: StepRun) -> StepRun:
-    """The run with a metric of its workload's own, and a network."""
-    told = ToldMetric(value="Seq Scan", unit="", title="plan", better=None)
+    """The run with a network."""
     link = Link(
         round_trip_us=1.0, offset_us=None, offset_bound_us=None, sent_bytes=1, received_bytes=None
     )
     network = Network(links={"c1": link}, seconds=1.0, operations=1)
-    return replace(run, told={"node": told}, network=network)
+    return replace(run, network=network)
 
 
 DESIGN = Design(

@@ -15,9 +15,11 @@ from dbdyno.findings.fairness import step as fairness
 from dbdyno.findings.finding import StepFinding
 from dbdyno.findings.outcomes import step as outcomes
 from dbdyno.findings.targets import step as targets
+from dbdyno.findings.told import step as told
 from dbdyno.model.facts import Facts
 
 FINDINGS: tuple[StepFinding[Any], ...] = (
+    told.FINDING,
     outcomes.FINDING,
     targets.FINDING,
     fairness.FINDING,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from dbdyno.judge.pairing import Compared, Facing, by_block, by_block_of_each
-from dbdyno.model import Bound, Cell, PairedEstimate, StepComparison, metric
+from dbdyno.model import Bound, Cell, PairedEstimate, StepComparison, ToldFacts, metric
 from dbdyno.model.metric.over import Over, taken
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.ratio import OPPOSITE
@@ -148,7 +148,7 @@ def _compared(
 ) -> Cell:
     own_values = {
         name: own_value
-        for name in dict.fromkeys(name for run in cell.runs for name in run.told)
+        for name in dict.fromkeys(name for told in cell.each(ToldFacts) for name in told.numbers)
         if (own_value := _of_own(faced.own_value(name))) is not None
     }
     estimates = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeVar
 
 from dbdyno.model.facts import Facts, says
@@ -116,6 +116,35 @@ class TargetFacts(Facts):
     def met(self) -> bool | None:
         """Whether that role held its rate; None without a target."""
         return self.targets[0].met if self.targets else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToldValue:
+    """A value that a step tells by itself, as its workload says."""
+
+    metric: Annotated[str, says("its name in the workload")]
+    title: Annotated[str, says("its title in reports")]
+    unit: Annotated[str | None, says("its unit")]
+    better: Annotated[
+        Literal["more", "less"] | None, says("which way is better: more or less; null: neither")
+    ]
+    value: Annotated[float | None, says("its value; null: missing, or a text", "by metric")]
+    text: Annotated[str | None, says("its value if it is a text")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToldFacts(Facts):
+    """The metrics that a step's workload defines; judges compare them, too."""
+
+    told: Annotated[
+        tuple[ToldValue, ...],
+        says("a metric that a step of a run reports, as its workload defines"),
+    ] = ()
+
+    @property
+    def numbers(self) -> dict[str, float | None]:
+        """Those that are numbers, by their names."""
+        return {told.metric: told.value for told in self.told if told.value is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,16 +302,6 @@ class Network:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToldMetric:
-    """A value that a step tells by itself, as its workload says."""
-
-    value: int | float | str | None  # None: it was not told
-    unit: str
-    title: str
-    better: Literal["more", "less"] | None  # which way is; None: neither
-
-
-@dataclass(frozen=True, kw_only=True)
 class Moment:
     """A moment by the clock of a boot and by the wall clock, whose time is None where not told."""
 
@@ -312,7 +331,6 @@ class StepRun:
     generator: str | None = None  # version and commit of dyno-loadgen; None: another program
     window: Window = Window()
     metrics: Mapping[str, float | None] = field(default_factory=dict)  # by dbdyno.model.metric
-    told: Mapping[str, ToldMetric] = field(default_factory=dict)  # the workload's own, by name
     responses: Responses = Responses()
     roles: RoleFigures = RoleFigures()
     findings: Mapping[str, Any] = field(default_factory=dict)  # facts by their types' names
@@ -329,6 +347,10 @@ class StepRun:
         """What a finding tells of the step; facts without values where it tells nothing."""
         kept = self.findings.get(facts.__name__)
         return kept if isinstance(kept, facts) else facts()
+
+    def telling(self, facts: Facts) -> StepRun:
+        """The run with these facts in place of those of their type."""
+        return replace(self, findings={**self.findings, type(facts).__name__: facts})
 
     # --- Tables show one sort of times, of all kinds or operations ---
 

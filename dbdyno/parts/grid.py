@@ -9,22 +9,20 @@ from typing import Generic, TypeVar
 from dbdyno.model import Cell, StepComparison, StepRun
 from dbdyno.model.metric.over import taken
 from dbdyno.parts import number
+from dbdyno.parts.colors import Tone
 from dbdyno.parts.part import Column, Row, TableCell
 
 R = TypeVar("R")
 
 
-def _plain(value: float) -> TableCell:
-    return TableCell(text=number.number(value))
-
-
 @dataclass(frozen=True, kw_only=True)
 class GridFigure(Generic[R]):
-    """A figure of things: its heading, of which part, and how its mean over blocks is shown."""
+    """A figure of things: its heading, and how its mean over the blocks is written."""
 
     heading: str
     of: Callable[[R], float | None]
-    shown: Callable[[float], TableCell] = _plain
+    words: Callable[[float], str] = number.number
+    tone: Callable[[float], Tone] = lambda _: ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,4 +75,6 @@ class Grid(Generic[R]):
         """The mean of the blocks; blank where none has a value."""
         things = (thing for run in cell.runs for thing in self.things(run))
         mean = taken(figure.of(thing) for thing in things if self.key(thing) == key)
-        return TableCell(text="") if mean is None else figure.shown(mean)
+        if mean is None:
+            return TableCell(text="")
+        return TableCell(text=figure.words(mean), tone=figure.tone(mean))

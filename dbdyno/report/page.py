@@ -8,6 +8,7 @@ from dataclasses import replace
 from dbdyno.findings.fairness import show as fairness
 from dbdyno.findings.outcomes import show as outcomes
 from dbdyno.findings.targets import show as targets
+from dbdyno.findings.told import show as told
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.parts.colors import Scheme
 from dbdyno.parts.part import AnyPart, Group, Page, Section, Subject, anchored, flat
@@ -49,7 +50,6 @@ from dbdyno.report.section import (
     sweeps,
     throughput,
     time_ledger,
-    told,
     unseen,
     verdicts,
     warnings,

@@ -114,7 +114,6 @@ def _measured(run: StepRun, basis: Evidence) -> StepRun:
         run,
         window=window,
         metrics=values,
-        told={} if basis.done is None else basis.done.metrics,
         responses=responses(basis),
         network=network(basis),
         owners={**basis.owners, **idle_work.named(basis)},

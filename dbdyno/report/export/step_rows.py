@@ -235,7 +235,6 @@ def _figures(run: StepRun) -> Rows:
             known = metric.by_name(name)
             row = {"metric": name, "unit": known.unit, "direction": known.direction}
             yield "metrics", row | {"value": value}
-    yield from _told(run)
     for statement in run.roles.statements:
         yield "statements", asdict(statement)
     for table, of, times in (
@@ -258,14 +257,6 @@ def _figures(run: StepRun) -> Rows:
             if value is not None:
                 row = {"moment": moment, "name": name, "unit": state.by_name(name).unit}
                 yield "states", row | {"value": value}
-
-
-def _told(run: StepRun) -> Rows:
-    for name, one in run.told.items():
-        text = isinstance(one.value, str)
-        row = asdict(one) | {"metric": name, "unit": one.unit or None}
-        values = {"value": None if text else one.value, "text": one.value if text else None}
-        yield "told", row | values
 
 
 def _response(found: ResponseTimes) -> Json:

@@ -120,17 +120,6 @@ TABLES: tuple[Table, ...] = (
         """,
     ),
     table(
-        "told", "a metric that a step of a run reports, as its workload defines",
-        """
-        metric | text   | | its name in the workload
-        title  | text   | | its title in reports
-        unit   | text   | | its unit
-        better | text   | | which way is better: more or less; null: neither
-        value  | number | by metric | its value; null: missing, or a text
-        text   | text   | | its value if it is a text
-        """,
-    ),
-    table(
         "comparisons", "a metric of an arm in a step, over all judged blocks, relative to the base",
         """
         workload  | text    | | the workload's name

@@ -23,7 +23,6 @@ from dbdyno.model import (
     Ending,
     Json,
     Responses,
-    RoleFigures,
     ServerSide,
     StepFacts,
     StepRun,
@@ -43,7 +42,6 @@ PARTS: dict[str, Any] = {
     "facts": StepFacts,
     "ending": Ending,
     "window": Window,
-    "roles": RoleFigures,
     "server": ServerSide,
 }
 RENAMED = {"servers": "statistics", "state_before": "before", "state_after": "after"}

@@ -148,18 +148,6 @@ class ToldFacts(Facts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatementUse:
-    """One kind of statement in the window of a step, all connections of a role together."""
-
-    role: str
-    name: str
-    kind: str  # "statement", or "control": BEGIN, COMMIT, ROLLBACK
-    per_s: float  # executions without error
-    rows_per_s: float  # returned or affected
-    found: float | None  # share of the executions that found a row; None: the statement has none
-
-
-@dataclass(frozen=True, kw_only=True)
 class WaitLoad:
     """How many sessions did one thing on average over a window."""
 
@@ -261,13 +249,6 @@ class Responses:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoleFigures:
-    """The results of a step's roles."""
-
-    statements: tuple[StatementUse, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
 class ServerSide:
     """The server's own figures."""
 
@@ -332,7 +313,6 @@ class StepRun:
     window: Window = Window()
     metrics: Mapping[str, float | None] = field(default_factory=dict)  # by dbdyno.model.metric
     responses: Responses = Responses()
-    roles: RoleFigures = RoleFigures()
     findings: Mapping[str, Any] = field(default_factory=dict)  # facts by their types' names
     network: Network | None = None  # None: the load was made beside the server
     server: ServerSide = ServerSide()

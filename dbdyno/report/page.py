@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from dbdyno.findings.fairness import show as fairness
 from dbdyno.findings.outcomes import show as outcomes
+from dbdyno.findings.statements import show as statements
 from dbdyno.findings.targets import show as targets
 from dbdyno.findings.told import show as told
 from dbdyno.model import Comparison, StepComparison
@@ -44,7 +45,6 @@ from dbdyno.report.section import (
     scaling,
     setup,
     state,
-    statements,
     summary,
     suspects,
     sweeps,

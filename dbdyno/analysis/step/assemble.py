@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -23,19 +23,13 @@ from dbdyno.evidence.slow_calls import ending
 from dbdyno.findings import steps
 from dbdyno.model import (
     Responses,
-    RoleFigures,
     ServerSide,
-    StatementUse,
     StepRun,
     Times,
     Window,
 )
 from dbdyno.model.error import ResultError
-from dbdyno.model.events import Part
-from dbdyno.model.job import is_control
 from dbdyno.model.job.role import Closed
-from dbdyno.model.job.statements import Statement
-from dbdyno.stats import amounts
 from dbdyno.stats.response_times import Histogram, merged
 from dbdyno.store import StepFolder
 
@@ -97,8 +91,6 @@ def _ended_by_limit(run: StepRun, basis: Evidence) -> StepRun:
 
 
 def _measured(run: StepRun, basis: Evidence) -> StepRun:
-    roles = RoleFigures(statements=statements(basis))
-    run = replace(run, roles=roles)
     values = metrics.metrics(basis, run)
     window = Window(
         seconds=basis.load.seconds,
@@ -182,46 +174,3 @@ def _of_operation(histograms: Mapping[tuple[str, str], Histogram], name: str) ->
 
 def _known(times: Mapping[str, Times | None]) -> dict[str, Times]:
     return {name: known for name, known in times.items() if known is not None}
-
-
-# --- Statements ------------------------------------------------------------------------------
-
-
-def statements(evidence: Evidence) -> tuple[StatementUse, ...]:
-    """Of each role in the job's order, each in the job's order; none without a window."""
-    seconds = evidence.load.seconds
-    return tuple(_statements(evidence, seconds)) if seconds else ()
-
-
-def _statements(evidence: Evidence, seconds: float) -> Iterable[StatementUse]:
-    for role in evidence.job.roles:
-        ticks = evidence.load.of([role.name])
-        for statement in evidence.job.statements:
-            name = statement.name
-            parts = [tick.operations[name] for tick in ticks if name in tick.operations]
-            if parts:
-                yield _use(evidence, role.name, statement, parts, seconds)
-
-
-def _use(
-    evidence: Evidence, role: str, statement: Statement, parts: Sequence[Part], seconds: float
-) -> StatementUse:
-    count, rows = (
-        evidence.in_window(role, amounts.total(counted))
-        for counted in ([part.count for part in parts], [part.rows for part in parts])
-    )
-    return StatementUse(
-        role=role,
-        name=statement.name,
-        kind="control" if is_control(statement) else "statement",
-        per_s=(count or 0.0) / seconds,
-        rows_per_s=(rows or 0.0) / seconds,
-        found=_found(parts) if statement.rows and not is_control(statement) else None,
-    )
-
-
-def _found(parts: Sequence[Part]) -> float | None:
-    """The share that found a row; None where nothing was executed or the load does not tell."""
-    count = sum(part.count for part in parts)
-    empty = amounts.total(part.empty for part in parts)
-    return None if not count or empty is None else (count - empty) / count

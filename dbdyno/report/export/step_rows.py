@@ -235,8 +235,6 @@ def _figures(run: StepRun) -> Rows:
             known = metric.by_name(name)
             row = {"metric": name, "unit": known.unit, "direction": known.direction}
             yield "metrics", row | {"value": value}
-    for statement in run.roles.statements:
-        yield "statements", asdict(statement)
     for table, of, times in (
         ("response", "kind", run.response),
         ("response", "operation", run.operations),

@@ -255,17 +255,6 @@ TABLES: tuple[Table, ...] = (
         (),
     ),
     table(
-        "statements", "a kind of statement of a role, in a step's window",
-        """
-        role        | text   |        | the role's name
-        name        | text   |        | the statement's name
-        kind        | text   |        | statement, or control: BEGIN, COMMIT, ROLLBACK
-        per_s       | number | 1/s    | executions without error, all connections
-        rows_per_s  | number | rows/s | rows that they returned or changed
-        found       | number |        | share that found a row; null: none should
-        """,
-    ),
-    table(
         "response", """response times of a kind of operation, or of one operation, in a window: from
         the due time to completion""",
         _TIMES,

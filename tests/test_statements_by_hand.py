@@ -19,7 +19,7 @@ from by_hand import Raw
 from dbdyno.analysis.step import assemble
 from dbdyno.engine.postgres import build as fetch
 from dbdyno.findings.statements.facts import StatementFacts
-from dbdyno.model import Json, StepRun
+from dbdyno.model import Json, ResponseFacts, StepRun
 from dbdyno.store import StepFolder
 from one_arm import ONE_LIVE_ARM
 from test_figures_by_hand import compare, move_counters, steps_of
@@ -188,8 +188,10 @@ def test_of_a_transaction_each_statement_is_told_and_begin_and_commit_apart(
     assert run.metrics["p50"] == pytest.approx(8 * tps, rel=0.05)
     assert run.metrics["found_share"] == pytest.approx(100 * (6 - 0.404) / 6, rel=0.01)
     assert found["BEGIN"].found is None
-    assert run.response == {}, "a role of another kind"
-    assert run.operations["mixed"].count == round(tps * (run.window.seconds or 0))
+    assert run.of(ResponseFacts).by_kind == {}, "a role of another kind"
+    assert run.of(ResponseFacts).by_operation["mixed"].count == round(
+        tps * (run.window.seconds or 0)
+    )
 
 
 def test_a_scan_of_which_few_end_has_the_rate_of_their_times(

@@ -35,6 +35,7 @@ from dbdyno.model.plan import (
 )
 from dbdyno.model.profile import Profile
 from dbdyno.model.ratio import Bound, PairedEstimate, Ratio
+from dbdyno.model.response_times import ResponseFacts, ResponseTimes
 from dbdyno.model.step import Condition, Headline, MetricSource, Requirement, Right, Sla, Step
 from dbdyno.model.step_run import (
     Ending,
@@ -42,8 +43,6 @@ from dbdyno.model.step_run import (
     Link,
     Network,
     OwnerCost,
-    Responses,
-    ResponseTimes,
     Segment,
     Series,
     ServerSide,
@@ -52,7 +51,6 @@ from dbdyno.model.step_run import (
     StepRun,
     Target,
     TargetFacts,
-    Times,
     ToldFacts,
     ToldValue,
     WaitLoad,
@@ -92,8 +90,8 @@ __all__ = [
     "ProfileWish",
     "Ratio",
     "Requirement",
+    "ResponseFacts",
     "ResponseTimes",
-    "Responses",
     "Right",
     "Schedule",
     "Segment",
@@ -107,7 +105,6 @@ __all__ = [
     "StepRun",
     "Target",
     "TargetFacts",
-    "Times",
     "Tls",
     "ToldFacts",
     "ToldValue",

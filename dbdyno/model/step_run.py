@@ -20,22 +20,6 @@ IDLE = "idle:"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResponseTimes:
-    """Response or service times of one kind of operation, all clients and seconds merged, in µs."""
-
-    count: int
-    buckets: tuple[int, ...]  # ten published buckets: 256us 1ms 4ms 16ms 64ms 256ms 1s 4s 16s more
-    p50_us: float
-    p90_us: float
-    p99_us: float
-    p999_us: float
-    max_us: int
-    mean_us: float | None = None  # of exact sums; None: the load does not tell them
-    sd_us: float | None = None  # the population's standard deviation, of the same
-    at_least: tuple[str, ...] = ()  # percentiles of which no more is known: "p99_us"
-
-
-@dataclass(frozen=True, kw_only=True)
 class Series:
     """Values over time; x in seconds since the window's start."""
 
@@ -232,23 +216,6 @@ class Window:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Times:
-    """The response and service times of one kind of work, or of one operation."""
-
-    response: ResponseTimes  # from due to completion
-    service: ResponseTimes | None = None  # from sent to completion; None: the generator says not
-    paced: bool = False  # due by a schedule, not in a loop
-
-
-@dataclass(frozen=True, kw_only=True)
-class Responses:
-    """The response and service times of a window."""
-
-    by_kind: Mapping[str, Times] = field(default_factory=dict)  # insert, delete, query
-    by_operation: Mapping[str, Times] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
 class ServerSide:
     """The server's own figures."""
 
@@ -312,7 +279,6 @@ class StepRun:
     generator: str | None = None  # version and commit of dyno-loadgen; None: another program
     window: Window = Window()
     metrics: Mapping[str, float | None] = field(default_factory=dict)  # by dbdyno.model.metric
-    responses: Responses = Responses()
     findings: Mapping[str, Any] = field(default_factory=dict)  # facts by their types' names
     network: Network | None = None  # None: the load was made beside the server
     server: ServerSide = ServerSide()
@@ -331,39 +297,3 @@ class StepRun:
     def telling(self, facts: Facts) -> StepRun:
         """The run with these facts in place of those of their type."""
         return replace(self, findings={**self.findings, type(facts).__name__: facts})
-
-    # --- Tables show one sort of times, of all kinds or operations ---
-
-    @property
-    def response(self) -> Mapping[str, ResponseTimes]:
-        """The response times of `responses.by_kind`."""
-        return {name: times.response for name, times in self.responses.by_kind.items()}
-
-    @property
-    def operations(self) -> Mapping[str, ResponseTimes]:
-        """The response times of `responses.by_operation`."""
-        return {name: times.response for name, times in self.responses.by_operation.items()}
-
-    @property
-    def service(self) -> Mapping[str, ResponseTimes]:
-        """The service times of `responses.by_kind`."""
-        return {
-            name: times.service
-            for name, times in self.responses.by_kind.items()
-            if times.service is not None
-        }
-
-    @property
-    def operations_service(self) -> Mapping[str, ResponseTimes]:
-        """The service times of `responses.by_operation`."""
-        return {
-            name: times.service
-            for name, times in self.responses.by_operation.items()
-            if times.service is not None
-        }
-
-    @property
-    def paced(self) -> tuple[str, ...]:
-        """The kinds and operations of `responses` that are due by a schedule."""
-        both = (self.responses.by_kind, self.responses.by_operation)
-        return tuple(name for by in both for name, times in by.items() if times.paced)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from dbdyno.findings.fairness import show as fairness
 from dbdyno.findings.outcomes import show as outcomes
+from dbdyno.findings.response_times import show as response_times
 from dbdyno.findings.statements import show as statements
 from dbdyno.findings.targets import show as targets
 from dbdyno.findings.told import show as told
@@ -41,7 +42,6 @@ from dbdyno.report.section import (
     queries,
     query_plans,
     repeat,
-    response_times,
     scaling,
     setup,
     state,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from dbdyno.judge.pairing import by_block
 from dbdyno.judge.step_cells import Row
-from dbdyno.model import Cell, StepRun
+from dbdyno.model import Cell, ResponseFacts, StepRun
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.sweep import CLIENTS, P99, Peak, Sweep, SweepPoint, values
 from dbdyno.stats import sweep as curves
@@ -61,7 +61,8 @@ def _sweep(title: str, parameter: str, swept: Sequence[_Swept]) -> Sweep:
 
 def _paced(cell: Cell, headline: str) -> bool:
     """Whether the work that the headline counts was due by a schedule."""
-    times = (run.responses.by_kind.get(kind_of(headline).times_of) for run in cell.runs)
+    kind = kind_of(headline).times_of
+    times = (facts.by_kind.get(kind) for facts in cell.each(ResponseFacts))
     return any(time is not None and time.paced for time in times)
 
 

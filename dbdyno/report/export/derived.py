@@ -1,17 +1,17 @@
 """Tables from the facts of findings: their columns from the fields of rows, and their rows.
 
 A field of facts that is a tuple of rows is a table of the field's name. Of a row, a field that has
-a meaning (`dbdyno.model.facts.says`) is a column; a nested row adds columns that begin with the
-field's name; a tuple of further rows makes a row of each, which begins with the outer one.
+a meaning (`dbdyno.model.facts.says`) is a column, or several; a nested row adds columns that begin
+with the field's name; a tuple of further rows makes a row of each, which begins with the outer one.
 """
 
 from __future__ import annotations
 
 import types
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Meta
@@ -37,17 +37,23 @@ class Field:
     form: Any  # its type, without what it means and without None
     meaning: Meta | None  # None: it says nothing of its own
 
-    @property
-    def column(self) -> Column:
-        """The field as a column of its own."""
-        assert self.meaning is not None, f"{self.name} has no meaning"
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """The field as columns: its own, or one for each item; none without a meaning."""
+        if self.meaning is None:
+            return ()
         extra = self.meaning.extra or {}
-        return Column(
-            name=self.name,
-            type=TYPES[self.form],
-            unit=str(extra["unit"]),
-            what=self.meaning.description or "",
-        )
+        if (items := extra.get("columns")) is not None:
+            type_of = TYPES[get_args(self.form)[0]]
+            return tuple(
+                Column(name=name, type=type_of, unit="", what=what) for name, what in items.items()
+            )
+        unit, what = str(extra["unit"]), self.meaning.description or ""
+        return (Column(name=self.name, type=TYPES[self.form], unit=unit, what=what),)
+
+    def values(self, content: Any) -> Iterable[Any]:
+        """What the field holds, by its columns."""
+        return content if "columns" in ((self.meaning and self.meaning.extra) or {}) else (content,)
 
     @property
     def rows(self) -> Any:
@@ -95,10 +101,7 @@ def _columns(form: Any, prefix: str = "") -> Iterator[Column]:
         elif is_dataclass(field.form):
             yield from _columns(field.form, f"{prefix}{field.name}_")
         else:
-            column = field.column
-            yield Column(
-                name=f"{prefix}{field.name}", type=column.type, unit=column.unit, what=column.what
-            )
+            yield from (replace(each, name=f"{prefix}{each.name}") for each in field.columns)
     for rows in inner:
         yield from _columns(rows, prefix)
 
@@ -133,8 +136,9 @@ def _rows(value: Any, prefix: str = "") -> Iterable[Json]:
             empty = dict.fromkeys(column.name for column in _columns(field.form))
             (nested,) = [empty] if content is None else _rows(content)
             own |= {f"{prefix}{field.name}_{name}": each for name, each in nested.items()}
-        else:
-            own[f"{prefix}{field.name}"] = content
+        elif field.columns:
+            pairs = zip(field.columns, field.values(content), strict=True)
+            own |= {f"{prefix}{column.name}": each for column, each in pairs}
     if not further:
         return [own]
     return [own | row for value in inner for row in _rows(value, prefix)]

@@ -8,7 +8,7 @@ from statistics import median
 
 from dbdyno.findings.fairness import show as fairness
 from dbdyno.findings.outcomes.facts import headline_of
-from dbdyno.model import StepComparison, StepRun
+from dbdyno.model import ResponseFacts, StepComparison, StepRun
 from dbdyno.parts import number, table_layout
 from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section import groups
@@ -77,8 +77,8 @@ def counted(step: StepComparison) -> str:
     """The unit of a step's throughput, in words."""
     if step.headline != "ips":
         return headline_of(step).counted or "not measured"
-    inserts = any("insert" in run.response for run in _runs(step))
-    others = any(run.response or run.operations for run in _runs(step))
+    inserts = any("insert" in facts.by_kind for facts in step.each(ResponseFacts))
+    others = any(facts.response for facts in step.each(ResponseFacts))
     return "rows indexed" if others and not inserts else "rows inserted"
 
 

@@ -10,12 +10,12 @@ import pytest
 import report_parts
 from comparison_builder import comparison
 from dbdyno.findings.response_times.show import longest_tone, merged, tables
+from dbdyno.findings.summary.show import absolute_tones, relative_tone
 from dbdyno.model import Comparison, ResponseFacts, ResponseTimes
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.parts.part import Effects, Group, Page, Table, TableCell, charts
 from dbdyno.report import page
 from dbdyno.report.section.cost_by_owner import per_operation
-from dbdyno.report.section.summary import absolute_tones, relative_tone
 from run_builder import changed
 
 

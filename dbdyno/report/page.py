@@ -6,10 +6,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from dbdyno.findings.fairness import show as fairness
+from dbdyno.findings.groups import show as groups
+from dbdyno.findings.highest_rate import show as highest_rate
+from dbdyno.findings.measured_steps import show as steps_section
 from dbdyno.findings.outcomes import show as outcomes
 from dbdyno.findings.response_times import show as response_times
+from dbdyno.findings.scaling import show as scaling
 from dbdyno.findings.statements import show as statements
+from dbdyno.findings.summary import show as summary
 from dbdyno.findings.targets import show as targets
+from dbdyno.findings.throughput import show as throughput
 from dbdyno.findings.told import show as told
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.parts.colors import Scheme
@@ -28,9 +34,7 @@ from dbdyno.report.section import (
     flame,
     fragmentation,
     functions,
-    groups,
     headline,
-    highest_rate,
     measured_on,
     metrics,
     network,
@@ -42,13 +46,10 @@ from dbdyno.report.section import (
     queries,
     query_plans,
     repeat,
-    scaling,
     setup,
     state,
-    summary,
     suspects,
     sweeps,
-    throughput,
     time_ledger,
     unseen,
     verdicts,
@@ -56,7 +57,6 @@ from dbdyno.report.section import (
     why,
     work,
 )
-from dbdyno.report.section import steps as steps_section
 
 __all__ = ["Page", "make"]
 

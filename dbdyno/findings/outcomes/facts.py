@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
-from dbdyno.model import StepComparison
+from dbdyno.model import ResponseFacts, StepComparison
 from dbdyno.model.facts import Facts, says
 from dbdyno.model.headlines import Kind, kind_of
 
@@ -48,3 +48,17 @@ def named(every: Sequence[Outcomes]) -> list[str]:
 def headline_of(step: StepComparison) -> Kind:
     """What its headline counts: the operations that it names, where it does."""
     return kind_of(step.headline, named(outcomes_of(step)))
+
+
+def throughput(step: StepComparison) -> str:
+    """What a step's headline is, in words: rows inserted per second."""
+    return replace(headline_of(step), counted=counted(step)).rate_in_words
+
+
+def counted(step: StepComparison) -> str:
+    """The unit of a step's throughput, in words."""
+    if step.headline != "ips":
+        return headline_of(step).counted or "not measured"
+    inserts = any("insert" in facts.by_kind for facts in step.each(ResponseFacts))
+    others = any(facts.response for facts in step.each(ResponseFacts))
+    return "rows indexed" if others and not inserts else "rows inserted"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from dbdyno.findings.outcomes.facts import headline_of
 from dbdyno.model import Across, Cell, Ratio, StepComparison
 from dbdyno.model.sweep import CLIENTS, values
-from dbdyno.parts import cells, number
+from dbdyno.parts import cells, number, step_groups
 from dbdyno.parts.part import (
     AnyPart,
     Chart,
@@ -23,7 +23,6 @@ from dbdyno.parts.part import (
     Table,
     TableCell,
 )
-from dbdyno.report.section import groups
 
 KIND = "scale-up"
 
@@ -116,7 +115,7 @@ def _sweeps(steps: Sequence[StepComparison], across: Sequence[Across]) -> list[_
     for one in across:
         if one.kind == KIND:
             found.setdefault(one.first, []).append(one)
-    listed = [step.step for some in groups.ordered(steps).values() for step in some]
+    listed = [step.step for some in step_groups.ordered(steps).values() for step in some]
     places = {name: place for place, name in enumerate(listed)}
     first = sorted(found, key=lambda name: places.get(name, len(places)))
     return [_sweep(steps, found[name]) for name in first]

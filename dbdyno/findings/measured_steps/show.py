@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from statistics import median
 
 from dbdyno.findings.fairness import show as fairness
-from dbdyno.findings.outcomes.facts import headline_of
-from dbdyno.model import ResponseFacts, StepComparison, StepRun
-from dbdyno.parts import number, table_layout
+from dbdyno.findings.outcomes.facts import counted, throughput
+from dbdyno.model import StepComparison, StepRun
+from dbdyno.parts import cells, number, step_groups, table_layout
 from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
-from dbdyno.report.section import groups
 
 CACHED_READS_MAX = 0.01
 """Device reads for each operation up to which a step counts as cached: one in a hundred."""
@@ -19,11 +17,7 @@ CACHED_READS_MAX = 0.01
 
 def table(found: Sequence[StepComparison], prefix: str) -> Table | None:
     """The measured steps: who takes part, how much is done, for how long, and whether cached."""
-    shown = [
-        step
-        for step in found
-        if step.headline is not None and any(run.facts.measured for run in _runs(step))
-    ]
+    shown = [step for step in found if step_groups.measured(step)]
     if not shown:
         return None
     blocks = len({len(_well(_runs(step))) for step in shown}) > 1
@@ -57,7 +51,7 @@ def subtitle(step: StepComparison) -> str:
     """Returns what was counted, beside which load, for how long."""
     runs = _runs(step)
     words = [throughput(step)]
-    target = next((run.facts.sla_target for run in runs if run.facts.sla_target is not None), None)
+    target = cells.target(step)
     if target is not None:
         words.append(f"beside {number.number(target)} rows inserted/s")
     lengths = [run.window.seconds for run in runs if run.window.seconds is not None]
@@ -66,20 +60,6 @@ def subtitle(step: StepComparison) -> str:
     if fairness.never_stalled(step):
         words.append("no role stalled")
     return ", ".join(words)
-
-
-def throughput(step: StepComparison) -> str:
-    """What a step's headline is, in words: rows inserted per second."""
-    return replace(headline_of(step), counted=counted(step)).rate_in_words
-
-
-def counted(step: StepComparison) -> str:
-    """The unit of a step's throughput, in words."""
-    if step.headline != "ips":
-        return headline_of(step).counted or "not measured"
-    inserts = any("insert" in facts.by_kind for facts in step.each(ResponseFacts))
-    others = any(facts.response for facts in step.each(ResponseFacts))
-    return "rows indexed" if others and not inserts else "rows inserted"
 
 
 def _runs(step: StepComparison) -> list[StepRun]:
@@ -104,7 +84,7 @@ def _step_cells(step: StepComparison, *, with_runs: bool) -> Iterable[TableCell]
     yield TableCell(
         text=_range([rows / clients for rows in inserted]) if clients else number.MISSING
     )
-    asked = next((run.facts.sla_target for run in runs if run.facts.sla_target is not None), None)
+    asked = cells.target(step)
     yield TableCell(text=number.number(asked / clients) if asked and clients else "")
     lengths = [run.window.seconds for run in well if run.window.seconds is not None]
     seconds = number.seconds(min(lengths), max(lengths)) if lengths else number.MISSING
@@ -140,7 +120,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
     """The table, which is long where the steps are in groups."""
     found = table(subject.steps, subject.anchor)
     if found is not None:
-        many = any(map(groups.listed, subject.steps))
+        many = any(map(step_groups.listed, subject.steps))
         yield Group(
             name="",
             title="",

@@ -14,6 +14,7 @@ from dbdyno.findings.response_times import show as response_times
 from dbdyno.findings.scaling import show as scaling
 from dbdyno.findings.statements import show as statements
 from dbdyno.findings.summary import show as summary
+from dbdyno.findings.sweeps import show as sweeps
 from dbdyno.findings.targets import show as targets
 from dbdyno.findings.throughput import show as throughput
 from dbdyno.findings.told import show as told
@@ -49,7 +50,6 @@ from dbdyno.report.section import (
     setup,
     state,
     suspects,
-    sweeps,
     time_ledger,
     unseen,
     verdicts,

@@ -28,7 +28,7 @@ def with_figures(step: StepComparison, faced: Mapping[str, Facing]) -> StepCompa
     Figures are of the blocks that are compared, where these are the same for all arms; those of the
     primary metrics of all blocks.
     """
-    runs = [run for cell in step.cells for run in cell.runs]
+    runs = list(step.runs)
     primary = (step.headline, cpu_of(runs))
     values = {cell.arm: by_block_of_each(cell.runs) for cell in step.cells}
     overs = _overs(primary, tuple(values.values()))

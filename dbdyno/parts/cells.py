@@ -188,7 +188,7 @@ def missed_target(result: Cell) -> bool:
 
 def target(step: StepComparison) -> float | None:
     """The step's target rate, from any run that knows it."""
-    targets = (run.facts.sla_target for result in step.cells for run in result.runs)
+    targets = (run.facts.sla_target for run in step.runs)
     return next((target for target in targets if target is not None), None)
 
 

@@ -48,8 +48,8 @@ class Grid(Generic[R]):
     @property
     def keys(self) -> list[tuple[str, str]]:
         """The groups and names of all things, in the order in which runs have them."""
-        runs = (run for cell in self.step.cells for run in cell.runs)
-        return list(dict.fromkeys(self.key(thing) for run in runs for thing in self.things(run)))
+        things = (thing for run in self.step.runs for thing in self.things(run))
+        return list(dict.fromkeys(map(self.key, things)))
 
     @property
     def rows(self) -> tuple[Row, ...]:

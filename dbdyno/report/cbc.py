@@ -49,8 +49,7 @@ def render(comparison: Comparison) -> str:
     runs = [
         run
         for step in comparison.steps
-        for cell in step.cells
-        for run in cell.runs
+        for run in step.runs
         if parted(run.facts.workload)[0] == WORKLOAD
     ]
     if not runs:

@@ -143,8 +143,7 @@ def _workload(subject: Subject, title: str) -> Group:
 
 def _worth_showing(step: StepComparison) -> bool:
     """Whether it is measured, or did not end well."""
-    runs = [run for result in step.cells for run in result.runs]
-    return any(run.facts.measured or run.ending.status != "ok" for run in runs)
+    return any(run.facts.measured or run.ending.status != "ok" for run in step.runs)
 
 
 def _step(workload: Subject, step: StepComparison) -> Group:

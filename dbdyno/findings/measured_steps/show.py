@@ -20,7 +20,7 @@ def table(found: Sequence[StepComparison], prefix: str) -> Table | None:
     shown = [step for step in found if step_groups.measured(step)]
     if not shown:
         return None
-    blocks = len({len(_well(_runs(step))) for step in shown}) > 1
+    blocks = len({len(_well(step)) for step in shown}) > 1
     columns = (
         Column(text="step", left=True),
         Column(text="counts", left=True),
@@ -49,12 +49,11 @@ def table(found: Sequence[StepComparison], prefix: str) -> Table | None:
 
 def subtitle(step: StepComparison) -> str:
     """Returns what was counted, beside which load, for how long."""
-    runs = _runs(step)
     words = [throughput(step)]
     target = cells.target(step)
     if target is not None:
         words.append(f"beside {number.number(target)} rows inserted/s")
-    lengths = [run.window.seconds for run in runs if run.window.seconds is not None]
+    lengths = [run.window.seconds for run in step.runs if run.window.seconds is not None]
     if lengths:
         words.append(f"window {number.seconds(min(lengths), max(lengths))}")
     if fairness.never_stalled(step):
@@ -62,18 +61,13 @@ def subtitle(step: StepComparison) -> str:
     return ", ".join(words)
 
 
-def _runs(step: StepComparison) -> list[StepRun]:
-    return [run for result in step.cells for run in result.runs]
-
-
-def _well(runs: Sequence[StepRun]) -> list[StepRun]:
-    return [run for run in runs if run.ending.status == "ok"]
+def _well(step: StepComparison) -> list[StepRun]:
+    return [run for run in step.runs if run.ending.status == "ok"]
 
 
 def _step_cells(step: StepComparison, *, with_runs: bool) -> Iterable[TableCell]:
-    runs = _runs(step)
-    well = _well(runs)
-    extent = next((run.facts.extent for run in runs if run.facts.extent is not None), None)
+    well = _well(step)
+    extent = next((run.facts.extent for run in step.runs if run.facts.extent is not None), None)
     clients = extent.clients if extent is not None else None
     yield TableCell(text=step.step)
     yield TableCell(text=counted(step))

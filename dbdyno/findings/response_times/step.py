@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import partial
-from typing import Literal, NamedTuple
 
 from dbdyno.evidence import sums
 from dbdyno.evidence.evidence import KINDS, Evidence
@@ -15,65 +13,31 @@ from dbdyno.model.job.role import Closed
 from dbdyno.stats.response_times import Histogram, merged
 
 
-class _Timed(NamedTuple):
-    """A kind of work, or an operation of all roles together."""
-
-    of: Literal["kind", "operation"]
-    name: str
-    response: Histogram
-    service: Histogram
-    moments: partial[sums.Moments | None]  # of a sort of times
-    paced: bool
-
-
 def of_step(evidence: Evidence) -> ResponseFacts:
-    """The times of the published kinds of work and of each operation, of what was done at all."""
-    done = [timed for timed in (*_kinds(evidence), *_operations(evidence)) if timed.response.count]
+    """Both sorts of times, of what was done at all."""
     return ResponseFacts(
-        response=tuple(_times(timed, timed.response, "response") for timed in done),
-        service=tuple(
-            _times(timed, timed.service, "service") for timed in done if timed.service.count
-        ),
+        response=tuple(_times(evidence, evidence.histograms, "response")),
+        service=tuple(_times(evidence, evidence.services, "service")),
     )
 
 
 FINDING = StepFinding(facts=ResponseFacts, of_step=of_step)
 
 
-def _kinds(evidence: Evidence) -> Iterable[_Timed]:
+def _times(
+    evidence: Evidence, histograms: Mapping[tuple[str, str], Histogram], sort: str
+) -> Iterable[ResponseTimes]:
+    """Of the published kinds of work, then of each operation of all roles together."""
+    paced = {role.name for role in evidence.job.roles if not isinstance(role.pace, Closed)}
     for work in KINDS:
         roles = evidence.roles(work)
-        yield _Timed(
-            of="kind",
-            name=work,
-            response=evidence.response(roles),
-            service=evidence.service(roles),
-            moments=partial(sums.of_roles, evidence, roles),
-            paced=not _paced(evidence).isdisjoint(roles),
-        )
-
-
-def _operations(evidence: Evidence) -> Iterable[_Timed]:
-    for name in dict.fromkeys(name for _, name in evidence.histograms):
-        response, service = (
-            merged(part for (_, operation), part in histograms.items() if operation == name)
-            for histograms in (evidence.histograms, evidence.services)
-        )
-        yield _Timed(
-            of="operation",
-            name=name,
-            response=response,
-            service=service,
-            moments=partial(sums.of_operation, evidence, name),
-            paced=any((role, name) in evidence.histograms for role in _paced(evidence)),
-        )
-
-
-def _paced(evidence: Evidence) -> set[str]:
-    """The roles whose operations are due by a schedule."""
-    return {role.name for role in evidence.job.roles if not isinstance(role.pace, Closed)}
-
-
-def _times(timed: _Timed, histogram: Histogram, sort: str) -> ResponseTimes:
-    times = sums.with_moments(histogram.times(), timed.moments(sort))
-    return replace(times, of=timed.of, name=timed.name, paced=timed.paced)
+        whole = evidence.of_roles(histograms, roles)
+        if whole.count:
+            times = sums.with_moments(whole.times(), sums.of_roles(evidence, roles, sort))
+            yield replace(times, of="kind", name=work, paced=not paced.isdisjoint(roles))
+    for name in dict.fromkeys(name for _, name in histograms):
+        parts = {role: part for (role, operation), part in histograms.items() if operation == name}
+        whole = merged(parts.values())
+        if whole.count:
+            times = sums.with_moments(whole.times(), sums.of_operation(evidence, name, sort))
+            yield replace(times, of="operation", name=name, paced=not paced.isdisjoint(parts))

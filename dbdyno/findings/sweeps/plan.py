@@ -73,8 +73,7 @@ def _sweeps(rows: Sequence[Row]) -> Iterable[tuple[Sweep, Sequence[_Swept]]]:
     swept: dict[tuple[str, str, str], list[_Swept]] = {}
     for row in rows:
         step = row.step
-        measured = any(run.facts.measured for cell in step.cells for run in cell.runs)
-        for key, (value, title) in values(step.step).items() if measured else ():
+        for key, (value, title) in values(step.step).items() if step.measured else ():
             swept.setdefault((step.workload, title, key), []).append(_Swept(value, row))
     for (_, title, key), some in swept.items():
         headlines = {point.row.step.headline for point in some} - {None}

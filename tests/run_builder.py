@@ -22,13 +22,12 @@ from dbdyno.model import (
     Cell,
     Ending,
     Json,
-    Responses,
-    RoleFigures,
+    ResponseFacts,
+    ResponseTimes,
     ServerSide,
     StepFacts,
     StepRun,
     Target,
-    Times,
     Window,
 )
 from dbdyno.model.metric import state
@@ -45,12 +44,10 @@ PARTS: dict[str, Any] = {
     "facts": StepFacts,
     "ending": Ending,
     "window": Window,
-    "roles": RoleFigures,
     "server": ServerSide,
 }
 RENAMED = {"servers": "statistics"}
 MOMENTS: tuple[Literal["before", "after"], ...] = ("before", "after")
-TIMES = {"response", "operations", "service", "operations_service", "paced"}
 
 
 def run(arm: str, block: int, rate: float | None, **changes: Any) -> StepRun:
@@ -72,16 +69,13 @@ def changed(its: StepRun, **values: Any) -> StepRun:
     """The run with these fields, whichever of its parts they belong to.
 
     `sla_met` and `sla_achieved` plant a target; `state_before` and `state_after` the database's
-    state by name; `response`, `operations`, `service`,
-    `operations_service` and `paced` the times by kind and by operation.
+    state by name.
     """
     values = {RENAMED.get(name, name): value for name, value in values.items()}
     if {"sla_met", "sla_achieved"} & values.keys():
         met, achieved = values.pop("sla_met", None), values.pop("sla_achieved", None) or 0.0
         asked = values.get("sla_target", its.facts.sla_target) or 0.0
         values.setdefault("targets", () if met is None else (_target(asked, achieved, met=met),))
-    if values.keys() & TIMES:
-        values["responses"] = _responses(its, {name: values.pop(name, None) for name in TIMES})
     for moment in MOMENTS:
         if (planted := values.pop(f"state_{moment}", None)) is not None:
             known = values.get("states", its.of(StateFacts).states)
@@ -109,30 +103,16 @@ def states(
             yield StateValue(moment=moment, name=name, unit=state.by_name(name).unit, value=value)
 
 
+def served(its: StepRun) -> dict[str, ResponseTimes]:
+    """The service times of kinds of work, by name."""
+    return {times.name: times for times in its.of(ResponseFacts).service if times.of == "kind"}
+
+
 def _target(asked: float, achieved: float, *, met: bool) -> Target:
     return Target(
         role="insert", kind="insert", target_per_s=asked, achieved_per_s=achieved, met=met,
         seconds=0, seconds_missed=0,
     )  # fmt: skip
-
-
-def _responses(its: StepRun, given: dict[str, Any]) -> Responses:
-    paced = its.paced if given["paced"] is None else given["paced"]
-
-    def times(response: str, service: str) -> dict[str, Times]:
-        known, served = (
-            getattr(its, name) if given[name] is None else given[name]
-            for name in (response, service)
-        )
-        return {
-            name: Times(response=one, service=served.get(name), paced=name in paced)
-            for name, one in known.items()
-        }
-
-    return Responses(
-        by_kind=times("response", "service"),
-        by_operation=times("operations", "operations_service"),
-    )
 
 
 def series(arm: str, rates: Sequence[float], **changes: Any) -> list[StepRun]:

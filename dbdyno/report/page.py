@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from dbdyno.findings.fairness import show as fairness
+from dbdyno.findings.fragmentation import show as fragmentation
 from dbdyno.findings.groups import show as groups
 from dbdyno.findings.highest_rate import show as highest_rate
 from dbdyno.findings.measured_steps import show as steps_section
@@ -36,7 +37,6 @@ from dbdyno.report.section import (
     device,
     differences,
     fill_noise,
-    fragmentation,
     headline,
     measured_on,
     network,

@@ -21,8 +21,6 @@ from dbdyno.model import (
     Across,
     Comparison,
     Json,
-    Link,
-    Network,
     Outcomes,
     Ratio,
     StepRun,
@@ -119,10 +117,7 @@ FORM = {
     "blocks_sd_low blocks_sd_high means_sd",
     "overall": f"arm workload steps metric {JUDGEMENT}",
     "steps": "workload ordinal step group headline base_values arms limited notices "
-    "attributions profiles outcomes told network tables",
-    "steps.network": "arm sent_bytes_per_op received_bytes_per_op hosts",
-    "steps.network.hosts": "host round_trip_us offset_bound_us sent_bytes_per_s "
-    "received_bytes_per_s",
+    "attributions profiles outcomes told tables",
     "design": "kind base arm factors levels",
     "design.factors": "name base arm",
     "steps.profiles": "base arm samples base_us arm_us base_window_us arm_window_us "
@@ -231,17 +226,13 @@ SWEEP = Sweep(
 
 
 def telling(run: StepRun) -> StepRun:
-    """The run with a metric of its workload's own, outcomes of operations, and a network."""
+    """The run with a metric of its workload's own, and outcomes of operations."""
     told = ToldMetric(value="Seq Scan", unit="", title="plan", better=None)
-    link = Link(
-        round_trip_us=1.0, offset_us=None, offset_bound_us=None, sent_bytes=1, received_bytes=None
-    )
-    network = Network(links={"c1": link}, seconds=1.0, operations=1)
     ended = Outcomes(
         role="query", name="get", counted=True, completed=9, rolled_back=1, failed=0, retried=0
     )
     roles = replace(run.roles, outcomes=(ended,))
-    return replace(run, told={"node": told}, network=network, roles=roles)
+    return replace(run, told={"node": told}, roles=roles)
 
 
 DESIGN = Design(

@@ -13,12 +13,14 @@ from msgspec import msgpack
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.findings.fairness import step as fairness
 from dbdyno.findings.finding import StepFinding
+from dbdyno.findings.network import step as network
 from dbdyno.findings.targets import step as targets
 from dbdyno.model.facts import Facts
 
 FINDINGS: tuple[StepFinding[Any], ...] = (
     targets.FINDING,
     fairness.FINDING,
+    network.FINDING,
 )
 
 DECODERS = {finding.facts.__name__: msgpack.Decoder(finding.facts) for finding in FINDINGS}

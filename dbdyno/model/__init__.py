@@ -39,8 +39,6 @@ from dbdyno.model.step import Condition, Headline, MetricSource, Requirement, Ri
 from dbdyno.model.step_run import (
     Ending,
     Extent,
-    Link,
-    Network,
     Outcomes,
     OwnerCost,
     Responses,
@@ -81,9 +79,7 @@ __all__ = [
     "Host",
     "Initdb",
     "Json",
-    "Link",
     "MetricSource",
-    "Network",
     "Observe",
     "Outcomes",
     "OwnerCost",

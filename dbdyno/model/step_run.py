@@ -267,26 +267,6 @@ class ServerSide:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Link:
-    """The network between the host of a generator and the server; None: not known."""
-
-    round_trip_us: float | None  # to the server's port, before the load; the shortest of some
-    offset_us: float | None  # its CLOCK_MONOTONIC less that of the server's host
-    offset_bound_us: float | None  # how far wrong that may be
-    sent_bytes: int | None  # by its interface, from the load's beginning to the window's end
-    received_bytes: int | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Network:
-    """The network of a step whose load came from other hosts."""
-
-    links: Mapping[str, Link]  # by host
-    seconds: float | None  # in which the bytes were counted
-    operations: int | None  # of the headline's role in that time; None: without one, or not told
-
-
-@dataclass(frozen=True, kw_only=True)
 class ToldMetric:
     """A value that a step tells by itself, as its workload says."""
 
@@ -330,7 +310,6 @@ class StepRun:
     responses: Responses = Responses()
     roles: RoleFigures = RoleFigures()
     findings: Mapping[str, Any] = field(default_factory=dict)  # facts by their types' names
-    network: Network | None = None  # None: the load was made beside the server
     server: ServerSide = ServerSide()
     owners: Mapping[str, OwnerCost] = field(default_factory=dict)
     series: Mapping[str, Series] = field(default_factory=dict)  # "insert.rate" …

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from dbdyno.findings.fairness import show as fairness
+from dbdyno.findings.network import show as network
 from dbdyno.findings.targets import show as targets
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.parts.colors import Scheme
@@ -29,7 +30,6 @@ from dbdyno.report.section import (
     highest_rate,
     measured_on,
     metrics,
-    network,
     nodes,
     notices,
     over_time,

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from dbdyno import store
 from dbdyno.engine import Server
 from dbdyno.engine.interface import WaitSampler
-from dbdyno.model import Headline, Link, Step
+from dbdyno.model import Headline, Step
 from dbdyno.model.error import ServerError
 from dbdyno.model.events import (
     AnyEvent,
@@ -37,7 +37,7 @@ from dbdyno.model.job import Job
 from dbdyno.model.job.role import Role, RoleStop, Tied
 from dbdyno.model.server_status import StatusLook
 from dbdyno.model.standby_lag import StandbyLag
-from dbdyno.model.step_files import Check, StepDone
+from dbdyno.model.step_files import Check, Link, StepDone
 from dbdyno.run.driver import registry
 from dbdyno.run.driver.interface import Bench, Generators, Keep, NetworkReading, Running, Seat
 from dbdyno.run.driver.spread import Spread

@@ -8,7 +8,6 @@ from functools import partial
 
 from dbdyno.analysis.step import idle_work, metrics, profile, step_warnings
 from dbdyno.analysis.step.imprint import imprint
-from dbdyno.analysis.step.network import network
 from dbdyno.analysis.step.outcomes import outcomes
 from dbdyno.analysis.step.segments import segments
 from dbdyno.analysis.step.series import series
@@ -117,7 +116,6 @@ def _measured(run: StepRun, basis: Evidence) -> StepRun:
         metrics=values,
         told={} if basis.done is None else basis.done.metrics,
         responses=responses(basis),
-        network=network(basis),
         owners={**basis.owners, **idle_work.named(basis)},
         segments=segments(basis),
         imprint=imprint(basis.load),

@@ -30,7 +30,7 @@ MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
         frozenset(
             {"steps", "metrics", "statements", "response", "service", "costs", "waits", "spans"}
         )
-        | {"outcomes", "told", "network", "states"}
+        | {"outcomes", "told", "states"}
         | {table.name for finding in FINDINGS for table in derived.tables(finding.facts)},
         step_rows.steps,
     ),

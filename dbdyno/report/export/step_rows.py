@@ -251,7 +251,6 @@ def _figures(run: StepRun) -> Rows:
     for owner, cost in run.owners.items():
         yield "costs", {"owner": owner} | asdict(cost)
     yield from _waits(run)
-    yield from _network(run)
     for span in run.server.spans:
         yield "spans", asdict(span)
     yield from derived.of_run(run)
@@ -286,11 +285,3 @@ def _waits(run: StepRun) -> Rows:
     for owner, sessions in waits.idle.items():
         idle: Json = {"owner": owner, "kind": "idle", "event": None, "statement": None}
         yield "waits", idle | {"sessions": sessions} | sampled
-
-
-def _network(run: StepRun) -> Rows:
-    found = run.network
-    if found is not None:
-        counted: Json = {"seconds": found.seconds, "operations": found.operations}
-        for host, link in found.links.items():
-            yield "network", {"host": host} | asdict(link) | counted

@@ -411,20 +411,6 @@ TABLES: tuple[Table, ...] = (
         """,
     ),
     table(
-        "network", """a generator's host in a step whose load came from other hosts: its network to
-        the server""",
-        """
-        host            | text    |       | the host's name
-        round_trip_us   | number  | µs    | until a connection is up, before the load; the shortest
-        offset_us       | number  | µs    | its monotonic clock less that of the server's host
-        offset_bound_us | number  | µs    | how far wrong the offset may be
-        sent_bytes      | integer | bytes | by its interface, from the load's begin to window's end
-        received_bytes  | integer | bytes | likewise
-        seconds         | number  | s     | in which the bytes were counted
-        operations      | integer |       | of the headline's role in that time, all hosts
-        """,
-    ),
-    table(
         "spans", "a time in which a checkpoint or an autovacuum ran beside a step",
         """
         kind    | text   |   | checkpoint or autovacuum

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+from dbdyno.findings.owners.facts import OwnerFacts
 from dbdyno.findings.steps import FINDINGS
 from dbdyno.judge import arms_and_blocks, conclusions, looks, step_cells
 from dbdyno.judge.arms_and_blocks import Arms
@@ -22,6 +23,7 @@ from dbdyno.model import (
     Cell,
     Ending,
     Json,
+    OwnerCost,
     Responses,
     RoleFigures,
     ServerSide,
@@ -115,6 +117,11 @@ def _responses(its: StepRun, given: dict[str, Any]) -> Responses:
         by_kind=times("response", "service"),
         by_operation=times("operations", "operations_service"),
     )
+
+
+def owners(its: StepRun) -> dict[str, OwnerCost]:
+    """The costs of a run by their owners."""
+    return {cost.owner: cost for cost in its.of(OwnerFacts).costs}
 
 
 def series(arm: str, rates: Sequence[float], **changes: Any) -> list[StepRun]:

@@ -22,6 +22,7 @@ from dbdyno.stats import hdr_histogram
 from dbdyno.store import Results, StepFolder
 from result_builder import build, plant
 from result_planted import Planted
+from run_builder import owners
 
 
 def step_folder(tmp_path: Path, step: str, planted: Planted | None = None) -> StepFolder:
@@ -188,10 +189,10 @@ def test_every_metric_of_the_table_is_computed_and_no_other(tmp_path: Path) -> N
 
 def test_the_owners_costs_add_up_to_what_the_host_spent(tmp_path: Path) -> None:
     run = derived(tmp_path, "qr100")
-    assert sum(cost.cpu_us for cost in run.owners.values()) == pytest.approx(20 * 563_600)
-    assert run.owners["rest"].cpu_us == pytest.approx(200_000, abs=100)
-    assert run.owners["role:query"].context_switches == pytest.approx(200_000)
-    assert run.owners["exited"].context_switches is None
+    assert sum(cost.cpu_us for cost in owners(run).values()) == pytest.approx(20 * 563_600)
+    assert owners(run)["rest"].cpu_us == pytest.approx(200_000, abs=100)
+    assert owners(run)["role:query"].context_switches == pytest.approx(200_000)
+    assert owners(run)["exited"].context_switches is None
 
 
 def test_an_owner_that_came_in_the_window_counts_from_nothing(tmp_path: Path) -> None:
@@ -204,7 +205,7 @@ def test_an_owner_that_came_in_the_window_counts_from_nothing(tmp_path: Path) ->
         return lines
 
     change_lines(folder.path / "host.jsonl", add)
-    cost = assemble.step_run(folder).owners["background:autovacuum worker"]
+    cost = owners(assemble.step_run(folder))["background:autovacuum worker"]
     assert (cost.cpu_us, cost.context_switches, cost.read_bytes) == (7_000.0, 4.0, 8_192.0)
     assert cost.write_bytes is None
 

@@ -10,17 +10,19 @@ import msgspec
 import pytest
 from msgspec import convert, structs
 
-from dbdyno.analysis.step import assemble, metrics, waits
+from dbdyno.analysis.step import assemble, waits
 from dbdyno.analysis.step.collect import Kept
 from dbdyno.engine import activity
 from dbdyno.engine.activity import Look, Names, look
 from dbdyno.engine.postgres.activity import NOT_SHOWN, Row, session
 from dbdyno.engine.wait_sampler import moment
 from dbdyno.evidence import evidence
+from dbdyno.findings.owners import metrics as owner_metrics
 from dbdyno.model import Json, StepRun
 from dbdyno.model.job.statements import Statement
 from dbdyno.model.wait_samples import SessionCount
 from result_planted import MONO_NS
+from run_builder import owners
 from test_analysis import step_folder
 
 POINT: Json = {
@@ -275,7 +277,7 @@ def test_a_samples_cost_to_the_server_is_the_labs(tmp_path: Path) -> None:
     run = assemble.step_run(folder)
     assert run.server.waits is not None
     assert run.server.waits.server_cpu_us == pytest.approx(200_000.0), "1 % of 20 s"
-    before = metrics.costs(replace(evidence.read(folder), owners=dict(run.owners)))
+    before = owner_metrics.costs(replace(evidence.read(folder), owners=owners(run)))
     assert run.metrics["generator_share"] == before["generator_share"]
     assert run.metrics["generator_share"] == pytest.approx(100 * 40_000 / 511_600)
     assert run.metrics["lab_cpu_share"] == pytest.approx(0.1 + 0.5)

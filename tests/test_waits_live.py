@@ -32,6 +32,7 @@ from dbdyno.model.wait_samples import SESSION_COLUMNS
 from dbdyno.run import blocks
 from dbdyno.store import Results, StepFolder
 from one_arm import ONE_LIVE_ARM
+from run_builder import owners
 from server_place import a_place, address, newest, started, within
 
 pytestmark = pytest.mark.live
@@ -327,6 +328,6 @@ def test_what_samples_cost_is_the_labs_and_small(
     record_property("waits", str(replace(waits, load=(), over_time={})))
     assert waits.server_cpu_us is not None
     assert 0 < waits.server_cpu_us < 0.05 * 6e6
-    assert "backend:other" not in run.owners or run.owners["backend:other"].cpu_us < 1e4
+    assert "backend:other" not in owners(run) or owners(run)["backend:other"].cpu_us < 1e4
     assert {one.statement for one in waits.load if one.owner == "role:query"} <= {"point-query"}
     assert not [text for text in run.warnings if "waits" in text]

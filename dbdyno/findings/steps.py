@@ -14,6 +14,7 @@ from dbdyno.evidence.evidence import Evidence
 from dbdyno.findings.fairness import step as fairness
 from dbdyno.findings.finding import StepFinding
 from dbdyno.findings.network import step as network
+from dbdyno.findings.owners import step as owners
 from dbdyno.findings.targets import step as targets
 from dbdyno.model.facts import Facts
 
@@ -21,6 +22,7 @@ FINDINGS: tuple[StepFinding[Any], ...] = (
     targets.FINDING,
     fairness.FINDING,
     network.FINDING,
+    owners.FINDING,
 )
 
 DECODERS = {finding.facts.__name__: msgpack.Decoder(finding.facts) for finding in FINDINGS}

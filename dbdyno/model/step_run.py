@@ -58,11 +58,14 @@ class Segment:
 class OwnerCost:
     """The cost of one owner in exactly the window."""
 
-    cpu_us: float
-    context_switches: float | None
-    read_bytes: float | None
-    write_bytes: float | None
-    run_delay_us: float | None = None  # ready and without a core; None: older results
+    owner: Annotated[str, says("role:NAME, parallel:ROLE, background:KIND, rest …")]
+    cpu_us: Annotated[float, says("CPU time, user and system", "µs")]
+    context_switches: Annotated[float | None, says("voluntary and involuntary")] = None
+    read_bytes: Annotated[float | None, says("read from disk", "bytes")] = None
+    write_bytes: Annotated[float | None, says("written to disk", "bytes")] = None
+    run_delay_us: Annotated[
+        float | None, says("ready, and without a core; null in older results", "µs")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -311,7 +314,6 @@ class StepRun:
     roles: RoleFigures = RoleFigures()
     findings: Mapping[str, Any] = field(default_factory=dict)  # facts by their types' names
     server: ServerSide = ServerSide()
-    owners: Mapping[str, OwnerCost] = field(default_factory=dict)
     series: Mapping[str, Series] = field(default_factory=dict)  # "insert.rate" …
     segments: tuple[Segment, ...] = ()  # of a step that ended well
     imprint: Imprint | None = None  # of such a step

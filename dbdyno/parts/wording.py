@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from dbdyno.model.step_run import IDLE
 from dbdyno.model.verdict import TIMES_MIN, TOO_FEW, is_wide
 
 MINUS = "\u2212"
@@ -13,6 +14,15 @@ NAMES_MAX = 4
 """So many names are told, the others counted."""
 
 _TIMES = ((1e6, "s"), (1e3, "ms"))
+_OWNERS = {
+    "backend:other": "other backends",
+    "exited": "unidentified processes",
+    "generator": "load generator",
+    "lab": "dyno",
+    "lab:status": "dyno's questions for the server's state",
+    "lab:waits": "dyno's samples of waits",
+    "rest": "rest of the machine",
+}
 
 
 def speed(ratio: float, low: float | None, high: float | None) -> str:
@@ -74,6 +84,17 @@ def few(names: Sequence[str]) -> str:
     """The first of the names, and how many more there are: `n1, n2, n3, n4 and 3 more`."""
     more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
     return f"{', '.join(names[:NAMES_MAX])}{more}"
+
+
+def owner(name: str) -> str:
+    """An owner of costs in words: `role:insert` is the insert connections."""
+    kind, _, of = name.removeprefix(IDLE).partition(":")
+    if kind == "role":
+        return f"{of} connections"
+    if kind == "parallel":
+        return f"parallel workers of {of}"
+    name = name.removeprefix(IDLE)
+    return _OWNERS.get(name, name.removeprefix("background:"))
 
 
 def _percent(ratio: float) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from dbdyno.findings.fairness import show as fairness
 from dbdyno.findings.network import show as network
+from dbdyno.findings.owners import show as owners
 from dbdyno.findings.targets import show as targets
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.parts.colors import Scheme
@@ -18,7 +19,6 @@ from dbdyno.report.section import (
     attribution,
     calibration,
     changed_functions,
-    cost_by_owner,
     device,
     differences,
     fill_noise,
@@ -85,7 +85,7 @@ STEP: tuple[Section, ...] = (
     response_times.SECTION,
     over_time.SECTION,
     time_ledger.SECTION,
-    cost_by_owner.SECTION,
+    owners.SECTION,
     functions.SECTION,
     flame.SECTION,
     suspects.SECTION,

@@ -38,6 +38,7 @@ CODE = (
     "findings/finding.py",
     "findings/steps.py",
     "findings/*/facts.py",
+    "findings/*/metrics.py",
     "findings/*/step.py",
     "parts/wording.py",
     "model/**/*.py",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from dbdyno.analysis.step import idle_work, metrics, profile, step_warnings
+from dbdyno.analysis.step import metrics, profile, step_warnings
 from dbdyno.analysis.step.imprint import imprint
 from dbdyno.analysis.step.outcomes import outcomes
 from dbdyno.analysis.step.segments import segments
@@ -116,7 +116,6 @@ def _measured(run: StepRun, basis: Evidence) -> StepRun:
         metrics=values,
         told={} if basis.done is None else basis.done.metrics,
         responses=responses(basis),
-        owners={**basis.owners, **idle_work.named(basis)},
         segments=segments(basis),
         imprint=imprint(basis.load),
         warnings=(*basis.unusable, *step_warnings.warnings(basis, values, run, window)),

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dbdyno.analysis.step import (
     device_peaks,
     failures,
-    idle_work,
     innodb,
     iostat,
     pages,
@@ -24,30 +23,14 @@ from dbdyno.evidence.evidence import Evidence
 from dbdyno.evidence.generator_limit import LAG_OPERATIONS_MIN
 from dbdyno.evidence.raw_files import per, scaled
 from dbdyno.findings.fairness.facts import FairnessFacts
+from dbdyno.findings.owners import metrics as owners
 from dbdyno.model import Headline, Span, StatementUse, StepRun, TargetFacts, metric
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.host_reading import Reading
 from dbdyno.model.job.role import Rate
 from dbdyno.model.snapshot import Figures, Snapshot, number
-from dbdyno.model.step_run import SERVER_OWNERS
 from dbdyno.stats import amounts, interval
 from dbdyno.stats.response_times import Histogram
-
-BACKGROUND = {
-    "checkpointer": ("background:checkpointer",),
-    "writer": ("background:background writer", "background:walwriter"),
-    "autovacuum": ("background:autovacuum",),
-    "io_worker": ("background:io worker",),
-    "parallel": ("parallel:", "background:parallel worker"),
-    "page_cleaner": ("background:page cleaner",),
-    "log": ("background:log ",),
-    "purge": ("background:purge",),
-    "io_thread": ("background:io read", "background:io write", "background:io other"),
-}
-"""The kinds of background that have a metric of their own, and how their owners' names begin."""
-
-NAMED_THREAD = "background:page cleaner"
-"""An owner that every MySQL and MariaDB has whose threads are known by name."""
 
 Metrics = Mapping[str, float | None]
 
@@ -73,9 +56,7 @@ def metrics(evidence: Evidence, run: StepRun) -> dict[str, float | None]:
         **iostat.metrics(evidence.host),
         **device_peaks.metrics(evidence),
         **machine(evidence),
-        **costs(evidence),
-        **background(evidence),
-        **idle_work.metrics(evidence),
+        **owners.metrics(evidence),
         **time_ledger.ledger(evidence, server.waits),
         **time_ledger.of_role(evidence),
         **pages.per_second(evidence),
@@ -296,61 +277,6 @@ def unwritten_mb(reading: Reading | None) -> float | None:
         return None
     memory = reading.host.memory_bytes
     return scaled(raw_files.plus_all([memory.dirty, memory.writeback]), 1 / MIB)
-
-
-def costs(evidence: Evidence) -> Metrics:
-    """CPU and context switches by owner, for each operation or row."""
-    operations, headline = evidence.operations, evidence.step.headline
-    roles = [headline.role] if headline is not None else []
-    in_operations = raw_files.plus(basis.operations_cpu_us(evidence, role) for role in roles)
-    server = basis.cpu_us(evidence, *SERVER_OWNERS)
-    generator = basis.cpu_us(evidence, "generator") if "generator" in evidence.owners else None
-    # With less than that known, a change of owners would pass for one of the operations' CPU.
-    owned = operations if basis.without_owner(evidence) <= basis.WITHOUT_OWNER_MAX else None
-    return {
-        "cpu_per_op": per(in_operations, owned),
-        "server_cpu_per_op": per(basis.roles_cpu_us(evidence, roles), owned),
-        "connections_cpu_per_op": per(basis.connections_cpu_us(evidence), operations),
-        "cs_per_op": per(_switches(evidence, roles), operations),
-        "background_cpu_per_op": per(_background_cpu_us(evidence), operations),
-        "whole_server_cpu_per_op": per(server if evidence.led else None, operations),
-        "generator_cpu_per_op": per(generator, operations),
-        "generator_share": scaled(per(generator, server), 100.0),
-        "insert_cpu_per_row": _cpu_per_row(evidence, "insert"),
-        "delete_cpu_per_row": _cpu_per_row(evidence, "delete"),
-    }
-
-
-def _background_cpu_us(evidence: Evidence) -> float | None:
-    """The server's background without what is counted with operations; older results: with it."""
-    whole = basis.cpu_us(evidence, "background:", "exited")
-    if whole is None or not evidence.led:
-        return whole
-    return whole - basis.helpers_cpu_us(evidence)
-
-
-def background(evidence: Evidence) -> Metrics:
-    """CPU of the server's background for each operation, by task.
-
-    Of InnoDB's threads only where the server names them, else none of a task is no 0.
-    """
-    unnamed = evidence.servers == "InnoDB" and NAMED_THREAD not in evidence.owners
-    return {
-        f"{task}_cpu_per_op": None
-        if unnamed
-        else per(basis.cpu_us(evidence, *owners), evidence.operations)
-        for task, owners in BACKGROUND.items()
-    }
-
-
-def _switches(evidence: Evidence, roles: Iterable[str]) -> float | None:
-    known = [evidence.owners.get(f"role:{role}") for role in roles]
-    return raw_files.plus(cost.context_switches for cost in known if cost is not None)
-
-
-def _cpu_per_row(evidence: Evidence, work: str) -> float | None:
-    rows = evidence.rows_inserted if work == "insert" else evidence.rows(work)
-    return per(basis.roles_cpu_us(evidence, evidence.roles(work)), rows)
 
 
 def sizes(evidence: Evidence) -> Metrics:

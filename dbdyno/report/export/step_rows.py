@@ -248,8 +248,6 @@ def _figures(run: StepRun) -> Rows:
     ):
         for name, found in times.items():
             yield table, {"of": of, "name": name} | _response(found)
-    for owner, cost in run.owners.items():
-        yield "costs", {"owner": owner} | asdict(cost)
     yield from _waits(run)
     for span in run.server.spans:
         yield "spans", asdict(span)

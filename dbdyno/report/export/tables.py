@@ -368,19 +368,6 @@ TABLES: tuple[Table, ...] = (
         """,
     ),
     table(
-        "costs",
-        "an owner's costs in exactly a step's window, of idle:OWNER between its turns; rest: costs "
-        "without an owner",
-        """
-        owner            | text   |       | role:NAME, parallel:ROLE, background:KIND, rest …
-        cpu_us           | number | µs    | CPU time, user and system
-        context_switches | number |       | voluntary and involuntary
-        read_bytes       | number | bytes | read from disk
-        write_bytes      | number | bytes | written to disk
-        run_delay_us     | number | µs    | ready, and without a core; null in older results
-        """,
-    ),
-    table(
         "waits", """what sessions of an owner did, in samples of a step's window; only if the
         plan's `[observe]` asks for them""",
         """

@@ -10,7 +10,7 @@ from dbdyno.model.metric.over import taken
 from dbdyno.parts import number
 from dbdyno.parts.colors import Tone
 from dbdyno.parts.part import Chart, Column, Group, Layers, Row, Stack, Table, TableCell
-from dbdyno.report.section.cost_by_owner import owner_name
+from dbdyno.parts.wording import owner as owner_name
 from dbdyno.report.section.over_time import CHART_BLOCKS_MAX
 
 ROWS_MAX = 24

@@ -160,6 +160,7 @@ def of_step(step: Json, base: str) -> Iterator[Pair]:
     """A step: what the base did, what the other arms did beside it, everything else."""
     place = (f"{step['workload']} {step['step']}",)
     arms, base_values = step.pop("arms"), step.pop("base_values")
+    del step["tables"]  # those of the export
     yield from walk(step, place)
     for metric, value in base_values.items():
         if value:

@@ -11,11 +11,13 @@ from typing import Any
 from msgspec import msgpack
 
 from dbdyno.evidence.evidence import Evidence
+from dbdyno.findings.background import step as background
 from dbdyno.findings.fairness import step as fairness
 from dbdyno.findings.finding import StepFinding
 from dbdyno.findings.network import step as network
 from dbdyno.findings.owners import step as owners
 from dbdyno.findings.targets import step as targets
+from dbdyno.findings.waits import step as waits
 from dbdyno.model.facts import Facts
 
 FINDINGS: tuple[StepFinding[Any], ...] = (
@@ -23,6 +25,8 @@ FINDINGS: tuple[StepFinding[Any], ...] = (
     fairness.FINDING,
     network.FINDING,
     owners.FINDING,
+    waits.FINDING,
+    background.FINDING,
 )
 
 DECODERS = {finding.facts.__name__: msgpack.Decoder(finding.facts) for finding in FINDINGS}

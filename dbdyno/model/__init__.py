@@ -37,6 +37,7 @@ from dbdyno.model.profile import Profile
 from dbdyno.model.ratio import Bound, PairedEstimate, Ratio
 from dbdyno.model.step import Condition, Headline, MetricSource, Requirement, Right, Sla, Step
 from dbdyno.model.step_run import (
+    BackgroundFacts,
     Ending,
     Extent,
     Outcomes,
@@ -55,8 +56,6 @@ from dbdyno.model.step_run import (
     TargetFacts,
     Times,
     ToldMetric,
-    WaitLoad,
-    Waits,
     Window,
 )
 
@@ -64,6 +63,7 @@ __all__ = [
     "Across",
     "Address",
     "Arm",
+    "BackgroundFacts",
     "Block",
     "Bound",
     "Cell",
@@ -113,8 +113,6 @@ __all__ = [
     "ToldMetric",
     "Transport",
     "Void",
-    "WaitLoad",
-    "Waits",
     "Window",
     "WorkloadUse",
     "can",

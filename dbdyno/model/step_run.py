@@ -70,12 +70,31 @@ class OwnerCost:
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """A time in which something ran, in seconds since the window's start (may begin before 0)."""
+    """A time in which something ran, on the window's clock."""
 
-    kind: str  # "checkpoint" or "autovacuum"
-    label: str
-    start_s: float
-    end_s: float
+    kind: Annotated[str, says("checkpoint or autovacuum")]
+    label: Annotated[str, says("the server's log message")]
+    start_s: Annotated[float, says("its begin, since the window opened (may be before 0)", "s")]
+    end_s: Annotated[float, says("its end", "s")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackgroundFacts(Facts):
+    """The checkpoints and autovacuum runs that touch a window; judges read it, too."""
+
+    spans: Annotated[
+        tuple[Span, ...], says("a time in which a checkpoint or an autovacuum ran beside a step")
+    ] = ()
+
+    def overlap_s(self, kind: str, window_s: float) -> float:
+        """Seconds of the window in which at least one span of the kind was running."""
+        covered_s = reached_s = 0.0
+        for span in sorted(self.spans, key=lambda span: span.start_s):
+            if span.kind == kind:
+                start_s, end_s = max(span.start_s, reached_s), min(span.end_s, window_s)
+                covered_s += max(end_s - start_s, 0.0)
+                reached_s = max(reached_s, end_s)
+        return covered_s
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,34 +150,6 @@ class StatementUse:
     per_s: float  # executions without error
     rows_per_s: float  # returned or affected
     found: float | None  # share of the executions that found a row; None: the statement has none
-
-
-@dataclass(frozen=True, kw_only=True)
-class WaitLoad:
-    """How many sessions did one thing on average over a window."""
-
-    owner: str  # "role:query", "background:checkpointer", "backend:other"
-    kind: str  # "CPU", a class of wait events as the server has it, or "idle in transaction"
-    event: str  # the wait event; empty on CPU
-    statement: str  # its name in the job, else its text in short; empty in the background
-    sessions: float  # average active sessions
-
-
-@dataclass(frozen=True, kw_only=True)
-class Waits:
-    """The sampled activity of sessions in a window (spec pgbench-cbc-ybio.md 4.8)."""
-
-    samples: int
-    asked_s: float  # the interval that the plan asks for
-    interval_s: float  # achieved: mean
-    interval_s_max: float
-    sample_us: float  # mean time that a sample took
-    lab_cpu_us: float  # CPU of sampling in the window, on our side
-    server_cpu_us: float | None  # and of the connection that is asked
-    load: tuple[WaitLoad, ...]
-    idle: Mapping[str, float]  # by owner: sessions that waited for their client
-    over_time: Mapping[str, Series]  # by kind: active sessions, a mean for each second
-    hidden: float = 0.0  # other users' sessions, which the server does not show to the plan's user
 
 
 # --- What a step of a run came to ------------------------------------------------------------
@@ -263,8 +254,6 @@ class ServerSide:
     before: Mapping[str, float | None] = field(default_factory=dict)  # dbdyno.model.metric.state
     after: Mapping[str, float | None] = field(default_factory=dict)
     plans: Mapping[str, str] = field(default_factory=dict)  # by statement: its plan without costs
-    spans: tuple[Span, ...] = ()  # checkpoints and autovacuum that touch the window
-    waits: Waits | None = None  # None: nobody sampled them
     # Of a server elsewhere: parts of its state and counters that it did not tell, with the reason.
     unread: Mapping[str, str] = field(default_factory=dict)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from dbdyno.findings.device import show as device
 from dbdyno.findings.fairness import show as fairness
 from dbdyno.findings.network import show as network
 from dbdyno.findings.owners import show as owners
 from dbdyno.findings.targets import show as targets
+from dbdyno.findings.waits import show as waits
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.parts.colors import Scheme
 from dbdyno.parts.part import AnyPart, Group, Page, Section, Subject, anchored, flat
@@ -19,7 +21,6 @@ from dbdyno.report.section import (
     attribution,
     calibration,
     changed_functions,
-    device,
     differences,
     fill_noise,
     flame,
@@ -47,7 +48,6 @@ from dbdyno.report.section import (
     suspects,
     sweeps,
     throughput,
-    time_ledger,
     told,
     unseen,
     verdicts,
@@ -84,7 +84,7 @@ STEP: tuple[Section, ...] = (
     device.SECTION,
     response_times.SECTION,
     over_time.SECTION,
-    time_ledger.SECTION,
+    waits.SECTION,
     owners.SECTION,
     functions.SECTION,
     flame.SECTION,

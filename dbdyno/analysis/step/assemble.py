@@ -12,9 +12,7 @@ from dbdyno.analysis.step.outcomes import outcomes
 from dbdyno.analysis.step.segments import segments
 from dbdyno.analysis.step.series import series
 from dbdyno.analysis.step.state import state, unread
-from dbdyno.analysis.step.waits import waits
 from dbdyno.evidence import damaged_files, evidence, generator_limit, sums
-from dbdyno.evidence.background_spans import spans
 from dbdyno.evidence.evidence import KINDS, NO_JOB, Evidence
 from dbdyno.evidence.query_plans import plans
 from dbdyno.evidence.raw_files import NS_PER_S
@@ -67,8 +65,6 @@ def _joined(folder: StepFolder, basis: Evidence) -> StepRun:
             before=state(basis.before),
             after=state(basis.after),
             plans=plans(basis.before),
-            spans=spans(basis),
-            waits=waits(basis),
             unread=unread(basis.after or basis.before) if basis.remote else {},
         ),
         series=series(basis),

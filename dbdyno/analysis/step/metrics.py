@@ -6,25 +6,21 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from dbdyno.analysis.step import (
-    device_peaks,
-    failures,
-    innodb,
-    iostat,
-    pages,
-    plan_choice,
-    replay_lag,
-    time_ledger,
-)
+from dbdyno.analysis.step import plan_choice
 from dbdyno.evidence import counters, own_queue, raw_files, sums
 from dbdyno.evidence import evidence as basis
-from dbdyno.evidence.background_spans import overlap_s
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.evidence.generator_limit import LAG_OPERATIONS_MIN
 from dbdyno.evidence.raw_files import per, scaled
+from dbdyno.findings.device import metrics as device
+from dbdyno.findings.failures import metrics as failures
 from dbdyno.findings.fairness.facts import FairnessFacts
 from dbdyno.findings.owners import metrics as owners
-from dbdyno.model import Headline, Span, StatementUse, StepRun, TargetFacts, metric
+from dbdyno.findings.replay_lag import metrics as replay_lag
+from dbdyno.findings.server_counters import metrics as server_counters
+from dbdyno.findings.waits import metrics as waits
+from dbdyno.findings.waits.facts import WaitFacts
+from dbdyno.model import BackgroundFacts, Headline, StatementUse, StepRun, TargetFacts, metric
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.host_reading import Reading
 from dbdyno.model.job.role import Rate
@@ -40,9 +36,8 @@ KIB, MIB, GIB = float(1 << 10), float(1 << 20), float(1 << 30)
 def metrics(evidence: Evidence, run: StepRun) -> dict[str, float | None]:
     """All metrics by name; None where a step, a machine or a version does not have one.
 
-    `run`: the step with what its findings tell, and the server's own figures.
+    `run`: the step with what its findings tell.
     """
-    server = run.server
     values = {
         **throughput(evidence),
         **apart(evidence, run.roles.statements),
@@ -52,17 +47,13 @@ def metrics(evidence: Evidence, run: StepRun) -> dict[str, float | None]:
         **trouble(evidence),
         **own_queue.metrics(evidence),
         **failures.metrics(evidence),
-        **device(evidence),
-        **iostat.metrics(evidence.host),
-        **device_peaks.metrics(evidence),
+        **device.metrics(evidence),
         **machine(evidence),
         **owners.metrics(evidence),
-        **time_ledger.ledger(evidence, server.waits),
-        **time_ledger.of_role(evidence),
-        **pages.per_second(evidence),
+        **waits.ledger(evidence, run.of(WaitFacts)),
+        **server_counters.metrics(evidence),
         **sizes(evidence),
-        **writes(evidence, server.spans),
-        **innodb.metrics(evidence),
+        **writes(evidence, run.of(BackgroundFacts)),
         **replay_lag.metrics(evidence),
         **canary(evidence),
         **counters.metrics(None),  # a profile's, where there is one
@@ -233,25 +224,6 @@ def largest_p99_us(by_role: Iterable[Histogram]) -> float | None:
     return max((whole.percentile_us(0.99) for whole in by_role if whole.count), default=None)
 
 
-def device(evidence: Evidence) -> Metrics:
-    """Reads and writes of the data device: by operation, by row inserted."""
-    operations = evidence.operations
-    host = evidence.host
-    reads = host.moved(lambda reading: reading.of("disk").reads)
-    writes = host.moved(lambda reading: reading.of("disk").writes)
-    read_bytes = host.moved(lambda reading: reading.of("disk").read_bytes)
-    write_bytes = host.moved(lambda reading: reading.of("disk").write_bytes)
-    rows = evidence.rows_inserted
-    return {
-        "rpq": per(reads, operations),
-        "rkbpq": scaled(per(read_bytes, operations), 1 / KIB),
-        "wpq": per(writes, operations),
-        "wkbpq": scaled(per(write_bytes, operations), 1 / KIB),
-        "wpi": per(writes, rows),
-        "wkbpi": scaled(per(write_bytes, rows), 1 / KIB),
-    }
-
-
 def machine(evidence: Evidence) -> Metrics:
     """The whole host: context switches, CPU, memory."""
     host, operations = evidence.server_host, evidence.operations
@@ -291,7 +263,7 @@ def sizes(evidence: Evidence) -> Metrics:
     }
 
 
-def writes(evidence: Evidence, spans: tuple[Span, ...]) -> Metrics:
+def writes(evidence: Evidence, background: BackgroundFacts) -> Metrics:
     """WAL, checkpoints and autovacuum, from before the step to after it."""
     before, after = evidence.before or Snapshot(), evidence.after or Snapshot()
 
@@ -308,13 +280,13 @@ def writes(evidence: Evidence, spans: tuple[Span, ...]) -> Metrics:
         "fpi_per_op": per(moved(before.wal, after.wal, "full_page_images"), evidence.operations),
         "checkpoints": checkpoints,
         "checkpoints_requested": requested,
-        "checkpoint_overlap_s": checkpoint_overlap_s(evidence, spans, checkpoints),
+        "checkpoint_overlap_s": checkpoint_overlap_s(evidence, background, checkpoints),
         "autovacuum_runs": raw_files.moved(before.autovacuum_runs, after.autovacuum_runs),
     }
 
 
 def checkpoint_overlap_s(
-    evidence: Evidence, spans: tuple[Span, ...], counted: float | None
+    evidence: Evidence, background: BackgroundFacts, counted: float | None
 ) -> float | None:
     """Seconds of the window with a checkpoint running; None where the log says nothing of them.
 
@@ -324,7 +296,7 @@ def checkpoint_overlap_s(
     logged = any(event.name.startswith("checkpoint") for event in evidence.log_events)
     if evidence.load.seconds is None or evidence.remote or (counted != 0 and not logged):
         return None
-    return overlap_s(spans, "checkpoint", evidence.load.seconds)
+    return background.overlap_s("checkpoint", evidence.load.seconds)
 
 
 def canary(evidence: Evidence) -> Metrics:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from dbdyno.analysis.step import failures
 from dbdyno.evidence import evidence as basis
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.evidence.role_seconds import headline_rates
+from dbdyno.findings.failures import metrics as failures
 from dbdyno.findings.fairness.facts import Fairness, FairnessFacts
 from dbdyno.findings.owners import step as owners
 from dbdyno.model import StatementUse, StepRun, Target, TargetFacts, Window

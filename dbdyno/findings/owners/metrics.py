@@ -32,8 +32,17 @@ NAMED_THREAD = "background:page cleaner"
 
 
 def metrics(evidence: Evidence) -> Metrics:
-    """CPU and context switches of a step by owner, for each operation or row."""
-    return {**costs(evidence), **background(evidence), **idle(evidence)}
+    """CPU, context switches and bytes of a step by owner, for each operation or row."""
+    headline = evidence.step.headline
+    role = None if headline is None else evidence.owners.get(f"role:{headline.role}")
+    read, written = (None, None) if role is None else (role.read_bytes, role.write_bytes)
+    return {
+        **costs(evidence),
+        **background(evidence),
+        **idle(evidence),
+        "role_read_kib_per_op": scaled(per(read, evidence.operations), 1 / KIB),
+        "role_write_kib_per_op": scaled(per(written, evidence.operations), 1 / KIB),
+    }
 
 
 def costs(evidence: Evidence) -> Metrics:

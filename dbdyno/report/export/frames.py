@@ -27,7 +27,7 @@ MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
         step_rows.facts,
     ),
     (
-        frozenset({"steps", "metrics", "statements", "response", "service", "waits", "spans"})
+        frozenset({"steps", "metrics", "statements", "response", "service"})
         | {"outcomes", "told", "states"}
         | {table.name for finding in FINDINGS for table in derived.tables(finding.facts)},
         step_rows.steps,

@@ -248,9 +248,6 @@ def _figures(run: StepRun) -> Rows:
     ):
         for name, found in times.items():
             yield table, {"of": of, "name": name} | _response(found)
-    yield from _waits(run)
-    for span in run.server.spans:
-        yield "spans", asdict(span)
     yield from derived.of_run(run)
     for moment, values in (("before", run.server.before), ("after", run.server.after)):
         for name, value in values.items():
@@ -270,16 +267,3 @@ def _told(run: StepRun) -> Rows:
 def _response(found: ResponseTimes) -> Json:
     row = asdict(found)
     return row | dict(zip(BUCKETS, row.pop("buckets"), strict=True))
-
-
-def _waits(run: StepRun) -> Rows:
-    waits = run.server.waits
-    if waits is None:
-        return
-    sampled: Json = {"samples": waits.samples, "interval_s": waits.interval_s}
-    for one in waits.load:
-        seen = {"event": one.event or None, "statement": one.statement or None}
-        yield "waits", asdict(one) | seen | sampled
-    for owner, sessions in waits.idle.items():
-        idle: Json = {"owner": owner, "kind": "idle", "event": None, "statement": None}
-        yield "waits", idle | {"sessions": sessions} | sampled

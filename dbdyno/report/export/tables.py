@@ -368,19 +368,6 @@ TABLES: tuple[Table, ...] = (
         """,
     ),
     table(
-        "waits", """what sessions of an owner did, in samples of a step's window; only if the
-        plan's `[observe]` asks for them""",
-        """
-        owner      | text    |   | role:NAME, background:KIND, backend:other …
-        kind       | text    |   | CPU, a class of wait events, or idle: waiting for its client
-        event      | text    |   | the wait event; null on CPU and of idle ones
-        statement  | text    |   | its name in the job, else its short text; null: unknown
-        sessions   | number  |   | sessions that did so, mean of the samples
-        samples    | integer |   | samples in the window
-        interval_s | number  | s | the mean time between them
-        """,
-    ),
-    table(
         "wait_samples", """a session in a sample of a step's window; only if the plan's
         `[observe]` has `waits_sessions`""",
         """
@@ -395,15 +382,6 @@ TABLES: tuple[Table, ...] = (
         query       | text    |   | the first 200 characters of its text
         query_start | time    |   | when the query began, UTC; null on MySQL and MariaDB
         xact_start  | time    |   | when the transaction began, likewise
-        """,
-    ),
-    table(
-        "spans", "a time in which a checkpoint or an autovacuum ran beside a step",
-        """
-        kind    | text   |   | checkpoint or autovacuum
-        label   | text   |   | the server's log message
-        start_s | number | s | its begin, since the window opened (may be before 0)
-        end_s   | number | s | its end
         """,
     ),
     *(table for finding in FINDINGS for table in tables(finding.facts)),

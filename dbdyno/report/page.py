@@ -9,6 +9,7 @@ from dbdyno.findings.device import show as device
 from dbdyno.findings.fairness import show as fairness
 from dbdyno.findings.network import show as network
 from dbdyno.findings.owners import show as owners
+from dbdyno.findings.sweeps import show as sweeps
 from dbdyno.findings.targets import show as targets
 from dbdyno.findings.waits import show as waits
 from dbdyno.model import Comparison, StepComparison
@@ -46,7 +47,6 @@ from dbdyno.report.section import (
     statements,
     summary,
     suspects,
-    sweeps,
     throughput,
     told,
     unseen,

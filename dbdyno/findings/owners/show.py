@@ -9,8 +9,9 @@ from dbdyno.model import Cell, OwnerCost, StepComparison
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric.over import taken
 from dbdyno.model.step_run import IDLE, SERVER_OWNERS
-from dbdyno.parts import number, wording
+from dbdyno.parts import number
 from dbdyno.parts.colors import Tone
+from dbdyno.parts.owner import words
 from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
 
 Of = Callable[[OwnerCost], float | None]
@@ -83,7 +84,7 @@ def cost_tables(step: StepComparison, prefix: str) -> Iterable[Table]:
             for group, listed, title, summed in groups
             if listed or group == _OUTSIDE
             for row in (
-                *(_row(step, digits, wording.owner(owner), [owner]) for owner in listed),
+                *(_row(step, digits, words(owner), [owner]) for owner in listed),
                 _row(step, digits, title, summed, "total"),
             )
         ),

@@ -20,7 +20,7 @@ from dbdyno.findings.finding import StepFinding
 from dbdyno.findings.owners.facts import OwnerFacts
 from dbdyno.model import OwnerCost
 from dbdyno.model.step_run import IDLE, SERVER_OWNERS
-from dbdyno.parts import wording
+from dbdyno.parts import number, owner
 
 SHARE_MAX = 2.0
 """CPU in percent of the time that the server waited: with more, other arms are slowed visibly."""
@@ -67,10 +67,10 @@ def warnings(evidence: Evidence) -> Iterable[str]:
     if whole <= SHARE_MAX:
         return
     kinds = [
-        f"{wording.owner(cost.owner)} {percent * cost.cpu_us:.1f} %" for cost in costs[:KINDS_MAX]
+        f"{owner.words(cost.owner)} {percent * cost.cpu_us:.1f} %" for cost in costs[:KINDS_MAX]
     ]
     yield (
         f"idle work: between its turns the server used {whole:.1f} % of a core in other arms' time"
-        f" ({wording.listed(kinds)}), which slows them and is in no window; let it end before the"
+        f" ({number.listed(kinds)}), which slows them and is in no window; let it end before the"
         ' first turn (a vacuum at the end of the prelude), or use `interleave = "run"`'
     )

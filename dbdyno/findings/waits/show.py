@@ -10,7 +10,8 @@ from dbdyno.model import Cell, StepComparison
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric.over import taken
 from dbdyno.model.metric.primary import REMAINDER, SAMPLED, SESSIONS_CPU, TIME
-from dbdyno.parts import cells, number, wording
+from dbdyno.parts import cells, number
+from dbdyno.parts import owner as owners
 from dbdyno.parts.colors import Tone
 from dbdyno.parts.part import (
     CHART_BLOCKS_MAX,
@@ -231,7 +232,7 @@ def _rows(loads: Sequence[Sessions | None]) -> Iterable[Row]:
         )
         return Row(
             cells=tuple(TableCell(text=text, tone=tone if text else "") for text in texts),
-            group=wording.owner(owner) if owner else "all owners",
+            group=owners.words(owner) if owner else "all owners",
         )
 
     for owner in dict.fromkeys(key[-1] for key in (*shown, *idle)):

@@ -162,7 +162,8 @@ def charts(step: StepComparison, prefix: str) -> Iterable[Chart]:
 
 def _described(cell: Cell) -> str:
     """An arm's mean sessions of each kind in words, for readers who cannot see the chart."""
-    load = _active(_means(cell)) or {}
+    means = _means(cell) or {}
+    load = {key: sessions for key, sessions in means.items() if key[0] != IDLE}
     kinds = {kind: _sum(load, (key for key in load if key[0] == kind)) for kind, *_ in load}
     most = sorted(kinds.items(), key=lambda item: -(item[1] or 0.0))
     words = ", ".join(f"{kind} {number.number(sessions)}" for kind, sessions in most)
@@ -185,11 +186,6 @@ def _means(cell: Cell) -> Sessions | None:
     keys = dict.fromkeys(key for block in blocks for key in block)
     means = {key: taken(block.get(key, 0.0) for block in blocks) or 0.0 for key in keys}
     return means if blocks else None
-
-
-def _active(load: Sessions | None) -> Sessions | None:
-    """Without those that wait for their client."""
-    return load and {key: sessions for key, sessions in load.items() if key[0] != IDLE}
 
 
 def _sum(load: Sessions | None, keys: Iterable[Activity]) -> float | None:

@@ -22,10 +22,7 @@ from dbdyno.model import (
     Across,
     Comparison,
     Json,
-    Outcomes,
     Ratio,
-    StepRun,
-    ToldMetric,
 )
 from dbdyno.model.attribution import Attribution, Design, Effect, Factor
 from dbdyno.model.comparison import ApplicationResult, ApplicationWork
@@ -69,10 +66,8 @@ NAMED = frozenset(
         "levels",
         "limited",
         "metrics",
-        "outcomes",
         "sd",
         "tables",
-        "told",
     )
 )
 """Keys whose own keys are names of metrics, arms, steps, tables or processes."""
@@ -117,7 +112,7 @@ FORM = {
     "blocks_sd_low blocks_sd_high means_sd",
     "overall": f"arm workload steps metric {JUDGEMENT}",
     "steps": "workload ordinal step group headline base_values arms limited notices "
-    "attributions profiles outcomes told tables",
+    "attributions profiles tables",
     "design": "kind base arm factors levels",
     "design.factors": "name base arm",
     "steps.profiles": "base arm samples base_us arm_us base_window_us arm_window_us "
@@ -131,8 +126,6 @@ FORM = {
     "steps.attributions": "metric whole effects interactions remainder",
     "steps.attributions.whole": "blocks ratio low high",
     "steps.attributions.effects": "factors blocks ratio low high q found",
-    "steps.outcomes": "block role name counted completed rolled_back failed retried",
-    "steps.told": "block metric value unit title better",
     "steps.arms": "arm verdict within_margin reason by against outcome metrics nodes findings",
     "steps.arms.nodes": "metric nodes agreement p q spread spread_low spread_high ratio low high "
     "freedom reach",
@@ -206,16 +199,6 @@ PEAK = Peak(
 )  # fmt: skip
 
 
-def telling(run: StepRun) -> StepRun:
-    """The run with a metric of its workload's own, and outcomes of operations."""
-    told = ToldMetric(value="Seq Scan", unit="", title="plan", better=None)
-    ended = Outcomes(
-        role="query", name="get", counted=True, completed=9, rolled_back=1, failed=0, retried=0
-    )
-    roles = replace(run.roles, outcomes=(ended,))
-    return replace(run, told={"node": told}, roles=roles)
-
-
 DESIGN = Design(
     kind="one at a time",
     base="pg17",
@@ -274,8 +257,7 @@ def whole(made: Comparison) -> Comparison:
     )
     made = with_judgements(made, "l.i2", lambda one: at_look(one, 0.93, 0.89, 0.97))
     first, *others = made.steps
-    cells = (replace(cell, runs=tuple(map(telling, cell.runs))) for cell in first.cells)
-    first = replace(first, cells=tuple(cells), attributions=(ATTRIBUTION,), profiles=(PROFILE,))
+    first = replace(first, attributions=(ATTRIBUTION,), profiles=(PROFILE,))
     asked = StepTolerance(workload="w", step="l.i0", answer="yes")
     other = replace(first.cells[1], nodes=(BY_NODE,), tolerated=asked)
     first = replace(first, cells=(first.cells[0], other))

@@ -127,7 +127,7 @@ def test_a_step_without_a_headline_has_no_ledger(tmp_path: Path) -> None:
 
 def test_both_classes_of_lwlocks_of_9_6_are_lwlocks() -> None:
     for kind in ("LWLock", "LWLockNamed", "LWLockTranche"):
-        assert metrics.part_of(kind) == "lwlock"
+        assert metrics.part_of(kind) == "wait_lwlock"
 
 
 def test_pages_are_those_of_the_steps_tables_and_of_their_indexes(tmp_path: Path) -> None:

@@ -15,12 +15,20 @@ from dbdyno.findings.background import step as background
 from dbdyno.findings.fairness import step as fairness
 from dbdyno.findings.finding import StepFinding
 from dbdyno.findings.network import step as network
+from dbdyno.findings.outcomes import step as outcomes
 from dbdyno.findings.owners import step as owners
+from dbdyno.findings.response_times import step as response_times
+from dbdyno.findings.statements import step as statements
 from dbdyno.findings.targets import step as targets
+from dbdyno.findings.told import step as told
 from dbdyno.findings.waits import step as waits
 from dbdyno.model.facts import Facts
 
 FINDINGS: tuple[StepFinding[Any], ...] = (
+    told.FINDING,
+    statements.FINDING,
+    outcomes.FINDING,
+    response_times.FINDING,
     targets.FINDING,
     fairness.FINDING,
     network.FINDING,

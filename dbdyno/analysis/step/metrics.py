@@ -18,9 +18,10 @@ from dbdyno.findings.fairness.facts import FairnessFacts
 from dbdyno.findings.owners import metrics as owners
 from dbdyno.findings.replay_lag import metrics as replay_lag
 from dbdyno.findings.server_counters import metrics as server_counters
+from dbdyno.findings.statements.facts import StatementFacts, StatementUse
 from dbdyno.findings.waits import metrics as waits
 from dbdyno.findings.waits.facts import WaitFacts
-from dbdyno.model import BackgroundFacts, Headline, StatementUse, StepRun, TargetFacts, metric
+from dbdyno.model import BackgroundFacts, Headline, StepRun, TargetFacts, metric
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.host_reading import Reading
 from dbdyno.model.job.role import Rate
@@ -40,7 +41,7 @@ def metrics(evidence: Evidence, run: StepRun) -> dict[str, float | None]:
     """
     values = {
         **throughput(evidence),
-        **apart(evidence, run.roles.statements),
+        **apart(evidence, run.of(StatementFacts).statements),
         **scanned(evidence),
         **steadiness(evidence, run),
         **means(evidence),

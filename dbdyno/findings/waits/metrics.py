@@ -16,16 +16,15 @@ from dbdyno.evidence.evidence import US_PER_S, Evidence
 from dbdyno.evidence.raw_files import per, scaled
 from dbdyno.findings.waits.facts import IDLE, IN_TRANSACTION, SessionLoad, WaitFacts
 
-WAITS = ("io", "lwlock", "lock", "ipc", "other")
-SLEEP = (*WAITS, "client")
+SLEEP = ("wait_io", "wait_lwlock", "wait_lock", "wait_ipc", "wait_other", "client")
 PARTS = {
     "CPU": "cpu",
-    "IO": "io",
-    "Lock": "lock",
-    "IPC": "ipc",
+    "IO": "wait_io",
+    "Lock": "wait_lock",
+    "IPC": "wait_ipc",
     **dict.fromkeys(("Client", IN_TRANSACTION, IDLE), "client"),
 }
-"""The parts of the ledger by the kind of activity; what is not here is `other`."""
+"""The parts of the ledger by the kind of activity; what is not here is `wait_other`."""
 
 
 def ledger(evidence: Evidence, facts: WaitFacts) -> Mapping[str, float | None]:
@@ -39,14 +38,9 @@ def ledger(evidence: Evidence, facts: WaitFacts) -> Mapping[str, float | None]:
     asleep = None
     if whole is not None and cost is not None and operations:
         asleep = max(0.0, whole - cost.cpu_us / operations - (runnable or 0.0))
-    parts = split(asleep, _seen(evidence, facts, role))
-    return {
-        "connection_us_per_op": whole,
-        "runnable_us_per_op": runnable,
-        **{f"wait_{wait}_us_per_op": parts[wait] for wait in WAITS},
-        "client_us_per_op": parts["client"],
-        "unaccounted_us_per_op": parts["unaccounted"],
-    }
+    parts = {"connection": whole, "runnable": runnable}
+    parts |= split(asleep, _seen(evidence, facts, role))
+    return {f"{part}_us_per_op": value for part, value in parts.items()}
 
 
 def split(asleep: float | None, seen: Mapping[str, float] | None) -> dict[str, float | None]:
@@ -94,4 +88,4 @@ def sessions(loads: Iterable[SessionLoad]) -> dict[str, float]:
 
 def part_of(kind: str) -> str:
     """The ledger's part of a kind of activity; 9.6 has two classes of LWLock."""
-    return "lwlock" if kind.startswith("LWLock") else PARTS.get(kind, "other")
+    return "wait_lwlock" if kind.startswith("LWLock") else PARTS.get(kind, "wait_other")

@@ -29,8 +29,7 @@ MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
         step_rows.facts,
     ),
     (
-        frozenset({"steps", "metrics", "statements", "response", "service"})
-        | {"outcomes", "told", "states"}
+        frozenset({"steps", "metrics", "states"})
         | {table.name for finding in steps.FINDINGS for table in tables(finding.facts, RUN)},
         step_rows.steps,
     ),

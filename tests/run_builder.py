@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, Literal
 
+from dbdyno.findings.owners.facts import OwnerFacts
 from dbdyno.findings.steps import FINDINGS
 from dbdyno.judge import arms_and_blocks, conclusions, looks, step_cells
 from dbdyno.judge.arms_and_blocks import Arms
@@ -22,6 +23,7 @@ from dbdyno.model import (
     Cell,
     Ending,
     Json,
+    OwnerCost,
     ResponseFacts,
     ResponseTimes,
     ServerSide,
@@ -113,6 +115,11 @@ def _target(asked: float, achieved: float, *, met: bool) -> Target:
         role="insert", kind="insert", target_per_s=asked, achieved_per_s=achieved, met=met,
         seconds=0, seconds_missed=0,
     )  # fmt: skip
+
+
+def owners(its: StepRun) -> dict[str, OwnerCost]:
+    """The costs of a run by their owners."""
+    return {cost.owner: cost for cost in its.of(OwnerFacts).costs}
 
 
 def series(arm: str, rates: Sequence[float], **changes: Any) -> list[StepRun]:

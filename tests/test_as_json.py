@@ -23,10 +23,7 @@ from dbdyno.model import (
     Across,
     Comparison,
     Json,
-    Link,
-    Network,
     Ratio,
-    StepRun,
 )
 from dbdyno.model.attribution import Attribution, Design, Effect, Factor
 from dbdyno.model.comparison import ApplicationResult, ApplicationWork
@@ -112,10 +109,7 @@ FORM = {
     "blocks_sd_low blocks_sd_high means_sd",
     "overall": f"arm workload steps metric {JUDGEMENT}",
     "steps": "workload ordinal step group headline base_values arms limited notices "
-    "attributions network tables",
-    "steps.network": "arm sent_bytes_per_op received_bytes_per_op hosts",
-    "steps.network.hosts": "host round_trip_us offset_bound_us sent_bytes_per_s "
-    "received_bytes_per_s",
+    "attributions tables",
     "design": "kind base arm factors levels",
     "design.factors": "name base arm",
     "steps.attributions": "metric whole effects interactions remainder",
@@ -194,15 +188,6 @@ PEAK = Peak(
 )  # fmt: skip
 
 
-def telling(run: StepRun) -> StepRun:
-    """The run with a network."""
-    link = Link(
-        round_trip_us=1.0, offset_us=None, offset_bound_us=None, sent_bytes=1, received_bytes=None
-    )
-    network = Network(links={"c1": link}, seconds=1.0, operations=1)
-    return replace(run, network=network)
-
-
 DESIGN = Design(
     kind="one at a time",
     base="pg17",
@@ -265,8 +250,7 @@ def whole(made: Comparison) -> Comparison:
     )
     made = with_judgements(made, "l.i2", lambda one: at_look(one, 0.93, 0.89, 0.97))
     first, *others = made.steps
-    cells = (replace(cell, runs=tuple(map(telling, cell.runs))) for cell in first.cells)
-    first = replace(first, cells=tuple(cells), attributions=(ATTRIBUTION,))
+    first = replace(first, attributions=(ATTRIBUTION,))
     asked = StepTolerance(workload="w", step="l.i0", answer="yes")
     other = replace(first.cells[1], nodes=(BY_NODE,), tolerated=asked)
     first = replace(first, cells=(first.cells[0], other))

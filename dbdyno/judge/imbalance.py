@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from dbdyno.evidence.background_spans import overlap_s
-from dbdyno.model import Cell, StepRun
+from dbdyno.model import BackgroundFacts, Cell, StepRun
 from dbdyno.model.metric.state import StateFacts
 from dbdyno.parts.number import ARMS_NAMED_MAX, listed
 
@@ -261,11 +260,12 @@ def _seconds(event: str, run: StepRun) -> float | None:
         return None
     if event == "checkpoint":
         return run.metrics.get("checkpoint_overlap_s")
-    logged = any(span.kind == event for span in run.server.spans)
+    background = run.of(BackgroundFacts)
+    logged = any(span.kind == event for span in background.spans)
     counted = run.metrics.get("autovacuum_runs")
     if not logged and counted != 0:
         return None
-    return overlap_s(run.server.spans, event, run.window.seconds)
+    return background.overlap_s(event, run.window.seconds)
 
 
 # --- The shape of the rate --------------------------------------------------------------------

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 from msgspec import to_builtins
 
 from dbdyno import __version__
-from dbdyno.model import Across, Cell, Comparison, Json, Network, StepComparison
+from dbdyno.model import Across, Cell, Comparison, Json, StepComparison
 from dbdyno.model.attribution import Attribution, Effect
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.looks import Looked
@@ -24,7 +23,6 @@ from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.verdict import Explanation, Judgement, Overall
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import tolerate
-from dbdyno.report import network
 from dbdyno.report.estimate_form import of_estimate, of_judgement, of_ratio
 from dbdyno.report.export import derived
 from dbdyno.report.section.application import Answer
@@ -149,7 +147,6 @@ def _step(step: StepComparison) -> Json:
         "notices": step.notices,
         "attributions": [_attribution(attribution) for attribution in step.attributions],
         "tables": _tables(step),
-        "network": [one for cell in step.cells for one in _network(cell)],
     }
 
 
@@ -189,34 +186,6 @@ def _tables(step: StepComparison) -> dict[str, list[Json]]:
             for table, row in derived.of_run(run):
                 found.setdefault(table, []).append({"arm": cell.arm, "block": run.block} | row)
     return found
-
-
-def _network(cell: Cell) -> Iterable[Json]:
-    """The arm's network in the step, where its load came from other hosts: means of the blocks."""
-    found = list(network.of(cell))
-    if found:
-        yield {
-            "arm": cell.arm,
-            **{
-                f"{way}_bytes_per_op": network.mean(found, partial(network.per_operation, way=way))
-                for way in network.WAYS
-            },
-            "hosts": [_link(found, link) for link in network.links(found)],
-        }
-
-
-def _link(found: Sequence[Network], one: network.LinkFigures) -> Json:
-    return {
-        "host": one.host,
-        "round_trip_us": one.round_trip_us,
-        "offset_bound_us": one.offset_bound_us,
-        **{
-            f"{way}_bytes_per_s": network.mean(
-                found, partial(network.per_s, way=way, host=one.host)
-            )
-            for way in network.WAYS
-        },
-    }
 
 
 def _arm(step: StepComparison, cell: Cell, base: Cell) -> Json:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbdyno.analysis.step import idle_work, metrics, step_warnings
-from dbdyno.analysis.step.network import network
+from dbdyno.analysis.step import metrics, step_warnings
 from dbdyno.analysis.step.series import series
-from dbdyno.analysis.step.waits import waits
 from dbdyno.evidence import damaged_files, evidence, generator_limit, profile
-from dbdyno.evidence.background_spans import spans
 from dbdyno.evidence.evidence import NO_JOB, Evidence
 from dbdyno.evidence.query_plans import plans
 from dbdyno.evidence.raw_files import NS_PER_S
@@ -50,8 +47,6 @@ def _joined(folder: StepFolder, basis: Evidence) -> StepRun:
         server=ServerSide(
             statistics=basis.servers,
             plans=plans(basis.before),
-            spans=spans(basis),
-            waits=waits(basis),
         ),
         series=series(basis),
     )
@@ -94,8 +89,6 @@ def _measured(run: StepRun, basis: Evidence) -> StepRun:
         run,
         window=window,
         metrics=values,
-        network=network(basis),
-        owners={**basis.owners, **idle_work.named(basis)},
         warnings=(*basis.unusable, *step_warnings.warnings(basis, values, run, window)),
     )
 

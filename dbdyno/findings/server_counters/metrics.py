@@ -1,4 +1,4 @@
-"""The counters of InnoDB and the binary log over a step, per operation."""
+"""The metrics of the server's own counters: pages of its cache, InnoDB, the binary log."""
 
 from __future__ import annotations
 
@@ -23,21 +23,40 @@ BY_OPERATION = {
 """Metrics that are a counter of the status by operations: the first name that the server has."""
 
 
+PARTS = ("heap_blks", "idx_blks", "toast_blks", "tidx_blks")
+"""The columns of pg_statio_all_tables: a table, its indexes, its TOAST, the index of that."""
+
+
 def metrics(evidence: Evidence) -> dict[str, float | None]:
+    """Pages by second and by operation, and all that is InnoDB's."""
+    seconds = evidence.load.seconds
+    if seconds is not None:
+        seconds += evidence.job.stop.warmup_s  # as the counters include it
+    of_server = pool_pages if evidence.servers == "InnoDB" else table_pages
+    return {
+        "blocks_read_ps": per(of_server(evidence, "read"), seconds),
+        "blocks_hit_ps": per(of_server(evidence, "hit"), seconds),
+        "buffers_hit_per_op": per(table_pages(evidence, "hit"), evidence.operations),
+        "buffers_read_per_op": per(table_pages(evidence, "read"), evidence.operations),
+        **innodb(evidence),
+    }
+
+
+def innodb(evidence: Evidence) -> dict[str, float | None]:
     """The metrics of InnoDB's own counters; None where the server does not have one."""
     operations = evidence.operations
     before, after = evidence.before or Snapshot(), evidence.after or Snapshot()
     lock_us = scaled(_moved(evidence, "innodb_row_lock_time"), US_PER_MS)
     return {
         **{name: per(_moved(evidence, *keys), operations) for name, keys in BY_OPERATION.items()},
-        "pool_hit_per_op": per(pages(evidence, "hit"), operations),
+        "pool_hit_per_op": per(pool_pages(evidence, "hit"), operations),
         "row_lock_us_per_op": per(lock_us, operations),
         "binlog_bytes_per_op": per(binlog_bytes(before.binlog, after.binlog), operations),
         "history_after": number(after.purge, "history"),
     }
 
 
-def pages(evidence: Evidence, how: How) -> float | None:
+def pool_pages(evidence: Evidence, how: How) -> float | None:
     """Pages of the whole server that were found in the buffer pool, or not, in the step."""
     reads = _moved(evidence, "innodb_buffer_pool_reads")
     if how == "read" or reads is None:
@@ -77,3 +96,21 @@ def binlog_bytes(first: Binlog | None, last: Binlog | None) -> float | None:
         return None
     whole = (size for name, size in files.items() if begun < name < ended)
     return float(files[begun] - began_at + sum(whole) + ended_at)
+
+
+def table_pages(evidence: Evidence, how: How) -> float | None:
+    """Pages of the step's tables and indexes that were asked for, and found so, in the step.
+
+    A table that the step made had no counters before it.
+    """
+    before, after = evidence.before, evidence.after
+    if before is None or after is None or before.tables is None:
+        return None
+    return raw_files.plus(
+        raw_files.moved(
+            number(before.tables[name], column) if name in before.tables else 0.0,
+            number(now, column),
+        )
+        for name, now in (after.tables or {}).items()
+        for column in (f"{part}_{how}" for part in PARTS)
+    )

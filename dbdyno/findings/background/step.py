@@ -1,4 +1,4 @@
-"""When checkpoints and autovacuum ran, from the server's log, on the window's active clock.
+"""Derives when checkpoints and autovacuum ran, from the server's log, on the window's active clock.
 
 A checkpoint's start and end are in the log; one that began before the step stands there with its
 start. Of an autovacuum there is only the end, with how long it took: one that still ran after the
@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.evidence.raw_files import Load
-from dbdyno.model import Span
+from dbdyno.findings.finding import StepFinding
+from dbdyno.model import BackgroundFacts, Span
 from dbdyno.model.snapshot import Autovacuum
 from dbdyno.model.step_files import LogEvent
 
@@ -22,14 +23,14 @@ SAME_S_MAX = 1.0
 """A run's start by the log and by pg_stat_activity lie no further apart."""
 
 
-def spans(evidence: Evidence) -> tuple[Span, ...]:
+def of_step(evidence: Evidence) -> BackgroundFacts:
     """Checkpoints and autovacuum runs that touch the window; empty where its clock is not known.
 
     What was running at the step's end reaches to the window's end.
     """
     load = evidence.load
     if load.open_ns is None or load.unix_minus_mono_ns is None:
-        return ()
+        return BackgroundFacts()
     open_unix_s = (load.open_ns + load.unix_minus_mono_ns) / 1e9
     end_s = load.passed_s
     events = sorted(evidence.log_events, key=lambda event: event.unix_ms)
@@ -42,7 +43,10 @@ def spans(evidence: Evidence) -> tuple[Span, ...]:
     every = [*_checkpoints(timed, end_s), *logged, *_running(running, logged, end_s)]
     touching = [span for span in every if span.end_s >= 0 and span.start_s <= end_s]
     active = filter(None, (_active(span, load) for span in touching))
-    return tuple(sorted(active, key=lambda span: span.start_s))
+    return BackgroundFacts(spans=tuple(sorted(active, key=lambda span: span.start_s)))
+
+
+FINDING = StepFinding(facts=BackgroundFacts, of_step=of_step, of_failed=True)
 
 
 def _active(span: Span, load: Load) -> Span | None:
@@ -90,15 +94,3 @@ def _running(
         if what is not None and not ended and start_s <= end_s:
             label = f"{what} {run.table} (still running)"
             yield Span(kind="autovacuum", label=label, start_s=start_s, end_s=end_s)
-
-
-def overlap_s(spans: Iterable[Span], activity: str, window_s: float) -> float:
-    """Seconds of the window in which at least one span of the activity was running."""
-    covered = 0.0
-    reached_s = 0.0
-    for span in sorted(spans, key=lambda span: span.start_s):
-        if span.kind == activity:
-            start_s, end_s = max(span.start_s, reached_s), min(span.end_s, window_s)
-            covered += max(end_s - start_s, 0.0)
-            reached_s = max(reached_s, end_s)
-    return covered

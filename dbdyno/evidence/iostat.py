@@ -12,22 +12,13 @@ from collections.abc import Mapping
 from dbdyno.evidence import raw_files
 from dbdyno.evidence.raw_files import MS_PER_S, Host, per, scaled
 from dbdyno.model.host_reading import Device, Reading
-from dbdyno.model.metric.device import COLUMNS, DEVICES, name_of
+from dbdyno.model.metric.device import COLUMNS
 
 Figures = Mapping[str, float | None]
 
 REQUESTS = {"r": "read", "w": "write", "d": "discard"}
 """The letter with which columns of these requests begin, and how their counters do."""
 KIB, MIB = float(1 << 10), float(1 << 20)
-
-
-def metrics(host: Host) -> dict[str, float | None]:
-    """The metrics of both devices over the window; None of a device that was not read."""
-    return {
-        name_of(device, column): value
-        for device in DEVICES
-        for column, value in of_window(host, device).items()
-    }
 
 
 def of_window(host: Host, device: Device) -> Figures:

@@ -1,19 +1,49 @@
-"""The greatest second of the data device in a step's window, and beside it the device's ceiling."""
+"""The metrics of devices: reads and writes by operation, iostat's columns, the greatest second."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
 
-from dbdyno.evidence import raw_files
+from dbdyno.evidence import iostat, raw_files
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.evidence.raw_files import NS_PER_S, BytesOf, per, scaled
 from dbdyno.model.metric.debt import SECOND_S_MIN
+from dbdyno.model.metric.device import DEVICES, name_of
 
-MIB = float(1 << 20)
+KIB, MIB = float(1 << 10), float(1 << 20)
 
 
 def metrics(evidence: Evidence) -> Mapping[str, float | None]:
+    """All metrics of the devices of the data and of the log."""
+    columns = {
+        name_of(device, column): value
+        for device in DEVICES
+        for column, value in iostat.of_window(evidence.host, device).items()
+    }
+    return {**by_operation(evidence), **columns, **peaks(evidence)}
+
+
+def by_operation(evidence: Evidence) -> Mapping[str, float | None]:
+    """Reads and writes of the data device: by operation, by row inserted."""
+    operations = evidence.operations
+    host = evidence.host
+    reads = host.moved(lambda reading: reading.of("disk").reads)
+    writes = host.moved(lambda reading: reading.of("disk").writes)
+    read_bytes = host.moved(lambda reading: reading.of("disk").read_bytes)
+    write_bytes = host.moved(lambda reading: reading.of("disk").write_bytes)
+    rows = evidence.rows_inserted
+    return {
+        "rpq": per(reads, operations),
+        "rkbpq": scaled(per(read_bytes, operations), 1 / KIB),
+        "wpq": per(writes, operations),
+        "wkbpq": scaled(per(write_bytes, operations), 1 / KIB),
+        "wpi": per(writes, rows),
+        "wkbpi": scaled(per(write_bytes, rows), 1 / KIB),
+    }
+
+
+def peaks(evidence: Evidence) -> Mapping[str, float | None]:
     """The greatest second of reads, of writes and of both, in MiB/s; shares of the ceiling in %."""
     read = greatest(evidence, lambda disk: disk.read_bytes)
     write = greatest(evidence, lambda disk: disk.write_bytes)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
+from statistics import median
 
-from dbdyno.model import Cell, Comparison, Network, StepComparison
+from dbdyno.findings.network.facts import HostLink, NetworkFacts, Way
+from dbdyno.model import Cell, Comparison
+from dbdyno.model.metric.over import taken
 from dbdyno.parts import cells, number
 from dbdyno.parts.part import (
     Column,
@@ -18,9 +20,8 @@ from dbdyno.parts.part import (
     TableCell,
     Text,
 )
-from dbdyno.report import network as figures
-from dbdyno.report.network import WAYS, LinkFigures, Way
 
+WAYS: tuple[Way, ...] = ("sent", "received")
 MIB = 1 << 20
 MEANS = "What the network means for the figures"
 BYTES = (
@@ -33,11 +34,42 @@ UNKNOWN = (
     "interface has no counter."
 )
 
+Links = dict[tuple[str, str], list[HostLink]]
+"""By arm and host, of each step and block."""
 
-def sentences(comparison: Comparison) -> Iterable[str]:
+
+def _links(comparison: Comparison) -> Links:
+    """All that is known of each host beside each arm's server, in the plan's order."""
+    links: Links = {}
+    for arm in comparison.arms:
+        for step in comparison.steps:
+            for facts in (facts for cell in step.cells if cell.arm == arm for facts in _of(cell)):
+                for link in facts.network:
+                    links.setdefault((arm, link.host), []).append(link)
+    return links
+
+
+def _of(cell: Cell) -> list[NetworkFacts]:
+    """Of each run of an arm whose load came from other hosts."""
+    return [facts for facts in cell.each(NetworkFacts) if facts.network]
+
+
+def _round_trips_us(links: Iterable[HostLink]) -> list[float]:
+    return [link.round_trip_us for link in links if link.round_trip_us is not None]
+
+
+def _bound_us(links: Iterable[HostLink]) -> float | None:
+    """How far wrong a clock's offset may be, at most."""
+    return taken((link.offset_bound_us for link in links), "largest")
+
+
+def sentences(links: Links) -> Iterable[str]:
     """What round trips and clocks mean for the figures; nothing without either."""
-    found = [link for arm in comparison.arms for link in _links(comparison, arm)]
-    trips = {link.round_trip_us: link.host for link in found if link.round_trip_us}
+    trips = {
+        median(known): host
+        for (_, host), own in links.items()
+        if any(known := _round_trips_us(own))
+    }
     if trips:
         longest = max(trips)
         per_s = float(f"{1e6 / longest:.3g}")
@@ -46,28 +78,19 @@ def sentences(comparison: Comparison) -> Iterable[str]:
             f"time) statements a second: from {trips[longest]}, {number.time_us(longest)} away, no "
             f"more than about {number.number(per_s)} even if the server took no time."
         )
-    bounds = [link.offset_bound_us for link in found if link.offset_bound_us is not None]
-    if bounds:
+    bound_us = _bound_us(link for own in links.values() for link in own)
+    if bound_us is not None:
         yield (
             "Generators start at one instant, and dyno adds up their seconds, by each host's own "
-            f"clock, whose offset is known to ±{number.time_us(max(bounds))} or better."
+            f"clock, whose offset is known to ±{number.time_us(bound_us)} or better."
         )
-
-
-def _links(comparison: Comparison, arm: str) -> list[LinkFigures]:
-    return figures.links(figures.networks(comparison.steps, arm))
 
 
 # --- By host ---------------------------------------------------------------------------------
 
 
-def hosts(comparison: Comparison) -> Table:
+def hosts(comparison: Comparison, links: Links) -> Table:
     """A row for each host beside each arm's server."""
-    rows = tuple(
-        Row(cells=tuple(_host_cells(comparison, arm, link)), arm=arm)
-        for arm in comparison.arms
-        for link in _links(comparison, arm)
-    )
     busiest = "in the step that moved the most in a second, which a pointer on it shows"
     return Table(
         name="network-hosts",
@@ -79,7 +102,18 @@ def hosts(comparison: Comparison) -> Table:
             Column(text="clock, ±", title="the largest bound of its offset"),
             *(Column(text=way, group="MiB/s, busiest step", title=busiest) for way in WAYS),
         ),
-        rows=rows,
+        rows=tuple(
+            Row(
+                cells=(
+                    TableCell(text=arm),
+                    TableCell(text=host),
+                    *_host_cells(own),
+                    *(_most(comparison, arm, host, way) for way in WAYS),
+                ),
+                arm=arm,
+            )
+            for (arm, host), own in links.items()
+        ),
         note=cells.sentences(
             "Round trip: until a connection to the server is up, the shortest of some before each "
             "step; the median of these, from the shortest to the longest.",
@@ -88,60 +122,51 @@ def hosts(comparison: Comparison) -> Table:
     )
 
 
-def _host_cells(comparison: Comparison, arm: str, link: LinkFigures) -> Iterable[TableCell]:
-    yield TableCell(text=arm)
-    yield TableCell(text=link.host)
-    yield _round_trip(link)
-    offset = link.offset_us
-    title = "" if offset is None else f"offset at the last step: {number.number(offset / 1e6, 6)} s"
-    yield TableCell(text=number.time_us(link.offset_bound_us), title=title)
-    for way in WAYS:
-        yield _most(comparison, arm, link.host, way)
-
-
-def _round_trip(link: LinkFigures) -> TableCell:
-    trips = link.round_trips_us
+def _host_cells(links: list[HostLink]) -> Iterable[TableCell]:
+    """The round trip to a host, and what is known of its clock."""
+    trips = _round_trips_us(links)
     low, high = (number.time_us(end(trips, default=None)) for end in (min, max))
-    detail = cells.reach(low, high) if low != high else ""
-    return TableCell(text=number.time_us(link.round_trip_us), detail=detail)
+    yield TableCell(
+        text=number.time_us(median(trips) if trips else None),
+        detail=cells.reach(low, high) if low != high else "",
+    )
+    offset = links[-1].offset_us
+    title = "" if offset is None else f"offset at the last step: {number.number(offset / 1e6, 6)} s"
+    yield TableCell(text=number.time_us(_bound_us(links)), title=title)
 
 
 def _most(comparison: Comparison, arm: str, host: str, way: Way) -> TableCell:
     """The step in which the host's interface was busiest."""
-    found = [
-        (value, step.step)
+    rates = [
+        (rate, step.step)
         for step in comparison.steps
-        for result in step.cells
-        if result.arm == arm
-        for value in [figures.mean(figures.of(result), partial(_per_s, way=way, host=host))]
-        if value is not None
+        for cell in step.cells
+        if cell.arm == arm
+        and (rate := taken(facts.per_s(way, host) for facts in _of(cell))) is not None
     ]
-    if not found:
-        return TableCell(text=number.MISSING)
-    value, step = max(found)
-    return TableCell(text=number.number(value), title=step)
+    rate, step = max(rates, default=(None, ""))
+    return TableCell(text=_mib(rate), title=step)
 
 
-def _per_s(network: Network, way: Way, host: str | None = None) -> float | None:
-    """MiB a second, of a host or of all."""
-    value = figures.per_s(network, way, host)
-    return None if value is None else value / MIB
+def _mib(size: float | None) -> str:
+    return number.number(None if size is None else size / MIB)
 
 
 # --- By step ---------------------------------------------------------------------------------
 
 
 def steps(comparison: Comparison) -> Table:
-    """A row for each arm, in a group for each step."""
+    """A row for each arm, in a group for each measured step whose load came from other hosts."""
     several = len({step.workload for step in comparison.steps}) > 1
     rows = tuple(
         Row(
-            cells=(TableCell(text=result.arm), *_bytes(result)),
+            cells=(TableCell(text=cell.arm), *_bytes(_of(cell))),
             group=f"{step.workload} {step.step}" if several else step.step,
-            arm=result.arm,
+            arm=cell.arm,
         )
-        for step in _shown(comparison)
-        for result in step.cells
+        for step in comparison.steps
+        if step.headline is not None and any(map(_of, step.cells))
+        for cell in step.cells
     )
     unknown = any(cell.text == number.MISSING for row in rows for cell in row.cells)
     return Table(
@@ -163,47 +188,26 @@ def steps(comparison: Comparison) -> Table:
     )
 
 
-def _shown(comparison: Comparison) -> list[StepComparison]:
-    """The measured steps whose load came from other hosts."""
-    return [
-        step
-        for step in comparison.steps
-        if step.headline is not None and any(any(figures.of(cell)) for cell in step.cells)
-    ]
-
-
-def _bytes(result: Cell) -> Iterable[TableCell]:
-    found = list(figures.of(result))
+def _bytes(known: list[NetworkFacts]) -> Iterable[TableCell]:
     for way in WAYS:
-        yield cells.over_blocks(figures.per_operation(one, way) for one in found)
+        yield cells.over_blocks(facts.per_operation(way) for facts in known)
     for way in WAYS:
-        yield cells.over_blocks(_per_s(one, way) for one in found)
+        yield cells.over_blocks((facts.per_s(way) for facts in known), _mib)
 
 
 def _parts(subject: Subject) -> Iterable[Group]:
-    comparison = subject.comparison
-    if not any(any(figures.networks(comparison.steps, arm)) for arm in comparison.arms):
+    links = _links(subject.comparison)
+    if not links:
         return
-    said = tuple(Finding(text=text) for text in sentences(comparison))
-    by_step = steps(comparison)
+    items = tuple(Finding(text=text) for text in sentences(links))
+    means = Text(name="network-means", title=MEANS, items=items, form="paragraphs", look="block")
+    by_step = steps(subject.comparison)
     yield Group(
         name="network",
         title="Network",
         parts=(
-            *(
-                (
-                    Text(
-                        name="network-means",
-                        title=MEANS,
-                        items=said,
-                        form="paragraphs",
-                        look="block",
-                    ),
-                )
-                if said
-                else ()
-            ),
-            hosts(comparison),
+            *((means,) if items else ()),
+            hosts(subject.comparison, links),
             *((by_step,) if by_step.rows else ()),
         ),
         of="page",

@@ -1,28 +1,37 @@
-"""The network between the generators on other hosts and a step's server, as the step tells it."""
+"""Derives the network between generators on other hosts and a step's server from done.json."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import asdict, replace
 
 from dbdyno.evidence.evidence import Evidence
-from dbdyno.model import Link, Network
+from dbdyno.findings.finding import StepFinding
+from dbdyno.findings.network.facts import HostLink, NetworkFacts
+from dbdyno.model.step_files import Link
 from dbdyno.stats import amounts
 
 
-def network(evidence: Evidence) -> Network | None:
-    """What done.json has of it; None where the load was made beside the server."""
+def of_step(evidence: Evidence) -> NetworkFacts:
+    """Each host of done.json; none where the load was made beside the server."""
     links = {} if evidence.done is None else evidence.done.network
-    if not links:
-        return None
     shared = evidence.turns is not None and evidence.turns.turn_s is not None
-    return Network(
-        links={host: _link(link, shared=shared) for host, link in links.items()},
-        seconds=evidence.load.lasted_s,
-        operations=_operations(evidence),
+    return NetworkFacts(
+        network=tuple(
+            HostLink(
+                host=host,
+                seconds=evidence.load.lasted_s,
+                operations=_operations(evidence),
+                **asdict(_own(link, shared=shared)),
+            )
+            for host, link in links.items()
+        )
     )
 
 
-def _link(link: Link, *, shared: bool) -> Link:
+FINDING = StepFinding(facts=NetworkFacts, of_step=of_step)
+
+
+def _own(link: Link, *, shared: bool) -> Link:
     """A host's figures; where arms took turns, nobody knows whose bytes they are.
 
     An interface that came up anew has counted from 0, so what it carried is not known.

@@ -11,7 +11,6 @@ from dbdyno.model.metric.device import COLUMNS, DEVICES, Column, name_of
 from dbdyno.parts import cells, number
 from dbdyno.parts.part import Column as Heading
 from dbdyno.parts.part import Group, Row, Section, Subject, Table, TableCell
-from dbdyno.report.section import measured_on
 
 SELDOM = ("discards", "flushes")
 """What is left out where there was none of it."""
@@ -90,7 +89,7 @@ def _title(comparison: Comparison, device: Device) -> str:
     data, log = comparison.host.data, comparison.host.wal
     if device == "wal_disk":
         return f"the log's device{_named(log or Storage())}"
-    if measured_on.shared(comparison.host):
+    if comparison.host.one_device:
         return f"the device of the data and of the log{_named(data)}"
     unsure = "" if not log or log.device else f"; of the log's: {log.unsure}"
     return f"the data's device{_named(data)}{unsure}"

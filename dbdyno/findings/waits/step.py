@@ -1,4 +1,4 @@
-"""The activity of sessions in a window, from its samples."""
+"""Derives what sessions did in a window from its samples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from itertools import pairwise
 
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.evidence.raw_files import NS_PER_S, Load
-from dbdyno.model import Series, WaitLoad, Waits
+from dbdyno.findings.finding import StepFinding
+from dbdyno.findings.waits.facts import IDLE, SERIES, Sampling, SessionLoad, WaitFacts
+from dbdyno.model import Series
 from dbdyno.model.wait_samples import WaitLook
 
 LAB_WAITS = "lab:waits"
@@ -20,18 +22,16 @@ Sample = tuple[float, WaitLook]
 """Active seconds since the window's start, and what was seen then."""
 
 
-def waits(evidence: Evidence) -> Waits | None:
-    """The samples of the window; None where there are none."""
-    if evidence.waits is None or not (samples := within(evidence.waits.looks, evidence.load)):
-        return None
+def of_step(evidence: Evidence) -> WaitFacts:
+    """The samples of the window; nothing where there are none."""
+    samples = samples_of(evidence)
+    if evidence.waits is None or not samples:
+        return WaitFacts()
     count = len(samples)
     gaps_s = [after - before for (before, _), (after, _) in pairwise(samples)]
     asked_s = evidence.waits.begin.asked_ns / NS_PER_S
     cost = evidence.owners.get(LAB_WAITS)
-    idle: Counter[str] = Counter()
-    for _, look in samples:
-        idle.update(look.idle)
-    return Waits(
+    sampling = Sampling(
         samples=count,
         asked_s=asked_s,
         interval_s=math.fsum(gaps_s) / len(gaps_s) if gaps_s else asked_s,
@@ -39,11 +39,18 @@ def waits(evidence: Evidence) -> Waits | None:
         sample_us=math.fsum(look.took_us for _, look in samples) / count,
         lab_cpu_us=evidence.waits.end.cpu_us,
         server_cpu_us=None if cost is None else cost.cpu_us,
-        load=loads([look for _, look in samples]),
-        idle={owner: total / count for owner, total in sorted(idle.items())},
         hidden=sum(look.hidden for _, look in samples) / count,
-        over_time=over_time(samples, evidence.load.seconds or 0.0),
+        loads=tuple(loads([look for _, look in samples])),
     )
+    return WaitFacts(waits=(sampling,))
+
+
+FINDING = StepFinding(facts=WaitFacts, of_step=of_step)
+
+
+def samples_of(evidence: Evidence) -> list[Sample]:
+    """The samples of a step's window; none where nobody sampled."""
+    return [] if evidence.waits is None else within(evidence.waits.looks, evidence.load)
 
 
 def within(looks: Iterable[WaitLook], load: Load) -> list[Sample]:
@@ -87,44 +94,45 @@ def blocks_read(evidence: Evidence) -> list[tuple[float, tuple[int, int]]]:
     return [(at_s, look.blocks) for at_s, look in within(reading, evidence.load) if look.blocks]
 
 
-def loads(looks: Sequence[WaitLook]) -> tuple[WaitLoad, ...]:
-    """Average active sessions by all that is known of them, the most first."""
+def loads(looks: Sequence[WaitLook]) -> Iterable[SessionLoad]:
+    """Mean sessions by all that is known of them, the most first; then the idle, by owner."""
     seen: defaultdict[tuple[str, str, str, str], float] = defaultdict(float)
+    idle: Counter[str] = Counter()
     for look in looks:
+        idle.update(look.idle)
         for doing in look.sessions:
-            place = doing.owner, doing.activity, doing.event, doing.statement
-            seen[place] += doing.count
-    return tuple(
-        WaitLoad(
+            seen[doing.owner, doing.activity, doing.event, doing.statement] += doing.count
+    for (owner, kind, event, statement), total in sorted(
+        seen.items(), key=lambda item: (-item[1], item[0])
+    ):
+        yield SessionLoad(
             owner=owner,
-            kind=activity,
-            event=event,
-            statement=statement,
+            kind=kind,
+            event=event or None,
+            statement=statement or None,
             sessions=total / len(looks),
         )
-        for (owner, activity, event, statement), total in sorted(
-            seen.items(), key=lambda item: (-item[1], item[0])
-        )
-    )
+    for owner, total in sorted(idle.items()):
+        yield SessionLoad(owner=owner, kind=IDLE, sessions=total / len(looks))
 
 
-def over_time(samples: Sequence[Sample], seconds: float) -> dict[str, Series]:
+def over_time(evidence: Evidence) -> dict[str, Series]:
     """Active sessions by kind, the mean of each second's samples; x is the second's end.
 
     A second without a sample has no value.
     """
     counts: Counter[int] = Counter()
     by_activity: defaultdict[str, defaultdict[int, float]] = defaultdict(lambda: defaultdict(float))
-    for at_s, look in samples:
+    for at_s, look in samples_of(evidence):
         second = int(at_s)
         counts[second] += 1
         for doing in look.sessions:
             by_activity[doing.activity][second] += doing.count
     places = sorted(counts)
-    x_s = tuple(min(second + 1.0, seconds) for second in places)
+    x_s = tuple(min(second + 1.0, evidence.load.seconds or 0.0) for second in places)
     return {
-        activity: Series(x_s=x_s, y=tuple(seen[second] / counts[second] for second in places))
-        for activity, seen in sorted(
-            by_activity.items(), key=lambda item: -math.fsum(item[1].values())
+        f"{SERIES}{activity}": Series(
+            x_s=x_s, y=tuple(seen[second] / counts[second] for second in places)
         )
+        for activity, seen in by_activity.items()
     }

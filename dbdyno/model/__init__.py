@@ -38,12 +38,10 @@ from dbdyno.model.ratio import Bound, PairedEstimate, Ratio
 from dbdyno.model.response_times import ResponseFacts, ResponseTimes
 from dbdyno.model.step import Condition, Headline, MetricSource, Requirement, Right, Sla, Step
 from dbdyno.model.step_run import (
+    BackgroundFacts,
     Ending,
     Extent,
-    Link,
-    Network,
     OwnerCost,
-    Segment,
     Series,
     ServerSide,
     Span,
@@ -53,8 +51,6 @@ from dbdyno.model.step_run import (
     TargetFacts,
     ToldFacts,
     ToldValue,
-    WaitLoad,
-    Waits,
     Window,
 )
 
@@ -62,6 +58,7 @@ __all__ = [
     "Across",
     "Address",
     "Arm",
+    "BackgroundFacts",
     "Block",
     "Bound",
     "Cell",
@@ -77,9 +74,7 @@ __all__ = [
     "Host",
     "Initdb",
     "Json",
-    "Link",
     "MetricSource",
-    "Network",
     "Observation",
     "OwnerCost",
     "PairedEstimate",
@@ -94,7 +89,6 @@ __all__ = [
     "ResponseTimes",
     "Right",
     "Schedule",
-    "Segment",
     "Series",
     "ServerSide",
     "Sla",
@@ -110,8 +104,6 @@ __all__ = [
     "ToldValue",
     "Transport",
     "Void",
-    "WaitLoad",
-    "Waits",
     "Window",
     "WorkloadUse",
     "can",

@@ -15,8 +15,8 @@ from functools import lru_cache
 
 import comparison_facts as facts
 from comparison_clients import client_series, planted
-from dbdyno.analysis.compare import estimates
-from dbdyno.analysis.compare.pairing import facing
+from dbdyno.judge import estimates
+from dbdyno.judge.pairing import facing
 from dbdyno.model import (
     Cell,
     Comparison,
@@ -26,6 +26,7 @@ from dbdyno.model import (
     Span,
     StepComparison,
     StepRun,
+    TargetFacts,
     metric,
 )
 from run_builder import step_run
@@ -194,7 +195,7 @@ def one_cell(headline: str | None, runs: tuple[StepRun, ...], base: tuple[StepRu
 
 
 def _without_figures(runs: tuple[StepRun, ...]) -> Cell:
-    met = [run.roles.sla_met for run in runs if run.roles.sla_met is not None]
+    met = [run.of(TargetFacts).met for run in runs if run.of(TargetFacts).met is not None]
     return Cell(
         arm=runs[0].arm,
         runs=runs,

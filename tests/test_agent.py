@@ -215,7 +215,7 @@ def test_a_host_whose_answer_is_no_message_is_lost_with_a_line(
 
 
 def test_an_answer_of_another_kind_is_a_lost_host_and_an_unknown_error_an_error() -> None:
-    with pytest.raises(LabDied, match="host db1: it answered ClockReading, not Nothing"):
+    with pytest.raises(LabDied, match="host db1: it answered ClockReading, not EmptyAnswer"):
         wire.result(wire.DoneAnswer(wire.ClockReading(1)), EmptyAnswer, "db1")
     for name in ("re", "NoSuchError", "annotations"):
         with pytest.raises(DynoError, match="host db1: said"):

@@ -279,8 +279,8 @@ def look_around(*, builds_sources: bool) -> HostServers:
 
 def race_of(asked: RaceOptions, here: HostServers) -> Race:
     """The race that the words ask for. Raises PlanError in one line."""
+    from dbdyno.parts import tolerate as tolerances
     from dbdyno.plan import race as races
-    from dbdyno.report import tolerate as tolerances
     from dbdyno.workload.queries import ANSWERS
 
     if not 1 <= asked.minutes <= MINUTES_MAX:

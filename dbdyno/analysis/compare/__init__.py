@@ -7,44 +7,48 @@ its target is a result: it stays, with its words, and never falls out in favour 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from dbdyno.analysis import tampering
 from dbdyno.analysis.compare import (
     application,
+    attribution,
+    functions,
+    provider,
+    query_changes,
+    restores,
+    suspects,
+    void_blocks,
+    work,
+)
+from dbdyno.analysis.step import collect
+from dbdyno.evidence import damaged_files
+from dbdyno.evidence.damaged_files import PREFIX, Damage
+from dbdyno.findings import plans
+from dbdyno.findings.plan_finding import Compared
+from dbdyno.judge import (
     arm_order,
     arms_and_blocks,
-    attribution,
     choices,
     conclusions,
     cost_to_decide,
     differences,
     fills,
     find,
-    functions,
     golden_copies,
     host_changes,
     looks,
     nodes,
     pairing,
-    provider,
-    query_changes,
-    restores,
     step_cells,
-    suspects,
-    sweeps,
+    tampering,
     validity,
-    void_blocks,
     witness,
-    work,
 )
-from dbdyno.analysis.compare.arm_vs_base import Where
-from dbdyno.analysis.compare.arms_and_blocks import Arms
-from dbdyno.analysis.compare.step_pairs import across
-from dbdyno.analysis.step import collect, damaged_files
-from dbdyno.analysis.step.damaged_files import PREFIX, Damage
-from dbdyno.analysis.wording import ARMS_NAMED_MAX, listed
+from dbdyno.judge.arm_vs_base import Where
+from dbdyno.judge.arms_and_blocks import Arms
+from dbdyno.judge.step_pairs import across
 from dbdyno.model import Comparison, Ending, StepComparison, StepRun
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.figures import changes_since
@@ -53,6 +57,7 @@ from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.suspects import CommitsBetween
 from dbdyno.model.work import WorkComparison
+from dbdyno.parts.wording import ARMS_NAMED_MAX, listed
 from dbdyno.store import BlockFolder, Results, checksums, safe_name
 from dbdyno.store.checksums import Checksums
 from dbdyno.store.folder import ANSWERS, PLAN_TREES
@@ -90,6 +95,9 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
     )
     ran = application.without_common_failures(rows, plan)
     ended = conclusions.conclude(functions.with_profiles(ran, plan), arms, rules)
+    compared = Compared(
+        results=results, plan=plan, blocks=blocks, arms=arms, aims=aims, rows=rows, lost=lost
+    )
     return Comparison(
         title=_title(plan, arms.shown),
         label=plan.label,
@@ -109,7 +117,6 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         steps=_with_reasons(ended.steps, plan, known.counts, commits),
         design=plan.design,
         across=across(ended.steps),
-        sweeps=sweeps.sweeps(rows),
         overall=ended.overall,
         applications=(applications := application.results(rows, plan, arms.shown, known)),
         queries=query_changes.with_effects(known.queries, ended.steps, known.counts),
@@ -128,6 +135,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
             *about_hosts,
         ),
         one_fill=counted.alone,
+        findings=plans.facts(replace(compared, steps=ended.steps)),
         incomplete=arms_and_blocks.incomplete(
             results, arms, looked, _in_every_block(ended.steps, blocks, copies)
         ),

@@ -1,0 +1,294 @@
+"""How evenly a step served its clients: finish times, Jain's index, rates, and where it stalled.
+
+Columns and formulas of the finish times are the published ones: min_time, max_time, diff, pct.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from statistics import median
+
+from dbdyno.findings.fairness.facts import Fairness, FairnessFacts, Stalls
+from dbdyno.model import Cell, StepComparison, StepRun
+from dbdyno.model.headlines import kind_of
+from dbdyno.model.metric.over import taken
+from dbdyno.parts import cells, number
+from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
+
+EVEN_SHARE_MIN = 0.95
+"""Where the slowest client has this much of the fastest one's rate all count as served alike."""
+SAME_SHARE_MAX = 0.05
+"""Where each client's rates in two roles lie as close as this, one follows the other."""
+
+Of = Callable[[Fairness], float | None]
+
+_FINISH: tuple[tuple[str, Of], ...] = (
+    ("min_time", lambda fair: fair.min_s),
+    ("max_time", lambda fair: fair.max_s),
+    ("diff", lambda fair: fair.diff_s),
+)
+_RATES: tuple[tuple[str, Of], ...] = (
+    ("slowest", lambda fair: min(fair.rates)),
+    ("median", lambda fair: median(fair.rates)),
+    ("fastest", lambda fair: max(fair.rates)),
+)
+
+
+def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
+    """The fairness of a step's clients; nothing for a single client that never stalled."""
+    roles = told(step)
+    if roles:
+        yield _whole(step, roles, prefix)
+    if any(stalls.stalled for stalls in _stalls_of(step)):
+        yield _stalls(step, prefix)
+
+
+def never_stalled(step: StepComparison) -> bool:
+    """Whether stalls were looked for, and there were none in any block of any arm."""
+    counted = [
+        stalls for run in _runs(step) for stalls in run.of(FairnessFacts).stalls if stalls.seconds
+    ]
+    return bool(counted) and not any(stalls.stalled for stalls in counted)
+
+
+def of_headline(run: StepRun) -> Fairness | None:
+    """The fairness among the clients that do what the step's headline counts."""
+    kind = kind_of(run.facts.headline)
+    found = [fair for fair in run.of(FairnessFacts).fairness if fair.kind == kind.times_of]
+    others = [fair for fair in run.of(FairnessFacts).fairness if fair.kind == "other"]
+    if kind.whole:  # of whatever kind of work
+        others += run.of(FairnessFacts).fairness
+    return next(iter([*found, *others]), None)
+
+
+def _fairness_of(step: StepComparison) -> Iterable[Fairness]:
+    return (fair for told in step.each(FairnessFacts) for fair in told.fairness)
+
+
+def _stalls_of(step: StepComparison) -> Iterable[Stalls]:
+    return (stalls for told in step.each(FairnessFacts) for stalls in told.stalls)
+
+
+def _runs(step: StepComparison) -> Iterable[StepRun]:
+    return (run for result in step.cells for run in result.runs)
+
+
+def told(step: StepComparison) -> dict[str, str]:
+    """The roles of which there is something to say, and the unit of what each counts.
+
+    That is the headline's; of others those whose clients were not served alike, and that did not
+    merely follow another role, as deletes follow the inserts that they are tied to.
+    """
+    units = {fair.role: fair.unit for fair in _fairness_of(step)}
+    first = next((fair.role for run in _runs(step) if (fair := of_headline(run))), None)
+    shown: list[str] = []
+    for role in sorted(units, key=lambda role: role != first):
+        follows = any(_follows(step, role, other) for other in shown)
+        if role == first or not (_even(step, role) or follows):
+            shown.append(role)
+    return {role: units[role] for role in shown}
+
+
+def _even(step: StepComparison, role: str) -> bool:
+    """Whether in every run the slowest client did nearly as much as the fastest."""
+    found = [
+        fair for run in _runs(step) for fair in run.of(FairnessFacts).fairness if fair.role == role
+    ]
+    return all(min(fair.rates) >= EVEN_SHARE_MIN * max(fair.rates) for fair in found)
+
+
+def _follows(step: StepComparison, role: str, other: str) -> bool:
+    """Whether in every run each client had the same rate in both roles."""
+    for run in _runs(step):
+        rates = {
+            fair.role: fair.rates
+            for fair in run.of(FairnessFacts).fairness
+            if fair.role in (role, other)
+        }
+        pairs = zip(rates.get(role, ()), rates.get(other, ()), strict=False)
+        if any(abs(one - two) > SAME_SHARE_MAX * max(one, two) for one, two in pairs):
+            return False
+    return True
+
+
+def _left_out(step: StepComparison, shown: dict[str, str]) -> str:
+    """The roles outside the tables, in a sentence."""
+    roles = dict.fromkeys(fair.role for fair in _fairness_of(step))
+    names = [role for role in roles if role not in shown]
+    if not names:
+        return ""
+    return f"Not shown, because their clients ran alike or like those above: {', '.join(names)}. "
+
+
+def _note(step: StepComparison) -> str:
+    return cells.blocks_note(max((len(result.runs) for result in step.cells), default=0))
+
+
+# --- Each role as a whole --------------------------------------------------------------------
+
+
+def _whole(step: StepComparison, roles: dict[str, str], prefix: str) -> Table:
+    """The published columns, Jain's index, and the slowest, median and fastest client."""
+    finish = _FINISH if _bound_by_work(step) else ()
+    groups = {role: f"{role}, {unit}/s" for role, unit in roles.items()}
+    rows = cells.rows(step, groups, lambda result, role: _whole_cells(result, role, finish))
+    columns = (
+        Column(text="arm", left=True),
+        *(Column(text=f"{name}, s", group="finish") for name, _ in finish),
+        *((Column(text="pct", group="finish", title="diff / min_time · 100"),) if finish else ()),
+        Column(text="Jain", title="(Σ rate)² / (clients · Σ rate²): 1 if all are equal"),
+        *(Column(text=name, group="rate of a client") for name, _ in _RATES),
+    )
+    meaning = (
+        "min_time, max_time: when the first and the last client finished; diff: their difference; "
+        "pct: diff / min_time · 100. "
+    )
+    return Table(
+        name=f"{prefix}-evenness",
+        title="Fairness between clients",
+        narrow="figures",
+        columns=columns,
+        rows=rows,
+        note=f"{meaning if finish else ''}Jain: 1 if all clients are equally fast, 1/n if one "
+        f"of n does all. {_left_out(step, roles)}{_note(step)}".strip(),
+    )
+
+
+def _bound_by_work(step: StepComparison) -> bool:
+    """Whether clients end when their work is done; with a target rate that is when its time is."""
+    paced = any(run.facts.sla_target is not None for run in _runs(step))
+    return not paced and any(
+        fair.finish_s for run in _runs(step) for fair in run.of(FairnessFacts).fairness
+    )
+
+
+def _whole_cells(result: Cell, role: str, finish: Sequence[tuple[str, Of]]) -> Iterable[TableCell]:
+    found = [
+        fair for run in result.runs for fair in run.of(FairnessFacts).fairness if fair.role == role
+    ]
+    yield from (cells.over_blocks(map(of, found), seconds) for _, of in finish)
+    if finish:
+        yield cells.over_blocks((fair.pct for fair in found), percent)
+    yield cells.over_blocks((fair.jain for fair in found), index)
+    yield from (cells.over_blocks(map(of, found)) for _, of in _RATES)
+
+
+def seconds(value: float | None) -> str:
+    """A time in seconds, whole where it is long, as published."""
+    size = abs(value or 0.0)
+    return number.number(value, 0 if size >= 100 else 1 if size >= 10 else 2)
+
+
+def percent(value: float | None) -> str:
+    """The published pct, with one digit as there."""
+    return number.number(value, 1)
+
+
+def index(value: float | None) -> str:
+    """Jain's index with three digits."""
+    return number.number(value, 3)
+
+
+# --- Stalls ----------------------------------------------------------------------------------
+
+
+def _stalls(step: StepComparison, prefix: str) -> Table:
+    """The seconds in which a role all but stood still, over all blocks."""
+    roles = dict.fromkeys(
+        stalls.role for run in _runs(step) for stalls in run.of(FairnessFacts).stalls
+    )
+    return Table(
+        name=f"{prefix}-stalls",
+        title="Stalls",
+        narrow="figures",
+        columns=(
+            Column(text="arm", left=True),
+            Column(text="median second, 1/s"),
+            Column(text="stalled seconds"),
+            Column(text="longest run, s"),
+        ),
+        rows=cells.rows(step, {role: role for role in roles}, _stall_cells),
+        note="Whole seconds, all clients together, with under 10 % of the median second's rate; "
+        "counted over all blocks. The median second: mean of the blocks.",
+    )
+
+
+def _stall_cells(result: Cell, role: str) -> Iterable[TableCell]:
+    found = [
+        (run.block, stall)
+        for run in result.runs
+        for stall in run.of(FairnessFacts).stalls
+        if stall.role == role
+    ]
+    if not found:
+        return [TableCell(text=number.MISSING)] * 3
+    seconds = sum(one.seconds for _, one in found)
+    stalled = sum(one.stalled for _, one in found)
+    block, worst = max(found, key=lambda pair: pair[1].longest_s)
+    several = len(result.runs) > 1 and worst.longest_s > 0
+    return (
+        TableCell(text=number.number(taken(one.median for _, one in found))),
+        TableCell(text=f"{stalled:,}", detail=f"of {seconds:,}", tone="notice" if stalled else ""),
+        TableCell(text=str(worst.longest_s), detail=f"block {block}" if several else ""),
+    )
+
+
+# --- Over the steps --------------------------------------------------------------------------
+
+
+def summary(steps: Sequence[StepComparison], prefix: str) -> Table | None:
+    """pct and Jain's index of every step by arm; None where no step has several clients."""
+    shown = [step for step in steps if any(of_headline(run) is not None for run in _runs(step))]
+    if not shown:
+        return None
+    arms = [result.arm for result in shown[0].cells]
+    parts: tuple[tuple[str, Of, Callable[[float | None], str]], ...] = (
+        ("pct", lambda fair: fair.pct, percent),
+        ("Jain's index", lambda fair: fair.jain, index),
+    )
+    rows = tuple(
+        Row(
+            cells=(
+                TableCell(text=arm),
+                *(
+                    _summary_cell(step.cells[place], of, words)
+                    if group != "pct" or _bound_by_work(step)
+                    else TableCell(text="")
+                    for step in shown
+                ),
+            ),
+            group=group,
+            arm=arm,
+        )
+        for group, of, words in parts
+        for place, arm in enumerate(arms)
+    )
+    return Table(
+        name=f"{prefix}-fairness",
+        title="Fairness between clients",
+        columns=(Column(text="arm", left=True), *(Column(text=step.step) for step in shown)),
+        rows=rows,
+        note="For the clients whose work the step's throughput counts. pct, as published: how much "
+        "later the last client ended than the first, in percent of the first one's time; steps "
+        "whose target rate sets their length have none. Jain's index of the clients' rates: 1 if "
+        "all are equally fast, 1/n if one of n does all. " + max(map(_note, shown), key=len),
+    )
+
+
+def _summary_cell(result: Cell, of: Of, words: Callable[[float | None], str]) -> TableCell:
+    found = [fair for run in result.runs if (fair := of_headline(run)) is not None]
+    values = [value for fair in found if (value := of(fair)) is not None]
+    return cells.over_blocks(values, words) if values else TableCell(text="")
+
+
+def _parts(subject: Subject) -> Iterable[Group]:
+    found = list(tables(subject.step, subject.anchor))
+    if found:
+        more = (replace(table, depth="detail") for table in found[1:])
+        pair = Group(name="", title="", parts=(found[0], *more), entry="", pair=True)
+        name = f"{subject.anchor}-fairness"
+        yield Group(name=name, title="", parts=(pair,), entry="fairness")
+
+
+SECTION = Section("step", _parts)

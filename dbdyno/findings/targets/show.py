@@ -1,0 +1,81 @@
+"""The rates that a step asks of its inserts and deletes, and how each arm held them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dbdyno.model import Cell, StepComparison, TargetFacts
+from dbdyno.model.metric.over import taken
+from dbdyno.parts import cells, number
+from dbdyno.parts.colors import Tone
+from dbdyno.parts.part import Column, Group, Section, Subject, Table, TableCell
+
+NAMES = {"insert": "inserts", "delete": "deletes"}
+
+
+def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
+    """One table: asked, achieved, in how many blocks held, seconds missed, by role and arm."""
+    found = [
+        target
+        for result in step.cells
+        for run in result.runs
+        for target in run.of(TargetFacts).targets
+    ]
+    if not found:
+        return
+    roles = {target.role: target.kind for target in found}
+    groups = {role: NAMES.get(kind, role) for role, kind in roles.items()}
+    yield Table(
+        name=f"{prefix}-target-rates",
+        title="Target rates",
+        columns=(
+            Column(text="arm", left=True),
+            Column(text="asked, rows/s"),
+            Column(text="achieved, rows/s"),
+            Column(text="share, %"),
+            Column(text="held in blocks"),
+            Column(text="seconds missed"),
+        ),
+        rows=cells.rows(step, groups, _cells),
+        note="All clients together. An arm holds a target with at least 95 % of it over the "
+        "whole window; a second is missed with less than 95 %, even if later ones catch "
+        f"up. {cells.blocks_note(max(len(result.runs) for result in step.cells))}".strip(),
+    )
+
+
+def _cells(result: Cell, role: str) -> Iterable[TableCell]:
+    found = [
+        target
+        for run in result.runs
+        for target in run.of(TargetFacts).targets
+        if target.role == role
+    ]
+    if not found:
+        return [TableCell(text=number.MISSING)] * 5
+    held = sum(target.met for target in found)
+    missed = sum(target.seconds_missed for target in found)
+    seconds = sum(target.seconds for target in found)
+    tone: Tone = "" if held == len(found) else "failed"
+    return (
+        TableCell(text=number.number(found[0].target_per_s)),
+        cells.over_blocks((target.achieved_per_s for target in found), tone=tone),
+        TableCell(
+            text=percent(taken(100 * each.achieved_per_s / each.target_per_s for each in found))
+        ),
+        TableCell(text=f"{held} of {len(found)}", tone=tone),
+        TableCell(text=f"{missed:,}", detail=f"of {seconds:,}"),
+    )
+
+
+def percent(value: float | None) -> str:
+    """A share in percent, with one digit."""
+    return number.number(value, 1)
+
+
+def _parts(subject: Subject) -> Iterable[Group]:
+    found = tuple(tables(subject.step, subject.anchor))
+    if found:
+        yield Group(name=f"{subject.anchor}-targets", title="", parts=found, entry="targets")
+
+
+SECTION = Section("step", _parts)

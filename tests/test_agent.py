@@ -225,7 +225,7 @@ def test_an_answer_of_another_kind_is_a_lost_host_and_an_unknown_error_an_error(
 @pytest.mark.parametrize(
     ("host", "request_", "said"),
     [
-        ("db2", '{"type": "ReadFacts", "measure": true}', "others ReadFacts"),
+        ("db2", '{"type": "ReadFacts", "measure": true}', "others FactsRequest"),
         ("db9", '{"type": "ReadClock"}', "the plan has no other host db9"),
     ],
     ids=["a request", "a host"],

@@ -11,7 +11,7 @@ from dbdyno.engine.inherited import InheritedSettings
 from dbdyno.host import capacity
 from dbdyno.model import Arm, Plan, can
 from dbdyno.model.size import Capacity
-from dbdyno.run.prepared import ReadyPlan
+from dbdyno.run.ready_plan import ReadyPlan
 
 
 def of(plan: Plan, arm: Arm, build: Build, host: Capacity) -> InheritedSettings:

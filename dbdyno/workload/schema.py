@@ -33,10 +33,8 @@ Texts = str | list[str | RepeatedSqlForm]
 
 
 class EngineSqlForm(Form):
-    """SQL per engine: `any` where it is equal, `mysql_before_8_4` for older releases.
-
-    MariaDB has MySQL's where it has none of its own.
-    """
+    """SQL per engine: `any` where it is equal, `mysql_before_8_4` for older releases; MariaDB has
+    MySQL's where it has none of its own."""
 
     any: Texts | None = None
     postgres: Texts | None = None

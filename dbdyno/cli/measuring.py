@@ -176,8 +176,7 @@ def check(
 
 def doctor(
     plan_file: Annotated[
-        Path | None,
-        typer.Argument(metavar="PLAN.toml", help="Also check for this plan's servers."),
+        Path | None, typer.Argument(metavar="PLAN.toml", help="Also check for this plan's servers.")
     ] = None,
     data_dir: Annotated[
         Path | None, typer.Option("--data-dir", help="Where servers will keep their data.")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dbdyno.model.address import Address, Tls
 from dbdyno.model.comparison import (
-    Across,
     Cell,
     Comparison,
     Difference,
@@ -59,7 +58,6 @@ from dbdyno.model.step_run import (
 )
 
 __all__ = [
-    "Across",
     "Address",
     "Arm",
     "Block",

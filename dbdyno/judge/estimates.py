@@ -148,7 +148,7 @@ def _compared(
 ) -> Cell:
     own_values = {
         name: own_value
-        for name in dict.fromkeys(name for told in cell.each(ToldFacts) for name in told.numbers)
+        for name in dict.fromkeys(name for facts in cell.each(ToldFacts) for name in facts.numbers)
         if (own_value := _of_own(faced.own_value(name))) is not None
     }
     estimates = {

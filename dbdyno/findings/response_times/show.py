@@ -64,11 +64,11 @@ def _times_tables(
     there = dict.fromkeys(
         (times.of, times.name) for facts in step.each(ResponseFacts) for times in timed.of(facts)
     )
-    kinds = [kind for kind in KINDS if ("kind", kind) in there and wanted(kind)]
+    kinds = [work for work in KINDS if ("kind", work) in there and wanted(work)]
     names = [name for of, name in there if of == "operation" and name not in KINDS]
     operations = [name for name in names if wanted(name)] if len(names) > 1 or not kinds else []
     if kinds:
-        rows = [row for kind in kinds for row in _response_rows(step, timed, ("kind", kind))]
+        rows = [row for work in kinds for row in _response_rows(step, timed, ("kind", work))]
         yield _response_table(f"{prefix}-{timed.name}-times", timed.title, rows, timed)
     if operations:
         rows = [
@@ -218,13 +218,13 @@ def _without_tones(table: Table) -> Table:
 
 
 def _parts(subject: Subject) -> Iterable[Group]:
-    found = list(tables(subject.step, subject.anchor))
+    shown = list(tables(subject.step, subject.anchor))
     if subject.colors != "published":
-        found = [_without_tones(table) for table in found]
-    if found:
-        more = (replace(table, depth="detail") for table in found[1:])
+        shown = [_without_tones(table) for table in shown]
+    if shown:
+        more = (replace(table, depth="detail") for table in shown[1:])
         name = f"{subject.anchor}-response"
-        yield Group(name=name, title="", parts=(found[0], *more), entry="response")
+        yield Group(name=name, title="", parts=(shown[0], *more), entry="response")
 
 
 SECTION = Section("step", _parts)

@@ -113,13 +113,13 @@ def _overview_rows(sweep: _Sweep, counts: Sequence[int]) -> Iterable[Row]:
 
 
 def _sweeps(steps: Sequence[StepComparison], pairs: Iterable[StepPair]) -> list[_Sweep]:
-    found: dict[str, list[StepPair]] = {}
+    by_first: dict[str, list[StepPair]] = {}
     for pair in pairs:
-        found.setdefault(pair.first_step, []).append(pair)
+        by_first.setdefault(pair.first_step, []).append(pair)
     listed = [step.step for some in step_groups.ordered(steps).values() for step in some]
     places = {name: place for place, name in enumerate(listed)}
-    first = sorted(found, key=lambda name: places.get(name, len(places)))
-    return [_sweep(steps, found[name]) for name in first]
+    first = sorted(by_first, key=lambda name: places.get(name, len(places)))
+    return [_sweep(steps, by_first[name]) for name in first]
 
 
 def _sweep(steps: Sequence[StepComparison], pairs: Sequence[StepPair]) -> _Sweep:

@@ -119,12 +119,12 @@ def _statements(step: StepComparison, prefix: str) -> Table:
 
 
 def _parts(subject: Subject) -> Iterable[Group]:
-    found = tuple(tables(subject.step, subject.anchor))
-    if found:
+    parts = tuple(tables(subject.step, subject.anchor))
+    if parts:
         yield Group(
             name=f"{subject.anchor}-statements-part",
             title="",
-            parts=found,
+            parts=parts,
             entry="statements",
             pair=True,
         )

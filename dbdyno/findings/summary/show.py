@@ -251,8 +251,8 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
         scheme=subject.colors,
         sure=colors.trusted(subject.comparison.calibration, subject.comparison.aims),
     )
-    found = (*made, fairness.summary(few, subject.anchor))
-    shown = tuple(replace(one, depth="brief", look="summary") for one in found if one is not None)
+    every = (*made, fairness.summary(few, subject.anchor))
+    shown = tuple(replace(table, depth="brief", look="summary") for table in every if table)
     if shown:
         yield Group(name="", title="", parts=shown, depth="brief", entry="", alike=True)
     drawn = ratio_chart(few, subject.base, subject.anchor)

@@ -76,10 +76,10 @@ def _over(step: StepComparison, metric: str) -> Over:
 
 
 def _parts(subject: Subject) -> Iterable[Group]:
-    found = tuple(tables(subject.step, subject.base, subject.anchor))
-    if found:
+    parts = tuple(tables(subject.step, subject.base, subject.anchor))
+    if parts:
         name = f"{subject.anchor}-told-part"
-        yield Group(name=name, title="", parts=found, entry="told", pair=True)
+        yield Group(name=name, title="", parts=parts, entry="told", pair=True)
 
 
 SECTION = Section("step", _parts)

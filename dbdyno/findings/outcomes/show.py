@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dbdyno.findings.outcomes.facts import OutcomeFacts, Outcomes, named, outcomes_of
+from dbdyno.findings.statements.facts import StatementFacts
 from dbdyno.model import StepComparison
 from dbdyno.parts import cells
 from dbdyno.parts.grid import Grid, GridFigure
-from dbdyno.parts.part import Group, Section, Subject, Table
+from dbdyno.parts.part import Section, Subject, Table
 
 _WAYS: tuple[GridFigure[Outcomes], ...] = (
     GridFigure(heading="completed", of=lambda ended: ended.completed),
@@ -18,21 +19,28 @@ _WAYS: tuple[GridFigure[Outcomes], ...] = (
 )
 
 
-def table(step: StepComparison, prefix: str) -> Table:
-    """A row for each operation."""
+def _parts(subject: Subject) -> Iterable[Table]:
+    """A row for each operation, beside the statements; nothing where all completed or failed."""
+    step = subject.step
     grid = Grid(
         step=step,
         things=lambda run: run.of(OutcomeFacts).outcomes,
         key=lambda ended: (ended.role, ended.name),
         figures=_WAYS,
     )
-    return Table(
-        name=f"{prefix}-outcomes",
-        title="Operations",
-        columns=grid.columns("operation"),
-        rows=grid.rows,
-        note=" ".join(_notes(step)),
-    )
+    if grid.keys:
+        beside = any(facts.statements for facts in step.each(StatementFacts))
+        yield Table(
+            name=f"{subject.anchor}-outcomes",
+            title="Operations",
+            columns=grid.columns("operation"),
+            rows=grid.rows,
+            note=" ".join(_notes(step)),
+            joins=f"{subject.anchor}-statements-part" if beside else "",
+        )
+
+
+SECTION = Section("step", _parts)
 
 
 def _notes(step: StepComparison) -> Iterable[str]:
@@ -42,17 +50,3 @@ def _notes(step: StepComparison) -> Iterable[str]:
         yield f"The throughput counts what completed of {', '.join(counted)}."
     if any(len(cell.runs) > 1 for cell in step.cells):
         yield f"{cells.MEANS}."
-
-
-def _parts(subject: Subject) -> Iterable[Group]:
-    if outcomes_of(subject.step):
-        yield Group(
-            name=f"{subject.anchor}-outcomes-part",
-            title="",
-            parts=(table(subject.step, subject.anchor),),
-            entry="operations",
-            pair=True,
-        )
-
-
-SECTION = Section("step", _parts)

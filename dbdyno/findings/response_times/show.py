@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -83,8 +82,7 @@ def _response_table(name: str, title: str, rows: Sequence[Row], timed: _Timed) -
     columns = (
         Column(text="arm", left=True),
         *(Column(text=text, group="percent of responses, each bucket up to") for text in BUCKETS),
-        Column(text="mean", group=group),
-        *(Column(text=text, group=group) for text, _ in _PERCENTILES),
+        *(Column(text=text, group=group) for text, _ in _TIMES),
         Column(text="max", group=group),
     )
     return Table(
@@ -93,8 +91,8 @@ def _response_table(name: str, title: str, rows: Sequence[Row], timed: _Timed) -
         look="wide",
         columns=columns,
         rows=tuple(rows),
-        note="All clients and blocks together; a percentile is the geometric mean of the blocks'; "
-        "the mean comes from exact sums, which not every load reports. "
+        note="All clients and blocks together; mean and percentiles are geometric means of the "
+        "blocks'; a block's mean comes from exact sums, which not every load reports. "
         f"{timed.since}{_notes(rows)}",
     )
 
@@ -118,11 +116,11 @@ def _notes(rows: Sequence[Row]) -> str:
 def merged(parts: Sequence[ResponseTimes]) -> ResponseTimes:
     """Response times of several blocks as one: counts added, the largest maximum.
 
-    A percentile is the geometric mean of the blocks' percentiles (the datum that is compared is
-    the logarithm of a run's percentile); `parts` must not be empty.
+    Mean and percentiles are geometric means of the blocks', as those of the metrics (the datum that
+    is compared is the logarithm of a run's); `parts` must not be empty.
     """
-    percentiles: dict[str, Any] = {
-        name: taken((getattr(part, name) for part in parts), "ratio") for _, name in _PERCENTILES
+    times_us: dict[str, Any] = {
+        name: taken((getattr(part, name) for part in parts), "ratio") for _, name in _TIMES
     }
     return replace(
         parts[0],
@@ -130,22 +128,17 @@ def merged(parts: Sequence[ResponseTimes]) -> ResponseTimes:
         buckets=tuple(
             sum(column) for column in zip(*(part.buckets for part in parts), strict=True)
         ),
-        **percentiles,
+        **times_us,
         max_us=max(part.max_us for part in parts),
-        mean_us=_mean_of_all(parts),
         sd_us=None,
         at_least=tuple(dict.fromkeys(name for part in parts for name in part.at_least)),
     )
 
 
-def _mean_of_all(parts: Sequence[ResponseTimes]) -> float | None:
-    """The mean of all times of all blocks; None where one does not tell its own."""
-    sums = [part.mean_us * part.count for part in parts if part.mean_us is not None]
-    count = sum(part.count for part in parts)
-    return math.fsum(sums) / count if count and len(sums) == len(parts) else None
-
-
-_PERCENTILES = (("p50", "p50_us"), ("p90", "p90_us"), ("p99", "p99_us"), ("p99.9", "p999_us"))
+_TIMES = (
+    ("mean", "mean_us"), ("p50", "p50_us"), ("p90", "p90_us"), ("p99", "p99_us"),
+    ("p99.9", "p999_us"),
+)  # fmt: skip
 
 
 def _response_rows(step: StepComparison, timed: _Timed, key: tuple[str, str]) -> list[Row]:
@@ -171,7 +164,7 @@ def _bucket_row(
     if times is None or times.count == 0:
         nothing = TableCell(text=cells.words_for_nothing(result), tone="failed")
         blank = TableCell(text="")
-        row = (head, nothing, *[blank] * (len(BUCKETS) + len(_PERCENTILES) + 1))
+        row = (head, nothing, *[blank] * (len(BUCKETS) + len(_TIMES)))
         return Row(cells=row, group=group, arm=result.arm)
     total = sum(times.buckets) or 1
     shares = [
@@ -190,10 +183,10 @@ def _bucket_row(
             number.time_us(time_us), "at least" if name in times.at_least else bound
         )
 
-    percentiles = [TableCell(text=signed(getattr(times, name), name)) for _, name in _PERCENTILES]
+    figures = ((name, getattr(times, name)) for _, name in _TIMES)
+    own = (TableCell(text="" if us is None else signed(us, name)) for name, us in figures)
     slowest = TableCell(text=signed(times.max_us), tone=longest_tone(times.max_us, longest))
-    mean = TableCell(text="" if times.mean_us is None else signed(times.mean_us))
-    return Row(cells=(head, *shares, mean, *percentiles, slowest), group=group, arm=result.arm)
+    return Row(cells=(head, *shares, *own, slowest), group=group, arm=result.arm)
 
 
 def longest_tone(value: float, all_values: Sequence[float]) -> Tone:

@@ -85,6 +85,16 @@ def changed(its: StepRun, **values: Any) -> StepRun:
     return replace(its, **values)
 
 
+def operation(its: StepRun, name: str) -> ResponseTimes:
+    """The response times of an operation."""
+    (times,) = (
+        each
+        for each in its.of(ResponseFacts).response
+        if (each.of, each.name) == ("operation", name)
+    )
+    return times
+
+
 def served(its: StepRun) -> dict[str, ResponseTimes]:
     """The service times of kinds of work, by name."""
     return {times.name: times for times in its.of(ResponseFacts).service if times.of == "kind"}

@@ -17,6 +17,7 @@ from dbdyno import store
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
 from dbdyno.findings.fairness.facts import FairnessFacts
+from dbdyno.findings.statements import show
 from dbdyno.findings.statements.facts import StatementFacts, StatementUse
 from dbdyno.model import Headline, Json, StepRun
 from dbdyno.model.job import Job, first_words, is_control
@@ -29,6 +30,7 @@ from dbdyno.stats.response_times import Histogram
 from dbdyno.store import Results, StepFolder
 from result_builder import build
 from result_planted import plant
+from run_builder import concluded, plan_of, run
 from test_progress import PROGRAMS, STATEMENTS, encoded, operation, role, step, tick
 
 FOUND = {"query": 1.0, "insert": 1.0, "delete": 1.0}
@@ -360,3 +362,17 @@ def test_a_step_without_a_measured_second_says_its_length_alone() -> None:
     counted = HeadlineWork(seconds=0.0, operations=0, rows=0, statements=0)
     found = StepDone(status="ok", window_ns=4_000_000, counted=counted)
     assert summary(step(role("query"), headline=QPS), found) == "0.0 s"
+
+
+def test_rates_counted_in_other_ways_agree_with_the_throughput() -> None:
+    rates = {"control_ps": 2.0, "tps": 1.0, "rows_ps": 5.0}
+    runs = [
+        run("base", block, qps, metrics={"statements_ps": qps - 2, **rates})
+        for block, qps in enumerate((12.0, 27.0), start=1)
+    ]
+    (step,) = concluded(runs, plan_of(("base",))).steps
+    (table,) = show.tables(step, "a")
+    assert step.cells[0].value == pytest.approx(18.0)  # the geometric mean
+    assert [cell.text for cell in table.rows[0].cells] == [
+        *("base", "18.0", "15.8", "2.00", "1.00", "5.00")
+    ]

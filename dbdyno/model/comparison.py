@@ -85,6 +85,11 @@ class StepComparison:
         return (run for cell in self.cells for run in cell.runs)
 
     @property
+    def blocks(self) -> int:
+        """The most blocks that an arm has of it."""
+        return max((len(cell.runs) for cell in self.cells), default=0)
+
+    @property
     def measured(self) -> bool:
         """Whether it has metrics: others only bring the database into a state."""
         return any(run.facts.measured for run in self.runs)

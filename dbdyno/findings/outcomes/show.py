@@ -48,5 +48,5 @@ def _notes(step: StepComparison) -> Iterable[str]:
     yield "Whole operations in the window; what rolled back was to do so, and is no error."
     if counted := named(outcomes_of(step)):
         yield f"The throughput counts what completed of {', '.join(counted)}."
-    if any(len(cell.runs) > 1 for cell in step.cells):
+    if step.blocks > 1:
         yield f"{cells.MEANS}."

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from dbdyno.findings.statements.facts import StatementFacts, StatementUse
-from dbdyno.model import StepComparison, StepRun
+from dbdyno.model import Cell, StepComparison, StepRun
 from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.parts import cells, number
 from dbdyno.parts.grid import Grid, GridFigure
@@ -48,10 +48,7 @@ def _rates(step: StepComparison, shown: Sequence[Rate], prefix: str, title: str)
         Row(
             cells=(
                 TableCell(text=result.arm),
-                *(
-                    cells.over_blocks(_sum(run, names) for run in result.runs)
-                    for _, names, _ in shown
-                ),
+                *(_rate(step, result, names) for _, names, _ in shown),
             ),
             arm=result.arm,
         )
@@ -66,18 +63,21 @@ def _rates(step: StepComparison, shown: Sequence[Rate], prefix: str, title: str)
             *(Column(text=text, title=what) for text, _, what in shown),
         ),
         rows=rows,
-        note=f"{meanings}. {_blocks(step)}".strip(),
+        note=f"{meanings}. {cells.blocks_note(step.blocks)}".strip(),
     )
+
+
+def _rate(step: StepComparison, cell: Cell, names: Iterable[str]) -> TableCell:
+    """The sum of metrics over the blocks, taken as they are: what is 0 in a block has no ratio."""
+    nothing = any(_sum(run, names) == 0 for run in step.runs)
+    own = (_sum(run, names) for run in cell.runs)
+    return cells.over_blocks(own, over="sum" if nothing else "ratio")
 
 
 def _sum(run: StepRun, names: Iterable[str]) -> float | None:
     values = [run.metrics.get(name) for name in names]
     known = [value for value in values if value is not None]
     return math.fsum(known) if len(known) == len(values) else None
-
-
-def _blocks(step: StepComparison) -> str:
-    return cells.blocks_note(max((len(result.runs) for result in step.cells), default=0))
 
 
 # --- Each statement --------------------------------------------------------------------------
@@ -113,7 +113,7 @@ def _statements(step: StepComparison, prefix: str) -> Table:
         note=cells.sentences(
             "Executions without error in the window, rows that they returned or changed, and the "
             "share that found any; blank for statements without rows.",
-            f"{cells.MEANS}." if _blocks(step) else "",
+            f"{cells.MEANS}." if step.blocks > 1 else "",
         ),
     )
 

@@ -34,7 +34,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
         rows=cells.rows(step, groups, _cells),
         note="All clients together. An arm holds a target with at least 95 % of it over the "
         "whole window; a second is missed with less than 95 %, even if later ones catch "
-        f"up. {cells.blocks_note(max(len(result.runs) for result in step.cells))}".strip(),
+        f"up. {cells.blocks_note(step.blocks)}".strip(),
     )
 
 

@@ -47,7 +47,7 @@ def tables(step: StepComparison, base: str, prefix: str) -> Iterable[Table]:
         note=cells.sentences(
             "Values that the workload defines, read from what statements returned or asked of the "
             "server after the load, and imported metrics of a provider; no verdict uses them.",
-            cells.blocks_note(max(len(cell.runs) for cell in step.cells)),
+            cells.blocks_note(step.blocks),
         ),
     )
 

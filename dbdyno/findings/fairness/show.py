@@ -44,14 +44,6 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
         yield _stalls(step, prefix)
 
 
-def never_stalled(step: StepComparison) -> bool:
-    """Whether stalls were looked for, and there were none in any block of any arm."""
-    counted = [
-        stalls for run in step.runs for stalls in run.of(FairnessFacts).stalls if stalls.seconds
-    ]
-    return bool(counted) and not any(stalls.stalled for stalls in counted)
-
-
 def of_headline(run: StepRun) -> Fairness | None:
     """The fairness among the clients that do what the step's headline counts."""
     kind = kind_of(run.facts.headline)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from dbdyno.findings.fairness import show as fairness
+from dbdyno.findings.fairness.facts import never_stalled
 from dbdyno.findings.outcomes.facts import counted, throughput
 from dbdyno.model import StepComparison, StepRun
 from dbdyno.parts import cells, number, step_groups, table_layout
@@ -56,7 +56,7 @@ def subtitle(step: StepComparison) -> str:
     lengths = [run.window.seconds for run in step.runs if run.window.seconds is not None]
     if lengths:
         words.append(f"window {number.seconds(min(lengths), max(lengths))}")
-    if fairness.never_stalled(step):
+    if never_stalled(step):
         words.append("no role stalled")
     return ", ".join(words)
 

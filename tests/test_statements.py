@@ -66,20 +66,6 @@ def uses(run: StepRun) -> dict[str, StatementUse]:
 # --- How often, how many rows, how many of them had any --------------------------------------
 
 
-def test_a_statement_has_its_rate_its_rows_and_the_share_that_found_one(tmp_path: Path) -> None:
-    run = assemble.step_run(folder(tmp_path, FOUND | {"query": 0.998}))
-    assert [(one.role, one.name, one.kind) for one in run.of(StatementFacts).statements] == [
-        (name, name, "statement") for name in ("insert", "delete", "query")
-    ]
-    query = uses(run)["query"]
-    assert (query.per_s, query.rows_per_s) == (5_000.0, 50_000.0)
-    assert query.found == pytest.approx(0.998)
-    assert uses(run)["delete"].per_s == 4.0
-    assert run.metrics["found_share"] == pytest.approx(99.8)
-    assert (run.metrics["tps"], run.metrics["rows_ps"]) == (5_000.0, 50_000.0)
-    assert run.warnings == (), "one in five hundred is a chance"
-
-
 def test_an_older_result_does_not_say_what_found_a_row(tmp_path: Path) -> None:
     run = assemble.step_run(folder(tmp_path, {}))
     assert {one.found for one in run.of(StatementFacts).statements} == {None}
@@ -111,21 +97,6 @@ def test_under_99_percent_are_a_warning_that_names_the_statement(
     """Also of a background role: what it does beside the queries is less than it seems."""
     warnings = assemble.step_run(folder(tmp_path, FOUND | {name: share})).warnings
     assert [text.split(" % of ")[1].split(";")[0] for text in warnings] == [f"`{name}`"] * said
-
-
-def test_the_warning_says_what_was_really_done(tmp_path: Path) -> None:
-    at = folder(tmp_path, FOUND | {"delete": 0.5}, delete_rows_share=0.5)
-
-    def with_sql(job: Json) -> None:
-        for statement in job["statements"]:
-            if statement["name"] == "delete":
-                statement["pieces"] = ["DELETE FROM ", {"table": "pi"}, " WHERE id=", {"value": 0}]
-
-    edit_json(at.path / "job.json", with_sql)
-    edit_json(at.path / "step.json", lambda step: step.update(sla=None))
-    assert assemble.step_run(at).warnings == (
-        "found no row: 50.0 % of `delete`; its 4/s really deleted 100 rows/s",
-    )
 
 
 def test_the_same_misses_of_many_steps_are_one_line(tmp_path: Path) -> None:

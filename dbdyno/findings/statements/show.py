@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dbdyno.findings.statements.facts import StatementFacts, StatementUse
 from dbdyno.model import Cell, StepComparison, StepRun
 from dbdyno.model.comparison import FOUND_MIN
+from dbdyno.model.metric.over import over_of
 from dbdyno.parts import cells, number
 from dbdyno.parts.grid import Grid, GridFigure
 from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
@@ -68,10 +69,9 @@ def _rates(step: StepComparison, shown: Sequence[Rate], prefix: str, title: str)
 
 
 def _rate(step: StepComparison, cell: Cell, names: Iterable[str]) -> TableCell:
-    """The sum of metrics over the blocks, taken as they are: what is 0 in a block has no ratio."""
-    nothing = any(_sum(run, names) == 0 for run in step.runs)
-    own = (_sum(run, names) for run in cell.runs)
-    return cells.over_blocks(own, over="sum" if nothing else "ratio")
+    """The sum of metrics over the blocks, taken as they are."""
+    over = over_of(_sum(run, names) for run in step.runs)
+    return cells.over_blocks((_sum(run, names) for run in cell.runs), over=over)
 
 
 def _sum(run: StepRun, names: Iterable[str]) -> float | None:

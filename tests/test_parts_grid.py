@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dbdyno.findings.statements.facts import StatementFacts, StatementUse
 from dbdyno.parts.grid import Grid, GridFigure
+from dbdyno.parts.part import Table
 from run_builder import concluded, plan_of, run
 
 
@@ -13,39 +14,39 @@ def use(name: str, per_s: float, found: float | None, role: str = "query") -> St
     )
 
 
-def grid(*uses: tuple[str, tuple[StatementUse, ...]]) -> Grid[StatementUse]:
-    """One block after the other of each arm."""
-    arms = dict.fromkeys(arm for arm, _ in uses)
-    blocks = {arm: [some for name, some in uses if name == arm] for arm in arms}
+GRID: Grid[StatementUse] = Grid(
+    heading="statement",
+    things=lambda each: each.of(StatementFacts).statements,
+    key=lambda each: (each.role, each.name),
+    figures=(
+        GridFigure(heading="per second", of=lambda each: each.per_s),
+        GridFigure(
+            heading="found",
+            of=lambda each: each.found,
+            words=lambda share: f"{share:.0%}",
+            tone=lambda share: "notice" if share < 0.5 else "",
+        ),
+    ),
+)
+
+
+def table(**arms: tuple[tuple[StatementUse, ...], ...]) -> Table:
+    """Of each arm the statements of one block after the other."""
     runs = [
         run(arm, block, 1.0, statements=some)
-        for arm in arms
-        for block, some in enumerate(blocks[arm], start=1)
+        for arm, blocks in arms.items()
+        for block, some in enumerate(blocks, start=1)
     ]
     (step,) = concluded(runs, plan_of(tuple(arms))).steps
-    return Grid(
-        step=step,
-        things=lambda each: each.of(StatementFacts).statements,
-        key=lambda each: (each.role, each.name),
-        figures=(
-            GridFigure(heading="per second", of=lambda each: each.per_s),
-            GridFigure(
-                heading="found",
-                of=lambda each: each.found,
-                words=lambda share: f"{share:.0%}",
-                tone=lambda share: "notice" if share < 0.5 else "",
-            ),
-        ),
-    )
+    return GRID.table(step, name="n", title="t")
 
 
 def test_a_figure_is_the_mean_of_the_blocks_that_have_it_and_blank_where_none_has() -> None:
-    made = grid(
-        ("a", (use("get", 10, 0.2), use("put", 5, None))),
-        ("a", (use("get", 30, None),)),
-        ("b", (use("get", 8, 0.75),)),
+    made = table(
+        a=((use("get", 10, 0.2), use("put", 5, None)), (use("get", 30, None),)),
+        b=((use("get", 8, 0.75),),),
     )
-    columns = [(column.group, column.text) for column in made.columns("statement")]
+    columns = [(column.group, column.text) for column in made.columns]
     figures = [(heading, arm) for heading in ("per second", "found") for arm in ("a", "b")]
     assert columns == [("", "statement"), *figures]
     assert [[cell.text for cell in row.cells] for row in made.rows] == [
@@ -56,6 +57,6 @@ def test_a_figure_is_the_mean_of_the_blocks_that_have_it_and_blank_where_none_ha
 
 
 def test_groups_are_named_where_there_are_several() -> None:
-    one, two = use("get", 1, None), use("get", 2, None, role="other")
-    assert [row.group for row in grid(("a", (one,))).rows] == [""]
-    assert [row.group for row in grid(("a", (one, two))).rows] == ["query", "other"]
+    own, other = use("get", 1, None), use("get", 2, None, role="other")
+    assert [row.group for row in table(a=((own,),)).rows] == [""]
+    assert [row.group for row in table(a=((own, other),)).rows] == ["query", "other"]

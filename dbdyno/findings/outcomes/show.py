@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from dbdyno.findings.outcomes.facts import OutcomeFacts, Outcomes, named, outcomes_of
 from dbdyno.findings.statements.facts import StatementFacts
@@ -11,33 +12,27 @@ from dbdyno.parts import cells
 from dbdyno.parts.grid import Grid, GridFigure
 from dbdyno.parts.part import Section, Subject, Table
 
-_WAYS: tuple[GridFigure[Outcomes], ...] = (
-    GridFigure(heading="completed", of=lambda ended: ended.completed),
-    GridFigure(heading="rolled back", of=lambda ended: ended.rolled_back),
-    GridFigure(heading="failed", of=lambda ended: ended.failed),
-    GridFigure(heading="tried again", of=lambda ended: ended.retried),
+_OPERATIONS: Grid[Outcomes] = Grid(
+    heading="operation",
+    things=lambda run: run.of(OutcomeFacts).outcomes,
+    key=lambda ended: (ended.role, ended.name),
+    figures=(
+        GridFigure(heading="completed", of=lambda ended: ended.completed),
+        GridFigure(heading="rolled back", of=lambda ended: ended.rolled_back),
+        GridFigure(heading="failed", of=lambda ended: ended.failed),
+        GridFigure(heading="tried again", of=lambda ended: ended.retried),
+    ),
 )
 
 
 def _parts(subject: Subject) -> Iterable[Table]:
     """A row for each operation, beside the statements; nothing where all completed or failed."""
     step = subject.step
-    grid = Grid(
-        step=step,
-        things=lambda run: run.of(OutcomeFacts).outcomes,
-        key=lambda ended: (ended.role, ended.name),
-        figures=_WAYS,
-    )
-    if grid.keys:
+    table = _OPERATIONS.table(step, name=f"{subject.anchor}-outcomes", title="Operations")
+    if table.rows:
         beside = any(facts.statements for facts in step.each(StatementFacts))
-        yield Table(
-            name=f"{subject.anchor}-outcomes",
-            title="Operations",
-            columns=grid.columns("operation"),
-            rows=grid.rows,
-            note=" ".join(_notes(step)),
-            joins=f"{subject.anchor}-statements-part" if beside else "",
-        )
+        joins = f"{subject.anchor}-statements-part" if beside else ""
+        yield replace(table, note=" ".join(_notes(step)), joins=joins)
 
 
 SECTION = Section("step", _parts)

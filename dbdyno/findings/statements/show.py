@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from dbdyno.findings.statements.facts import StatementFacts, StatementUse
 from dbdyno.model import Cell, StepComparison, StepRun
@@ -83,32 +84,29 @@ def _sum(run: StepRun, names: Iterable[str]) -> float | None:
 # --- Each statement --------------------------------------------------------------------------
 
 
-_FIGURES: tuple[GridFigure[StatementUse], ...] = (
-    GridFigure(heading="per second", of=lambda use: use.per_s),
-    GridFigure(heading="rows/s", of=lambda use: use.rows_per_s),
-    GridFigure(
-        heading="found a row, %",
-        of=lambda use: use.found,
-        words=lambda share: number.number(100 * share, 1),
-        tone=lambda share: "notice" if share < FOUND_MIN else "",
+_STATEMENTS: Grid[StatementUse] = Grid(
+    heading="statement",
+    things=lambda run: run.of(StatementFacts).statements,
+    key=lambda use: (use.role, use.name),
+    figures=(
+        GridFigure(heading="per second", of=lambda use: use.per_s),
+        GridFigure(heading="rows/s", of=lambda use: use.rows_per_s),
+        GridFigure(
+            heading="found a row, %",
+            of=lambda use: use.found,
+            words=lambda share: number.number(100 * share, 1),
+            tone=lambda share: "notice" if share < FOUND_MIN else "",
+        ),
     ),
 )
 
 
 def _statements(step: StepComparison, prefix: str) -> Table:
-    """A row for each statement, in the order of the job; roles by name where there are several."""
-    grid = Grid(
-        step=step,
-        things=lambda run: run.of(StatementFacts).statements,
-        key=lambda use: (use.role, use.name),
-        figures=_FIGURES,
-    )
-    low = any(cell.tone == "notice" for row in grid.rows for cell in row.cells)
-    return Table(
-        name=f"{prefix}-statements",
-        title="Statements",
-        columns=grid.columns("statement"),
-        rows=grid.rows,
+    """A row for each statement, in the order of the job."""
+    table = _STATEMENTS.table(step, name=f"{prefix}-statements", title="Statements")
+    low = any(cell.tone == "notice" for row in table.rows for cell in row.cells)
+    return replace(
+        table,
         colors=f"Bold: under {100 * FOUND_MIN:.0f} % found a row." if low else "",
         note=cells.sentences(
             "Executions without error in the window, rows that they returned or changed, and the "

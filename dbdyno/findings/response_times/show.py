@@ -25,6 +25,7 @@ class _Timed:
     name: str
     since: str
     of: Callable[[ResponseFacts], Sequence[ResponseTimes]]
+    colored: bool = False  # whether the longest have the published colours
 
 
 _SERVICE = _Timed(
@@ -42,18 +43,20 @@ _RESPONSES = _Timed(
 )
 
 
-def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
+def tables(step: StepComparison, prefix: str, *, published: bool = False) -> Iterable[Table]:
     """Service times, as published; then response times of what is due by a schedule.
 
     In a closed loop the two are alike. Results that have no service times have the latter of all.
+    `published`: whether the longest have a colour, though nothing is decided by them.
     """
+    service, response = (replace(timed, colored=published) for timed in (_SERVICE, _RESPONSES))
     every = tuple(step.each(ResponseFacts))
     if not any(facts.service for facts in every):
-        yield from _times_tables(step, prefix, _RESPONSES, lambda _: True)
+        yield from _times_tables(step, prefix, response, lambda _: True)
         return
     paced = {times.name for facts in every for times in facts.response if times.paced}
-    yield from _times_tables(step, prefix, _SERVICE, lambda _: True)
-    yield from _times_tables(step, prefix, _RESPONSES, paced.__contains__)
+    yield from _times_tables(step, prefix, service, lambda _: True)
+    yield from _times_tables(step, prefix, response, paced.__contains__)
 
 
 def _times_tables(
@@ -153,7 +156,7 @@ def _response_rows(step: StepComparison, timed: _Timed, key: tuple[str, str]) ->
         for result in step.cells
     }
     whole = {arm: merged(parts) for arm, parts in by_arm.items() if parts}
-    longest = [times.max_us for times in whole.values()]
+    longest = [times.max_us for times in whole.values()] if timed.colored else []
     return [_bucket_row(result, whole.get(result.arm), longest, key[1]) for result in step.cells]
 
 
@@ -185,7 +188,8 @@ def _bucket_row(
 
     figures = ((name, getattr(times, name)) for _, name in _TIMES)
     own = (TableCell(text="" if us is None else signed(us, name)) for name, us in figures)
-    slowest = TableCell(text=signed(times.max_us), tone=longest_tone(times.max_us, longest))
+    tone = longest_tone(times.max_us, longest) if longest else ""
+    slowest = TableCell(text=signed(times.max_us), tone=tone)
     return Row(cells=(head, *shares, *own, slowest), group=group, arm=result.arm)
 
 
@@ -202,18 +206,9 @@ def longest_tone(value: float, all_values: Sequence[float]) -> Tone:
     return "red" if value >= high - quarter else "green" if value <= low + quarter else ""
 
 
-def _without_tones(table: Table) -> Table:
-    """The table without the published colours of the longest times, of which nothing is decided."""
-    rows = (
-        replace(row, cells=(*row.cells[:-1], replace(row.cells[-1], tone=""))) for row in table.rows
-    )
-    return replace(table, rows=tuple(rows))
-
-
 def _parts(subject: Subject) -> Iterable[Group]:
-    shown = list(tables(subject.step, subject.anchor))
-    if subject.colors != "published":
-        shown = [_without_tones(table) for table in shown]
+    published = subject.colors == "published"
+    shown = tuple(tables(subject.step, subject.anchor, published=published))
     if shown:
         more = (replace(table, depth="detail") for table in shown[1:])
         name = f"{subject.anchor}-response"

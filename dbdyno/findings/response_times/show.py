@@ -18,7 +18,7 @@ KINDS = ("query", "insert", "delete")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Timed:
+class _TimeSort:
     """From which moment on times are taken, and how their tables are headed."""
 
     title: str
@@ -28,14 +28,14 @@ class _Timed:
     colored: bool = False  # whether the longest have the published colours
 
 
-_SERVICE = _Timed(
+_SERVICE = _TimeSort(
     title="Service time",
     name="service",
     since="From sending an operation to its answer, as published.",
     of=lambda facts: facts.service,
 )
 
-_RESPONSES = _Timed(
+_RESPONSES = _TimeSort(
     title="Response time",
     name="response",
     since="From the due time of an operation to its answer, including the wait for earlier ones.",
@@ -49,7 +49,7 @@ def tables(step: StepComparison, prefix: str, *, published: bool = False) -> Ite
     In a closed loop the two are alike. Results that have no service times have the latter of all.
     `published`: whether the longest have a colour, though nothing is decided by them.
     """
-    service, response = (replace(timed, colored=published) for timed in (_SERVICE, _RESPONSES))
+    service, response = (replace(sort, colored=published) for sort in (_SERVICE, _RESPONSES))
     every = tuple(step.each(ResponseFacts))
     if not any(facts.service for facts in every):
         yield from _times_tables(step, prefix, response, lambda _: True)
@@ -60,28 +60,28 @@ def tables(step: StepComparison, prefix: str, *, published: bool = False) -> Ite
 
 
 def _times_tables(
-    step: StepComparison, prefix: str, timed: _Timed, wanted: Callable[[str], bool]
+    step: StepComparison, prefix: str, sort: _TimeSort, wanted: Callable[[str], bool]
 ) -> Iterable[Table]:
     """Rows for each kind; where a kind has several operations another table with each of them."""
     there = dict.fromkeys(
-        (times.of, times.name) for facts in step.each(ResponseFacts) for times in timed.of(facts)
+        (times.of, times.name) for facts in step.each(ResponseFacts) for times in sort.of(facts)
     )
     kinds = [work for work in KINDS if ("kind", work) in there and wanted(work)]
     names = [name for of, name in there if of == "operation" and name not in KINDS]
     operations = [name for name in names if wanted(name)] if len(names) > 1 or not kinds else []
     if kinds:
-        rows = [row for work in kinds for row in _response_rows(step, timed, ("kind", work))]
-        yield _response_table(f"{prefix}-{timed.name}-times", timed.title, rows, timed)
+        rows = [row for work in kinds for row in _response_rows(step, sort, ("kind", work))]
+        yield _response_table(f"{prefix}-{sort.name}-times", sort.title, rows, sort)
     if operations:
         rows = [
-            row for name in operations for row in _response_rows(step, timed, ("operation", name))
+            row for name in operations for row in _response_rows(step, sort, ("operation", name))
         ]
-        name = f"{prefix}-{timed.name}-operation-times"
-        yield _response_table(name, f"{timed.title} of each operation", rows, timed)
+        name = f"{prefix}-{sort.name}-operation-times"
+        yield _response_table(name, f"{sort.title} of each operation", rows, sort)
 
 
-def _response_table(name: str, title: str, rows: Sequence[Row], timed: _Timed) -> Table:
-    group = timed.title.lower()
+def _response_table(name: str, title: str, rows: Sequence[Row], sort: _TimeSort) -> Table:
+    group = sort.title.lower()
     columns = (
         Column(text="arm", left=True),
         *(Column(text=text, group="percent of responses, each bucket up to") for text in BUCKETS),
@@ -96,7 +96,7 @@ def _response_table(name: str, title: str, rows: Sequence[Row], timed: _Timed) -
         rows=tuple(rows),
         note="All clients and blocks together; mean and percentiles are geometric means of the "
         "blocks'; a block's mean comes from exact sums, which not every load reports. "
-        f"{timed.since}{_notes(rows)}",
+        f"{sort.since}{_notes(rows)}",
     )
 
 
@@ -144,19 +144,19 @@ _TIMES = (
 )  # fmt: skip
 
 
-def _response_rows(step: StepComparison, timed: _Timed, key: tuple[str, str]) -> list[Row]:
+def _response_rows(step: StepComparison, sort: _TimeSort, key: tuple[str, str]) -> list[Row]:
     """Percent of responses in the ten published buckets, percentiles, and the longest, by arm."""
     by_arm = {
         result.arm: [
             times
             for facts in result.each(ResponseFacts)
-            for times in timed.of(facts)
+            for times in sort.of(facts)
             if (times.of, times.name) == key
         ]
         for result in step.cells
     }
     whole = {arm: merged(parts) for arm, parts in by_arm.items() if parts}
-    longest = [times.max_us for times in whole.values()] if timed.colored else []
+    longest = [times.max_us for times in whole.values()] if sort.colored else []
     return [_bucket_row(result, whole.get(result.arm), longest, key[1]) for result in step.cells]
 
 

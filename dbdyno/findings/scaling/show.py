@@ -28,7 +28,7 @@ from dbdyno.parts.part import (
 
 
 @dataclass(frozen=True)
-class _Sweep:
+class _ClientSweep:
     """The steps of one sweep, the one with the fewest clients first."""
 
     fewest: int
@@ -72,7 +72,7 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
 SECTION = Section("workload", _parts)
 
 
-def _overview(sweeps: Sequence[_Sweep], blocks: int, prefix: str) -> Table | None:
+def _overview(sweeps: Sequence[_ClientSweep], blocks: int, prefix: str) -> Table | None:
     """All steps of a sweep, a line for each arm, as published.
 
     None where they are not several, or do not all begin with the same number of clients.
@@ -100,7 +100,7 @@ def _overview(sweeps: Sequence[_Sweep], blocks: int, prefix: str) -> Table | Non
     )
 
 
-def _overview_rows(sweep: _Sweep, counts: Sequence[int]) -> Iterable[Row]:
+def _overview_rows(sweep: _ClientSweep, counts: Sequence[int]) -> Iterable[Row]:
     for place, result in enumerate(sweep.first.cells):
         more = (
             _times(sweep, clients, result, sweep.others[clients].cells[place])
@@ -112,7 +112,7 @@ def _overview_rows(sweep: _Sweep, counts: Sequence[int]) -> Iterable[Row]:
         yield Row(cells=row, group=sweep.title, arm=result.arm)
 
 
-def _sweeps(steps: Sequence[StepComparison], pairs: Iterable[StepPair]) -> list[_Sweep]:
+def _sweeps(steps: Sequence[StepComparison], pairs: Iterable[StepPair]) -> list[_ClientSweep]:
     by_first: dict[str, list[StepPair]] = {}
     for pair in pairs:
         by_first.setdefault(pair.first_step, []).append(pair)
@@ -122,10 +122,10 @@ def _sweeps(steps: Sequence[StepComparison], pairs: Iterable[StepPair]) -> list[
     return [_sweep(steps, by_first[name]) for name in first]
 
 
-def _sweep(steps: Sequence[StepComparison], pairs: Sequence[StepPair]) -> _Sweep:
+def _sweep(steps: Sequence[StepComparison], pairs: Sequence[StepPair]) -> _ClientSweep:
     by_name = {step.step: step for step in steps}
     others = {pair.second_clients or 0: by_name[pair.second_step] for pair in pairs}
-    return _Sweep(
+    return _ClientSweep(
         fewest=pairs[0].first_clients or 0,
         first=by_name[pairs[0].first_step],
         others=dict(sorted(others.items())),
@@ -137,7 +137,7 @@ def _sweep(steps: Sequence[StepComparison], pairs: Sequence[StepPair]) -> _Sweep
     )
 
 
-def _table(sweep: _Sweep, blocks: int, name: str) -> Table:
+def _table(sweep: _ClientSweep, blocks: int, name: str) -> Table:
     """A row for each number of clients, and for each arm its throughput, also by the first."""
     arms = [result.arm for result in sweep.first.cells]
     first = Row(
@@ -179,7 +179,7 @@ def _table(sweep: _Sweep, blocks: int, name: str) -> Table:
     )
 
 
-def _row(sweep: _Sweep, clients: int) -> Row:
+def _row(sweep: _ClientSweep, clients: int) -> Row:
     own = [
         cell
         for first, result in zip(sweep.first.cells, sweep.others[clients].cells, strict=True)
@@ -189,14 +189,14 @@ def _row(sweep: _Sweep, clients: int) -> Row:
     return Row(cells=(TableCell(text=f"{clients:,}"), TableCell(text=ideal), *own))
 
 
-def _times(sweep: _Sweep, clients: int, first: Cell, result: Cell) -> TableCell:
+def _times(sweep: _ClientSweep, clients: int, first: Cell, result: Cell) -> TableCell:
     ratio = sweep.ratios.get((clients, result.arm))
     if ratio is None:
         return TableCell(text=number.MISSING)
     return cells.quotient_cell(ratio, first, result)
 
 
-def _chart(sweep: _Sweep, name: str) -> Chart | None:
+def _chart(sweep: _ClientSweep, name: str) -> Chart | None:
     points = tuple(
         ScalePoint(arm=result.arm, clients=clients, ratio=ratio)
         for result in sweep.first.cells

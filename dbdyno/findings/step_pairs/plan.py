@@ -23,7 +23,7 @@ SWEPT = re.compile(r"(?<=[@,])clients=(\d+)(?:,|$)")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class SweptStep:
     """A step of a sweep over clients."""
 
     clients: int
@@ -60,12 +60,12 @@ def _post_by_pre(steps: Sequence[StepComparison]) -> Iterable[StepPair]:
 
 def _scale_up(steps: Sequence[StepComparison]) -> Iterable[StepPair]:
     """Each step of a sweep by the one with the fewest clients that is otherwise the same."""
-    sweeps: dict[tuple[str, str], list[Point]] = {}
+    sweeps: dict[tuple[str, str], list[SweptStep]] = {}
     for step in steps:
         match = SWEPT.search(step.step)
         if match is not None:
             same = step.step[: match.start()] + step.step[match.end() :]
-            point = Point(clients=int(match[1]), step=step)
+            point = SweptStep(clients=int(match[1]), step=step)
             sweeps.setdefault((step.workload, same), []).append(point)
     for points in sweeps.values():
         first, *others = sorted(points, key=lambda point: point.clients)

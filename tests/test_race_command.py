@@ -24,8 +24,7 @@ from dbdyno.model.error import DynoError, PlanError
 from dbdyno.model.size import Capacity
 from dbdyno.plan import race as races
 from dbdyno.plan.race.arm import HostServers
-from dbdyno.run.runner import BlockRunner
-from dbdyno.run.runner import LocalRunner as HereOfHost
+from dbdyno.run.runner import BlockRunner, LocalRunner
 from server_place import ends
 
 HOST = Capacity(cores=2, memory_bytes=24 << 30, free_disk_bytes=50 << 30)
@@ -91,9 +90,9 @@ def test_no_other_lab_measures_between_a_races_trial_and_its_blocks(
     monkeypatch.setattr(lock, "default_path", lambda: tmp_path / "lock")
     monkeypatch.setattr(race, "planned", lambda wanted, out, *, quiet: None)
 
-    def measure(plan: None, out: Path, wait: bool, *, quiet: bool, way: BlockRunner) -> None:
+    def measure(plan: None, out: Path, wait: bool, *, quiet: bool, runner: BlockRunner) -> None:
         assert lock.holder(tmp_path / "lock") is not None
-        raise typer.Exit(7 if isinstance(way, HereOfHost) else 1)
+        raise typer.Exit(7 if isinstance(runner, LocalRunner) else 1)
 
     monkeypatch.setattr(measuring, "measure", measure)
     with pytest.raises(typer.Exit) as ended:

@@ -17,6 +17,7 @@ from dbdyno import __version__
 from dbdyno.analysis import compare
 from dbdyno.analysis.compare import basis
 from dbdyno.findings import plans, steps
+from dbdyno.findings.profiles.facts import ProfileFacts
 from dbdyno.findings.sweeps.facts import Peak, SweepFacts
 from dbdyno.model import (
     Across,
@@ -79,10 +80,6 @@ JUDGEMENT = (
     " own_low own_high evidence dependence visible blocks_needed minutes_needed"
     " stood_still base_stood_still p_still"
 )
-PART = (
-    "name binary subsystem base_us arm_us change base_inclusive_us arm_inclusive_us "
-    "inclusive_change p found"
-)
 FORM = {
     "": "format dyno title label plan base arms ghost blocks unverified nodes aims tolerate "
     "looks design "
@@ -112,17 +109,9 @@ FORM = {
     "blocks_sd_low blocks_sd_high means_sd",
     "overall": f"arm workload steps metric {JUDGEMENT}",
     "steps": "workload ordinal step group headline base_values arms limited notices "
-    "attributions profiles tables",
+    "attributions tables",
     "design": "kind base arm factors levels",
     "design.factors": "name base arm",
-    "steps.profiles": "base arm samples base_us arm_us base_window_us arm_window_us "
-    "subsystems functions",
-    "steps.profiles.subsystems": PART,
-    "steps.profiles.subsystems.change": "value low high blocks",
-    "steps.profiles.subsystems.inclusive_change": "value low high blocks",
-    "steps.profiles.functions": PART,
-    "steps.profiles.functions.change": "value low high blocks",
-    "steps.profiles.functions.inclusive_change": "value low high blocks",
     "steps.attributions": "metric whole effects interactions remainder",
     "steps.attributions.whole": "blocks ratio low high",
     "steps.attributions.effects": "factors blocks ratio low high q found",
@@ -213,7 +202,11 @@ ATTRIBUTION = Attribution(
     interactions=(),
     remainder=None,
 )
-PROFILE = beside(cost("_bt_compare", 0.9), subsystems=(cost("indexes", 0.9),))
+PROFILE = beside(
+    replace(cost("indexes", 0.9, changed=False), kind="subsystem"),
+    cost("_bt_compare", 0.9),
+    cost("heap_fetch", 0.0, changed=False),
+)
 
 
 AMOUNTS = Amounts(instructions=1e5, atomics=32.0, system_calls=1.0)
@@ -257,7 +250,7 @@ def whole(made: Comparison) -> Comparison:
     )
     made = with_judgements(made, "l.i2", lambda one: at_look(one, 0.93, 0.89, 0.97))
     first, *others = made.steps
-    first = replace(first, attributions=(ATTRIBUTION,), profiles=(PROFILE,))
+    first = replace(first, attributions=(ATTRIBUTION,))
     asked = StepTolerance(workload="w", step="l.i0", answer="yes")
     other = replace(first.cells[1], nodes=(BY_NODE,), tolerated=asked)
     first = replace(first, cells=(first.cells[0], other))
@@ -274,7 +267,10 @@ def whole(made: Comparison) -> Comparison:
             cpu=judgement(CPU, ratio),
         ),
         across=(across,),
-        findings={"SweepFacts": SweepFacts(peaks=(PEAK,))},
+        findings={
+            "SweepFacts": SweepFacts(peaks=(PEAK,)),
+            "ProfileFacts": ProfileFacts(functions=(PROFILE,)),
+        },
         work=WORK,
         applications=(APPLICATION,),
     )
@@ -322,6 +318,8 @@ def test_the_tables_of_findings_have_the_columns_of_exports(three: Comparison) -
     for step in form["steps"]:
         for name, rows in step["tables"].items():
             assert all(row.keys() == {"arm", "block"} | of_steps[name] for row in rows), name
+    functions = [row["name"] for row in form["tables"]["functions"]]
+    assert functions == ["indexes", "_bt_compare"], "of functions those that changed"
     for name, rows in form["tables"].items():
         assert all(row.keys() == own((), *plans.FINDINGS)[name] for row in rows), name
 

@@ -14,12 +14,12 @@ import pytest
 from pymysql.cursors import Cursor
 
 import mysql_place
-from dbdyno.analysis.step.state import state
 from dbdyno.engine import LabServer
 from dbdyno.engine.mysql import probe
 from dbdyno.engine.mysql.connection import connect
 from dbdyno.engine.snapshot import SnapshotSubject
 from dbdyno.findings.server_counters import metrics
+from dbdyno.findings.state.step import state
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Address
 from dbdyno.model.error import ServerError

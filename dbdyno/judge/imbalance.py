@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import fsum
 
 from dbdyno.model import BackgroundFacts, Cell, StepRun
+from dbdyno.model.metric.state import StateFacts
 from dbdyno.parts.number import ARMS_NAMED_MAX, listed
 
 LIVE_ROWS_MIN = 100_000
@@ -187,17 +188,21 @@ def _values(rule: _Rule, runs: Runs) -> dict[str, float]:
     }
     if not rule.across and len({runs[arm].server.statistics for arm in values}) > 1:
         return {}
-    live = [run.server.before.get("live_rows") for run in runs.values()]
+    live = [_before(run).get("live_rows") for run in runs.values()]
     large = any(rows is not None and rows >= LIVE_ROWS_MIN for rows in live)
     return values if large else {}
 
 
 def _value(name: str, run: StepRun) -> float | None:
     if name != "bytes":
-        return run.server.before.get(name)
-    parts = [run.server.before.get(part) for part in ("table_bytes", "index_bytes")]
+        return _before(run).get(name)
+    parts = [_before(run).get(part) for part in ("table_bytes", "index_bytes")]
     known = [part for part in parts if part is not None]
     return fsum(known) if len(known) == len(parts) else None
+
+
+def _before(run: StepRun) -> Mapping[str, float]:
+    return run.of(StateFacts).at("before")
 
 
 def _differs(rule: _Rule, values: Sequence[float]) -> bool:

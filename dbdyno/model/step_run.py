@@ -28,17 +28,6 @@ class Series:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Segment:
-    """A second of a window, or a turn, or some short turns together."""
-
-    turn: int  # the number of its turn, or of the first, from 1; 0: the step had no turns
-    turns: int  # so many together; 0 without turns
-    seconds: float  # of active time
-    rate: float  # of what the headline counts, by second
-    cpu_us: float | None  # of the server for each of it; None: not known
-
-
-@dataclass(frozen=True, kw_only=True)
 class OwnerCost:
     """The cost of one owner in exactly the window."""
 
@@ -214,11 +203,7 @@ class ServerSide:
     """The server's own figures."""
 
     statistics: str = "PostgreSQL"  # or "InnoDB": whose they are (dbdyno.model.metric.row)
-    before: Mapping[str, float | None] = field(default_factory=dict)  # dbdyno.model.metric.state
-    after: Mapping[str, float | None] = field(default_factory=dict)
     plans: Mapping[str, str] = field(default_factory=dict)  # by statement: its plan without costs
-    # Of a server elsewhere: parts of its state and counters that it did not tell, with the reason.
-    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,12 +216,19 @@ class Moment:
 
 @dataclass(frozen=True, kw_only=True)
 class Imprint:
-    """What only one run has (analysis.step.imprint): two with the same marks are copies."""
+    """What only one run has (findings.imprint.step): two with the same marks are copies."""
 
     begun: Moment  # its first event
     ended: Moment  # its last
     times: tuple[int, ...]  # marks of the times between its events
     ticks: tuple[int, ...]  # marks of what its seconds tell
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImprintFacts(Facts):
+    """The imprint of a step that ended well; judges read it."""
+
+    imprint: Imprint | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,8 +246,6 @@ class StepRun:
     findings: Mapping[str, Any] = field(default_factory=dict)  # facts by their types' names
     server: ServerSide = ServerSide()
     series: Mapping[str, Series] = field(default_factory=dict)  # "insert.rate" …
-    segments: tuple[Segment, ...] = ()  # of a step that ended well
-    imprint: Imprint | None = None  # of such a step
     profile: Profile | None = None  # of an unjudged repetition of it; None: there is none
     warnings: tuple[str, ...] = ()
 

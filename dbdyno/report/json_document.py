@@ -20,7 +20,6 @@ from dbdyno.model.attribution import Attribution, Effect
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.looks import Looked
 from dbdyno.model.metric.primary import cpu_of
-from dbdyno.model.profile import ProfileComparison
 from dbdyno.model.verdict import Explanation, Judgement, Overall
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import tolerate
@@ -30,6 +29,8 @@ from dbdyno.report.section.application import Answer
 
 FORMAT = 6
 """Counts up when a key goes away or changes its meaning."""
+UNCHANGED = {"kind": "function", "changed": False}
+"""Of a row that exports alone have: a server has thousands of functions."""
 
 
 def render(comparison: Comparison) -> str:
@@ -145,7 +146,6 @@ def _step(step: StepComparison) -> Json:
         },
         "notices": step.notices,
         "attributions": [_attribution(attribution) for attribution in step.attributions],
-        "profiles": [_profile(profile) for profile in step.profiles],
         "tables": _tables(step),
     }
 
@@ -169,27 +169,13 @@ def _effect(one: Effect) -> Json:
     }
 
 
-def _profile(one: ProfileComparison) -> Json:
-    """An arm's CPU by subsystem, and the functions whose cost changed beyond chance."""
-    return {
-        "base": one.base,
-        "arm": one.arm,
-        "samples": one.samples,
-        "base_us": one.base_us,
-        "arm_us": one.arm_us,
-        "base_window_us": one.base_window_us,
-        "arm_window_us": one.arm_window_us,
-        "subsystems": [asdict(part) for part in one.subsystems],
-        "functions": [asdict(part) for part in one.functions if part.found],
-    }
-
-
 def _whole_tables(comparison: Comparison) -> dict[str, list[Json]]:
-    """The tables of findings of the result, as exports have them."""
-    found: dict[str, list[Json]] = {}
+    """The tables of findings of the result, as exports have them; of functions what changed."""
+    tables: dict[str, list[Json]] = {}
     for table, row in derived.of_comparison(comparison):
-        found.setdefault(table, []).append(row)
-    return found
+        if not UNCHANGED.items() <= row.items():
+            tables.setdefault(table, []).append(row)
+    return tables
 
 
 def _tables(step: StepComparison) -> dict[str, list[Json]]:

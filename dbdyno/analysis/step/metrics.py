@@ -6,8 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from dbdyno.analysis.step import plan_choice
-from dbdyno.evidence import counters, own_queue, raw_files, sums
+from dbdyno.evidence import counters, own_queue, plan_choice, raw_files, sums
 from dbdyno.evidence import evidence as basis
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.evidence.generator_limit import LAG_OPERATIONS_MIN

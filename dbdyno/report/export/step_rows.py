@@ -15,14 +15,12 @@ from dbdyno.model import (
     TargetFacts,
     metric,
 )
-from dbdyno.model.metric import state
 from dbdyno.model.plan_record import ArmRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.report.estimate_form import of_estimate, of_judgement, of_ratio
 from dbdyno.report.export import (
     derived,
     effect_rows,
-    function_rows,
     node_rows,
     query_rows,
     work_rows,
@@ -34,7 +32,6 @@ Rows = Iterator[tuple[str, Json]]
 """Rows by the name of their table."""
 
 CAUSES: Mapping[str, Callable[[Comparison], Iterator[Json]]] = {
-    "functions": function_rows.functions,
     "work": work_rows.operations,
     "work_functions": work_rows.functions,
     "effects": effect_rows.effects,
@@ -226,8 +223,3 @@ def _figures(run: StepRun) -> Rows:
             row = {"metric": name, "unit": known.unit, "direction": known.direction}
             yield "metrics", row | {"value": value}
     yield from derived.of_run(run)
-    for moment, values in (("before", run.server.before), ("after", run.server.after)):
-        for name, value in values.items():
-            if value is not None:
-                row = {"moment": moment, "name": name, "unit": state.by_name(name).unit}
-                yield "states", row | {"value": value}

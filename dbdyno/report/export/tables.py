@@ -289,15 +289,6 @@ TABLES: tuple[Table, ...] = (
         """,
     ),
     *(table for finding in steps.FINDINGS for table in tables(finding.facts, RUN)),
-    table(
-        "states", "a quantity of the database's state before or after a step (docs/metrics.md)",
-        """
-        moment | text   | | before or after
-        name   | text   | | the quantity
-        unit   | text   | | its unit
-        value  | number | by name | its value
-        """,
-    ),
 )  # fmt: skip
 
 _BY_NAME = {one.name: one for one in TABLES}

@@ -7,10 +7,9 @@ import math
 from collections.abc import Iterable, Mapping
 from itertools import accumulate, pairwise
 
-from dbdyno.model import StepComparison
+from dbdyno.findings.profiles.facts import ProfileComparison
 from dbdyno.model.flame import FlameGraph
-from dbdyno.model.headlines import kind_of
-from dbdyno.model.profile import ProfileComparison, Stack
+from dbdyno.model.profile import Stack
 
 NS_PER_US = 1_000
 COUNTS_MAX = 1_000_000
@@ -18,24 +17,25 @@ COUNTS_MAX = 1_000_000
 SPEEDSCOPE_SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
-def graph(step: StepComparison, profile: ProfileComparison) -> FlameGraph:
+def graph(profile: ProfileComparison) -> FlameGraph:
     """The arm's flame graph, coloured by what changed since the base."""
-    costs = _paired(profile.base_stacks, profile.arm_stacks)
-    return _graph(step, profile.title, costs)
+    return _graph(profile, profile.title, profile.base_stacks, profile.arm_stacks)
 
 
-def base_graph(step: StepComparison, profile: ProfileComparison) -> FlameGraph:
+def base_graph(profile: ProfileComparison) -> FlameGraph:
     """The base's flame graph, coloured by what it has more than the arm: red only it calls."""
-    costs = _paired(profile.arm_stacks, profile.base_stacks)
-    return _graph(step, f"{profile.base} beside {profile.arm}", costs)
+    title = f"{profile.base} beside {profile.arm}"
+    return _graph(profile, title, profile.arm_stacks, profile.base_stacks)
 
 
-def _graph(step: StepComparison, title: str, costs: Mapping[Stack, tuple[int, int]]) -> FlameGraph:
+def _graph(
+    profile: ProfileComparison, title: str, base: Mapping[Stack, float], arm: Mapping[Stack, float]
+) -> FlameGraph:
     return FlameGraph(
         title=title,
-        subtitle=f"{step.workload}, {step.step}: the server's CPU",
-        unit=f"ns per {kind_of(step.headline).unit}",
-        costs=costs,
+        subtitle=f"{profile.workload}, {profile.step}: the server's CPU",
+        unit=f"ns per {profile.unit}",
+        costs=_paired(base, arm),
     )
 
 

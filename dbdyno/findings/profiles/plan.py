@@ -9,25 +9,22 @@ its own, which decides no verdict (docs/profiles.md).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from statistics import fmean
+from typing import Literal
 
 import numpy as np
 
-from dbdyno.analysis.compare.subsystems import BINARY, OTHER, Part, Subsystems, of_arm, part_of
+from dbdyno.evidence.subsystems import BINARY, OTHER, Part, Subsystems, of_arm, part_of
+from dbdyno.findings.plan_finding import Compared, PlanFinding
+from dbdyno.findings.profiles.facts import FunctionCost, ProfileComparison, ProfileFacts
 from dbdyno.judge.step_cells import Row
-from dbdyno.model import StepRun
+from dbdyno.model import StepComparison, StepRun
+from dbdyno.model.headlines import kind_of
 from dbdyno.model.plan_record import PlanRecord
-from dbdyno.model.profile import (
-    NO_SYMBOL,
-    Difference,
-    FunctionCost,
-    Profile,
-    ProfileComparison,
-    Stack,
-)
+from dbdyno.model.profile import NO_SYMBOL, Profile, Stack
 from dbdyno.stats.count_noise import Change, Side, changes
 from dbdyno.stats.significance import adjusted
 
@@ -43,6 +40,8 @@ LEVEL = 0.05
 
 UNKNOWN = (NO_SYMBOL, NO_SYMBOL)
 """The part of a sample without any call stack."""
+
+Kind = Literal["function", "subsystem"]
 
 Tables = Callable[[str], Subsystems]
 """The subsystems of an arm."""
@@ -63,8 +62,7 @@ class _Seen:
     run: StepRun
     profile: Profile
     cost: float  # microseconds of CPU for each operation in the judged window
-    functions: _Tally
-    subsystems: _Tally
+    of: Mapping[Kind, _Tally]
     stacks: Counter[Stack]  # with functions as they are compared
 
 
@@ -76,40 +74,36 @@ class _Pair:
     arm: _Seen
 
 
-def with_profiles(rows: Sequence[Row], plan: PlanRecord) -> tuple[Row, ...]:
-    """The rows, with the profiles of each step side by side."""
+def of_plan(compared: Compared) -> ProfileFacts:
+    """The profiles of each step side by side, as far as blocks have them."""
+    return derived(compared.rows, compared.plan)
+
+
+FINDING = PlanFinding(facts=ProfileFacts, of_plan=of_plan)
+
+
+def derived(rows: Iterable[Row], plan: PlanRecord) -> ProfileFacts:
+    """The profiles of these rows."""
     tables = cache(partial(of_arm, plan))
-    return tuple(
-        replace(row, step=replace(row.step, profiles=compared(row, tables))) for row in rows
-    )
+    return ProfileFacts(functions=tuple(each for row in rows for each in _of_row(row, tables)))
 
 
-def compared(row: Row, tables: Tables) -> tuple[ProfileComparison, ...]:
+def _of_row(row: Row, tables: Tables) -> Iterator[ProfileComparison]:
     """Each arm of a step beside the base, as far as blocks have profiles of both.
 
     The base stands beside itself where it is the only arm.
     """
     base, *others = row.step.cells
-    if not others:
-        seen = [_seen(run, tables) for run in base.runs]
-        pairs = [_Pair(base=profile, arm=profile) for profile in seen if profile is not None]
-        return (_comparison(pairs, tables),) if pairs else ()
-    known: dict[int, _Seen | None] = {}
-
-    def once(run: StepRun) -> _Seen | None:
-        if id(run) not in known:
-            known[id(run)] = _seen(run, tables)
-        return known[id(run)]
-
-    comparisons = []
-    for cell in others:
-        faced = row.faced[cell.arm]
-        bases = {run.block: once(run) for run in faced.base_runs}
-        both = ((bases.get(run.block), once(run)) for run in faced.runs)
+    sides = [(row.faced[cell.arm].base_runs, row.faced[cell.arm].runs) for cell in others]
+    sides = sides or [(base.runs, base.runs)]
+    runs = {id(run): run for side in sides for some in side for run in some}
+    seen = {key: _seen(run, tables) for key, run in runs.items()}
+    for base_runs, arm_runs in sides:
+        bases = {run.block: seen[id(run)] for run in base_runs}
+        both = ((bases.get(run.block), seen[id(run)]) for run in arm_runs)
         pairs = [_Pair(base=profile, arm=arm) for profile, arm in both if profile and arm]
         if pairs:
-            comparisons.append(_comparison(pairs, tables))
-    return tuple(comparisons)
+            yield _comparison(row.step, pairs, tables)
 
 
 # --- The samples of a run --------------------------------------------------------------------
@@ -134,8 +128,7 @@ def _seen(run: StepRun, tables: Tables) -> _Seen | None:
         run=run,
         profile=profile,
         cost=cost,
-        functions=functions,
-        subsystems=subsystems,
+        of={"function": functions, "subsystem": subsystems},
         stacks=stacks,
     )
 
@@ -149,18 +142,18 @@ def _count(tally: _Tally, own: Part, whole: Iterable[Part], samples: int) -> Non
 # --- An arm beside the base ------------------------------------------------------------------
 
 
-def _comparison(pairs: Sequence[_Pair], tables: Tables) -> ProfileComparison:
+def _comparison(step: StepComparison, pairs: Sequence[_Pair], tables: Tables) -> ProfileComparison:
     base, arm = [pair.base for pair in pairs], [pair.arm for pair in pairs]
     first, second = tables(base[0].run.arm), tables(arm[0].run.arm)
-    functions = _costs(
-        pairs,
-        lambda seen: seen.functions,
-        lambda part: first.of(part) or second.of(part) or "",
-    )
-    subsystems = _costs(pairs, lambda seen: seen.subsystems, lambda part: part[0])
+    functions = _costs(pairs, "function", lambda part: first.of(part) or second.of(part))
+    subsystems = _costs(pairs, "subsystem", lambda part: part[0])
     order = (*dict.fromkeys((*first.names, *second.names)), OTHER)
     different = {id(seen): seen for seen in (*base, *arm)}.values()
     return ProfileComparison(
+        workload=step.workload,
+        ordinal=step.ordinal,
+        step=step.step,
+        unit=kind_of(step.headline).unit,
         arm=arm[0].run.arm,
         base=base[0].run.arm,
         blocks=len(pairs),
@@ -169,37 +162,41 @@ def _comparison(pairs: Sequence[_Pair], tables: Tables) -> ProfileComparison:
         base_window_us=_window_us(base),
         arm_window_us=_window_us(arm),
         samples=sum(seen.profile.samples for seen in different),
-        functions=tuple(functions),
-        subsystems=tuple(sorted(subsystems, key=lambda subsystem: order.index(subsystem.name))),
+        costs=(*sorted(subsystems, key=lambda cost: order.index(cost.name)), *functions),
         base_stacks=_mean_stacks(base),
         arm_stacks=_mean_stacks(arm),
     )
 
 
 def _costs(
-    pairs: Sequence[_Pair], of: Callable[[_Seen], _Tally], subsystem: Callable[[Part], str]
+    pairs: Sequence[_Pair], kind: Kind, subsystem: Callable[[Part], str | None]
 ) -> list[FunctionCost]:
     """What each part costs, the surest change first, of what cannot be told the dearest."""
     both = [seen for pair in pairs for seen in (pair.base, pair.arm)]
-    parts = sorted({part for seen in both for part in of(seen).whole})
-    own = _sides(pairs, parts, lambda seen: of(seen).own)
-    whole = _sides(pairs, parts, lambda seen: of(seen).whole)
+    parts = sorted({part for seen in both for part in seen.of[kind].whole})
+    own = _sides(pairs, parts, lambda seen: seen.of[kind].own)
+    whole = _sides(pairs, parts, lambda seen: seen.of[kind].whole)
     own_changes, whole_changes = _changes(pairs, *own), _changes(pairs, *whole)
     qs = _adjusted(own, own_changes)
     means = [side.costs.mean(axis=1).tolist() for side in (*own, *whole)]
     costs = [
         FunctionCost(
+            kind=kind,
             name=part[0],
-            binary=part[1],
+            binary=part[1] or None,
             subsystem=subsystem(part),
             base_us=means[0][at],
             arm_us=means[1][at],
-            change=_difference(own_changes[at], len(pairs)),
-            base_inclusive_us=means[2][at],
-            arm_inclusive_us=means[3][at],
-            inclusive_change=_difference(whole_changes[at], len(pairs)),
-            p=qs[at],
-            found=(q := qs[at]) is not None and q <= LEVEL,
+            more_us=own_changes[at].value,
+            low_us=own_changes[at].low,
+            high_us=own_changes[at].high,
+            q=(q := qs[at]),
+            changed=q is not None and q <= LEVEL,
+            base_whole_us=means[2][at],
+            arm_whole_us=means[3][at],
+            more_whole_us=whole_changes[at].value,
+            low_whole_us=whole_changes[at].low,
+            high_whole_us=whole_changes[at].high,
         )
         for at, part in enumerate(parts)
     ]
@@ -221,7 +218,7 @@ def _sides(
         columns = [[count(profile)[part] for part in parts] for profile in seen]
         return Side(
             counts=np.array(columns, dtype=float).T,
-            samples=np.array([profile.functions.own.total() for profile in seen], dtype=float),
+            samples=np.array([profile.stacks.total() for profile in seen], dtype=float),
             cost=np.array([profile.cost for profile in seen], dtype=float),
         )
 
@@ -246,10 +243,6 @@ def _adjusted(sides: tuple[Side, Side], changes: Sequence[Change]) -> list[float
     qs = adjusted([p for at in tested if (p := changes[at].p) is not None])
     by_place = dict(zip(tested, qs, strict=True))
     return [by_place.get(at) for at in range(len(changes))]
-
-
-def _difference(change: Change, blocks: int) -> Difference:
-    return Difference(value=change.value, low=change.low, high=change.high, blocks=blocks)
 
 
 def _window_us(seen: Sequence[_Seen]) -> float | None:

@@ -9,29 +9,34 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from dbdyno.model import StepComparison
-from dbdyno.model.profile import NO_SYMBOL, FunctionCost, ProfileComparison
-from dbdyno.model.suspects import CommitBetween, CommitsBetween, Suspect, Suspects
+from dbdyno.findings.plan_finding import Compared, PlanFinding
+from dbdyno.findings.profiles.facts import FunctionCost, ProfileComparison, ProfileFacts
+from dbdyno.findings.suspects.facts import Suspect, SuspectFacts, Suspects
+from dbdyno.model.profile import NO_SYMBOL
+from dbdyno.model.suspects import CommitBetween, CommitsBetween
 
 KERNEL = "[kernel]"
 LEADING_MAX = 5
 """So many functions are taken where no change is sure: the list says where to look, not more."""
 
 
-def with_suspects(
-    steps: Iterable[StepComparison], known: Sequence[CommitsBetween]
-) -> tuple[StepComparison, ...]:
-    """The steps, each with the suspects of the arms whose commits are known."""
-    return tuple(
-        replace(
-            step,
-            suspects=tuple(
-                suspects(profile, between)
-                for profile in step.profiles
-                if (between := _of(known, profile.arm, profile.base)) is not None
-            ),
+def of_plan(compared: Compared) -> SuspectFacts:
+    """The suspects of each profiled arm whose commits are known."""
+    known = compared.lost.usable(compared.results.commits) or ()
+    return derived(compared.of(ProfileFacts).functions, known)
+
+
+FINDING = PlanFinding(facts=SuspectFacts, of_plan=of_plan)
+
+
+def derived(profiles: Iterable[ProfileComparison], known: Sequence[CommitsBetween]) -> SuspectFacts:
+    """Of these profiles, by these commits."""
+    return SuspectFacts(
+        suspects=tuple(
+            suspects(profile, between)
+            for profile in profiles
+            if (between := _of(known, profile.arm, profile.base)) is not None
         )
-        for step in steps
     )
 
 
@@ -61,21 +66,22 @@ def _of(known: Sequence[CommitsBetween], arm: str, base: str) -> CommitsBetween 
 def suspects(profile: ProfileComparison, between: CommitsBetween) -> Suspects:
     """The functions whose cost surely changed, with the commits for each.
 
-    Where none did, the first ones by their p; of one block, which has none, the largest changes.
+    Where none did, the first ones by their q; of one block, which has none, the largest changes.
     """
     own = [
         function
         for function in profile.functions
         if function.binary != KERNEL and function.name != NO_SYMBOL
     ]
-    changed = [function for function in own if function.found]
-    leading = sorted(own, key=lambda function: -abs(function.change.value))
-    if any(function.p is not None for function in own):
-        leading = [function for function in own if function.p is not None]
+    changed = [function for function in own if function.changed]
+    leading = sorted(own, key=lambda function: -abs(function.more_us))
+    if any(function.q is not None for function in own):
+        leading = [function for function in own if function.q is not None]
     smallest = sorted(
         between.commits, key=lambda commit: (sum(map(len, commit.touched.values())), -commit.unix_s)
     )
     return Suspects(
+        profile=profile,
         between=between,
         sure=bool(changed),
         functions=tuple(

@@ -6,12 +6,34 @@ result does not tell is None.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Literal
 
+from dbdyno.evidence.evidence import Evidence
 from dbdyno.evidence.raw_files import per, scaled
+from dbdyno.findings.finding import StepFinding
+from dbdyno.model.metric.state import StateFacts, StateValue, by_name
 from dbdyno.model.snapshot import Figures, FiguresOf, Snapshot, number
 
 PERCENT = 100.0
+
+
+def of_step(evidence: Evidence) -> StateFacts:
+    """The state before and after; what a server elsewhere did not tell, with the reason of each."""
+    last = evidence.after or evidence.before
+    return StateFacts(
+        states=(*_values("before", evidence.before), *_values("after", evidence.after)),
+        unread=dict(last.unavailable) if evidence.remote and last is not None else {},
+    )
+
+
+FINDING = StepFinding(facts=StateFacts, of_step=of_step, of_failed=True)
+
+
+def _values(moment: Literal["before", "after"], snapshot: Snapshot | None) -> Iterator[StateValue]:
+    for name, value in state(snapshot).items():
+        if value is not None:
+            yield StateValue(moment=moment, name=name, unit=by_name(name).unit, value=value)
 
 
 def state(snapshot: Snapshot | None) -> dict[str, float | None]:
@@ -41,11 +63,6 @@ def state(snapshot: Snapshot | None) -> dict[str, float | None]:
         **_vacuum(tables, snapshot.vacuum or {}),
         "all_visible_share": _share(snapshot.visibility or {}, "all_visible_pages", "pages"),
     }
-
-
-def unread(snapshot: Snapshot | None) -> dict[str, str]:
-    """The parts of a snapshot that the server did not tell, with the reason of each."""
-    return {} if snapshot is None else dict(snapshot.unavailable)
 
 
 def _live(table: Figures) -> float | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.metric.over import taken
-from dbdyno.model.metric.state import STATES, State, by_name
-from dbdyno.parts import number
+from dbdyno.model.metric.state import STATES, State, StateFacts, by_name
+from dbdyno.parts import cells, number
 from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
 
 _GROUPS: Mapping[str, str] = {  # by the unit of a quantity; debt has a group of its own
@@ -16,6 +18,7 @@ _GROUPS: Mapping[str, str] = {  # by the unit of a quantity; debt has a group of
     "%": "Rows",
 }
 _DEBT = "Still to be done"
+_MOMENTS = ("before", "after")
 _ORDER = ("Size", "Rows", _DEBT)
 
 
@@ -39,7 +42,8 @@ _UNDONE: tuple[tuple[str, str], ...] = (
 
 def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     """One table: each quantity before and after, by arm; its note says what was left undone."""
-    shown = [row for row in STATES if _known(step, row.name)]
+    known = _told(step)
+    shown = [row for row in STATES if row.name in known]
     if not shown:
         return
     shown.sort(key=lambda row: _ORDER.index(_group(row)))
@@ -47,7 +51,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
         Row(
             cells=(
                 TableCell(text=row.title, title=f"{row.name}: {row.how}"),
-                *(cell for result in step.cells for cell in _cells(result, row.name)),
+                *(_cell(result, when, row.name) for result in step.cells for when in _MOMENTS),
             ),
             group=_group(row),
         )
@@ -55,11 +59,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     )
     columns = (
         Column(text="", left=True),
-        *(
-            Column(text=when, group=result.arm)
-            for result in step.cells
-            for when in ("before", "after")
-        ),
+        *(Column(text=when, group=result.arm) for result in step.cells for when in _MOMENTS),
     )
     left = " ".join(text for result in step.cells if (text := undone(result)))
     means = "Means of the blocks." if max(len(cell.runs) for cell in step.cells) > 1 else ""
@@ -76,7 +76,8 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
 
 def undone(result: Cell) -> str:
     """An arm's debt after the step, in a sentence; nothing if unknown."""
-    known = [(name, what, _mean(result, name)) for name, what in _UNDONE]
+    after = [run.of(StateFacts).at("after") for run in result.runs]
+    known = [(name, what, taken(state.get(name) for state in after)) for name, what in _UNDONE]
     parts = [_left(name, value, what) for name, what, value in known if value]
     if not any(value is not None for _, _, value in known):
         return ""
@@ -97,35 +98,21 @@ def _group(row: State) -> str:
     return _DEBT if row.debt else _GROUPS.get(row.unit, "Rows")
 
 
-def _known(step: StepComparison, name: str) -> bool:
-    runs = [run for result in step.cells for run in result.runs]
-    return any(
-        state.get(name) is not None
-        for run in runs
-        for state in (run.server.before, run.server.after)
-    )
+def _told(step: StepComparison) -> frozenset[str]:
+    """The names of the quantities that a run tells, before or after."""
+    runs = (run for result in step.cells for run in result.runs)
+    return frozenset(state.name for run in runs for state in run.of(StateFacts).states)
 
 
-def _cells(result: Cell, name: str) -> Iterable[TableCell]:
-    servers = [run.server for run in result.runs]
-    for states in ([server.before for server in servers], [server.after for server in servers]):
-        values = [value for state in states if (value := state.get(name)) is not None]
-        yield TableCell(
-            text=words(name, taken(values)),
-            title=f"by block: {', '.join(words(name, value) for value in values)}"
-            if len(values) > 1
-            else "",
-        )
-
-
-def _mean(result: Cell, name: str) -> float | None:
-    return taken(run.server.after.get(name) for run in result.runs)
+def _cell(result: Cell, moment: str, name: str) -> TableCell:
+    blocks = [run.of(StateFacts).at(moment).get(name) for run in result.runs]
+    return replace(cells.over_blocks(blocks, partial(words, name)), detail="")
 
 
 def _parts(subject: Subject) -> Iterable[Group]:
-    found = tuple(tables(subject.step, subject.anchor))
-    if found:
-        yield Group(name=f"{subject.anchor}-state", title="", parts=found, entry="state", pair=True)
+    parts = tuple(tables(subject.step, subject.anchor))
+    if parts:
+        yield Group(name=f"{subject.anchor}-state", title="", parts=parts, entry="state", pair=True)
 
 
 SECTION = Section("step", _parts)

@@ -14,8 +14,10 @@ from itertools import pairwise
 
 import msgspec
 
-from dbdyno.evidence.raw_files import Load, Tick
-from dbdyno.model.step_run import Imprint, Moment
+from dbdyno.evidence.evidence import Evidence
+from dbdyno.evidence.raw_files import Tick
+from dbdyno.findings.finding import StepFinding
+from dbdyno.model.step_run import Imprint, ImprintFacts, Moment
 
 SET_NS = 1_000
 """A time that was set, and not read, is a multiple of this."""
@@ -27,20 +29,29 @@ MARKS_MAX = 128
 MARK_BYTES = 7  # msgspec's integers have 64 bits, with a sign
 
 
-def imprint(load: Load) -> Imprint:
+def of_step(evidence: Evidence) -> ImprintFacts:
     """The imprint of a step that ended well."""
-    begun, ended = load.stamps_ns[0], load.stamps_ns[-1]
+    load = evidence.load
     ahead_ns = load.unix_minus_mono_ns
-    return Imprint(
-        begun=Moment(mono_ns=begun, unix_ns=None if ahead_ns is None else begun + ahead_ns),
-        ended=Moment(mono_ns=ended, unix_ns=None if ahead_ns is None else ended + ahead_ns),
-        times=_marks(_times(load.stamps_ns)),
-        ticks=_marks(
-            text
-            for role in dict.fromkeys(tick.role for tick in load.ticks)
-            for text in _told(load.of([role]))
-        ),
+    begun, ended = (
+        Moment(mono_ns=at_ns, unix_ns=None if ahead_ns is None else at_ns + ahead_ns)
+        for at_ns in (load.stamps_ns[0], load.stamps_ns[-1])
     )
+    return ImprintFacts(
+        imprint=Imprint(
+            begun=begun,
+            ended=ended,
+            times=_marks(_times(load.stamps_ns)),
+            ticks=_marks(
+                text
+                for role in dict.fromkeys(tick.role for tick in load.ticks)
+                for text in _seconds(load.of([role]))
+            ),
+        )
+    )
+
+
+FINDING = StepFinding(facts=ImprintFacts, of_step=of_step)
 
 
 def _times(stamps_ns: Sequence[int]) -> Iterator[bytes]:
@@ -50,7 +61,7 @@ def _times(stamps_ns: Sequence[int]) -> Iterator[bytes]:
         yield repr(times[place : place + TIMES_IN_A_ROW]).encode()
 
 
-def _told(ticks: Sequence[Tick]) -> Iterator[bytes]:
+def _seconds(ticks: Sequence[Tick]) -> Iterator[bytes]:
     """What a role's seconds tell, as many at a time as have response times enough."""
     texts, operations = [], 0
     for tick in ticks:

@@ -19,7 +19,9 @@ def added(run: StepRun, folder: StepFolder) -> StepRun:
     try:
         repetition = folder.profile()
         outcome = None if repetition is None else repetition.profiled()
-        taken = profile(folder)
+        taken = None
+        if repetition is not None and isinstance(outcome, Sampled):
+            taken = _profile(repetition, outcome)
     except ResultError as error:
         text = str(error).removeprefix(f"{folder.path}/")
         return replace(run, warnings=(*run.warnings, f"left out: {text}; the profile is missing"))
@@ -29,15 +31,8 @@ def added(run: StepRun, folder: StepFolder) -> StepRun:
     return replace(run, profile=taken, metrics={**run.metrics, **counters.metrics(taken)})
 
 
-def profile(folder: StepFolder) -> Profile | None:
-    """The profile of the step in `folder`; None where none was taken, or nothing was sampled.
-
-    Raises ResultError where its files are damaged.
-    """
-    repetition = folder.profile()
-    sampled = None if repetition is None else repetition.profiled()
-    if repetition is None or not isinstance(sampled, Sampled):
-        return None
+def _profile(repetition: StepFolder, sampled: Sampled) -> Profile:
+    """The profile of a repetition. Raises ResultError where its files are damaged."""
     basis, stacks = evidence.read(repetition), repetition.stacks()
     seconds = basis.load.seconds
     if seconds is None:

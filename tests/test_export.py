@@ -17,7 +17,7 @@ from dbdyno.report.export.form import FRAME_TYPES, RESULT, RUN, Table
 from dbdyno.report.export.frames import Result
 from dbdyno.report.export.tables import TABLES, by_name
 from result_builder import build, plant
-from result_planted import CLIENTS, MONO_NS, SECOND_NS, Planted
+from result_planted import CLIENTS, Planted
 
 STEPS = ("l.i0", "l.x", "qr100")
 EXPORT_PAGE = Path(__file__).parent.parent / "docs" / "export.md"
@@ -176,34 +176,6 @@ def test_a_step_that_no_metric_judges_has_its_verdict_all_the_same(tmp_path: Pat
     assert (row["step_verdict"], row["outcome"]) == ("failed", "failed in 2 of 2 blocks")
     assert (row["metric"], row["family"], row["blocks"]) == ("ips", "primary", 0)
     assert pandas.isna(row["verdict"]) and pandas.isna(row["estimate"])
-
-
-def test_what_sessions_were_seen_to_do_is_there_of_each_run(tmp_path: Path) -> None:
-    made = build(tmp_path, blocks=1, steps=("qr100",))
-    sample = {
-        "took_us": 300,
-        "sessions": [
-            ["role:query", "IO", "DataFileRead", "point", 2],
-            ["role:query", "CPU", "", "point", 1],
-        ],
-        "idle": {"role:query": 3},
-    }
-    lines = [
-        {"asked_ns": SECOND_NS, "application": "dyno waits", "version_num": 170006},
-        *(sample | {"mono_ns": MONO_NS + at * SECOND_NS} for at in (1, 2, 3, 4)),
-        {"end": True, "samples": 4, "late": 0, "cpu_us": 900.0, "failed": None},
-    ]
-    (folder,) = made.glob("blocks/001/pg17/*/*-qr100")
-    (folder / "waits.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    result = dbdyno.read(made)
-    assert set(result.waits.arm) == {"pg17"}
-    named = ["owner", "kind", "event", "statement", "sessions", "samples", "interval_s"]
-    rows = {tuple(row) for row in result.waits[named].astype(object).fillna("").to_numpy()}
-    assert rows == {
-        ("role:query", "IO", "DataFileRead", "point", 2.0, 4, 1.0),
-        ("role:query", "CPU", "", "point", 1.0, 4, 1.0),
-        ("role:query", "idle", "", "", 3.0, 4, 1.0),
-    }
 
 
 def test_steps_of_one_arm_and_their_groups_are_told_beside_each_other(tmp_path: Path) -> None:

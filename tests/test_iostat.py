@@ -150,8 +150,7 @@ def test_an_export_has_the_columns_of_iostat_by_second(tmp_path: Path) -> None:
 def test_a_report_shows_the_device_of_each_step_in_the_columns_of_iostat(tmp_path: Path) -> None:
     found = compare.load(build(tmp_path, blocks=1, steps=("qr100",)))
     (step,) = found.steps
-    shown = device.table(step, found, "s")
-    assert shown is not None
+    (shown,) = device.tables(step, found, "s")
     headings = [one.text for one in shown.columns]
     row = next(one for one in shown.rows if one.arm == "pg17")
     values = dict(zip(headings, [cell.text for cell in row.cells], strict=True))

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-import dbdyno
 import report_parts
 from comparison_builder import comparison
 from dbdyno import store
@@ -118,14 +117,6 @@ def test_bytes_that_are_not_the_steps_own_are_not_known(
 def test_a_network_of_another_form_is_named(tmp_path: Path) -> None:
     run = run_of(result(tmp_path, {"c1": {"round_trip_us": "long"}}))
     assert "done.json" in str(run.ending.reason)
-
-
-def test_an_export_has_a_row_for_each_host(tmp_path: Path) -> None:
-    folder = result(tmp_path, {"c1": told(4_000, 9_000), "c2": told(5_000, 9_000)})
-    found = dbdyno.read(folder).network
-    assert list(found.host) == ["c1", "c2"]
-    assert list(found.sent_bytes) == [4_000, 5_000]
-    assert list(found.seconds) == [SECONDS, SECONDS]
 
 
 def test_an_interface_is_not_counted_where_nothing_leaves_the_host() -> None:

@@ -45,8 +45,7 @@ def on(wal: Storage | UnsetType | None = UNSET) -> Comparison:
 
 
 def table(step: StepComparison, its: Comparison) -> Table:
-    found = device.table(step, its, "a")
-    assert found is not None
+    (found,) = device.tables(step, its, "a")
     return found
 
 
@@ -98,7 +97,7 @@ def test_two_devices_stand_apart_each_with_its_name() -> None:
 
 
 def test_a_server_elsewhere_has_no_device_and_no_table() -> None:
-    assert device.table(step_of(), on(), "a") is None
+    assert not list(device.tables(step_of(), on(), "a"))
 
 
 def test_devices_have_no_second_place_among_the_other_metrics() -> None:

@@ -12,7 +12,7 @@ import report_parts
 from comparison_builder import comparison
 from comparison_waits import LOAD, SAMPLES, TEXT, WAITING, sampled
 from dbdyno.findings.waits import show as waits
-from dbdyno.findings.waits.facts import kind_place
+from dbdyno.findings.waits.facts import SessionLoad, WaitFacts, kind_place
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.model.metric.primary import SAMPLED
 from dbdyno.parts.part import Group, Page, Row, Table
@@ -152,6 +152,17 @@ def test_an_arm_that_was_not_sampled_has_no_figures(built: Comparison) -> None:
     half = replace(step(built), cells=(base, replace(other, runs=runs)))
     (table,) = waits.tables(half, "x")
     assert texts(table, "CPU, market")[1:] == ["NA", ""]
+
+
+def test_what_was_seen_in_one_block_of_two_is_half_as_much(built: Comparison) -> None:
+    base, *others = step(built).cells
+    first, second = base.runs
+    seen = SessionLoad(owner="role:query", kind="Extension", sessions=1.5)
+    (sampling,) = first.of(WaitFacts).waits
+    more = replace(sampling, loads=(*sampling.loads, seen))
+    cells = (replace(base, runs=(changed(first, waits=(more,)), second)), *others)
+    (table,) = waits.tables(replace(step(built), cells=cells), "x")
+    assert texts(table, "Extension")[0] == "0.750"
 
 
 def test_a_step_without_samples_has_neither_table_nor_chart() -> None:

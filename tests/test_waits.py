@@ -6,12 +6,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 import pytest
 from msgspec import convert, structs
 
 from dbdyno.analysis.step import assemble
-from dbdyno.analysis.step.collect import Kept
 from dbdyno.engine import activity
 from dbdyno.engine.activity import ActivitySample, Names, look
 from dbdyno.engine.postgres.activity import NOT_SHOWN, Row, session
@@ -256,14 +254,6 @@ def test_a_sample_of_another_form_is_named(tmp_path: Path) -> None:
     run = derived(tmp_path, {**sample(1.0), "sessions": "none"})
     assert run.of(WaitFacts) == WaitFacts()
     assert any("the key `sessions`: expected `array`, got `str`" in text for text in run.warnings)
-
-
-def test_waits_survive_being_kept(tmp_path: Path) -> None:
-    run = derived(tmp_path, sample(1.0, READ), sample(2.0, RUNS))
-    entry = msgspec.msgpack.encode(Kept.of(run))
-    again = msgspec.msgpack.decode(entry, type=Kept).step_run()
-    assert again.of(WaitFacts) == run.of(WaitFacts)
-    assert again.series["waits.IO"] == run.series["waits.IO"]
 
 
 def test_a_samples_cost_to_the_server_is_the_labs(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import dbdyno
 from dbdyno.model.wait_samples import SESSION_COLUMNS
 from dbdyno.report.export import manual, write
 from result_builder import build
-from result_planted import MONO_NS
-from test_export import SECOND_NS, ask
+from result_planted import MONO_NS, SECOND_NS
+from test_export import ask
 
 
 @pytest.mark.long

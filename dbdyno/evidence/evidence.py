@@ -186,6 +186,11 @@ class Evidence:
         return None if self.done is None or self.done.work is None else float(self.done.work)
 
     @cached_property
+    def samples(self) -> list[tuple[float, WaitLook]]:
+        """The samples of waits in the window, by active seconds; none where nobody sampled."""
+        return self.load.sampled(self.waits.looks if self.waits else ())
+
+    @cached_property
     def operations(self) -> float | None:
         """What the headline counts, in the window; None without a headline, or where it is unknown.
 

@@ -16,6 +16,7 @@ from dbdyno.model.events import ClientCounts, Connects, Part
 from dbdyno.model.host_reading import Device, DeviceCounters, Reading, growth
 from dbdyno.model.job import SETTLE_S_DEFAULT
 from dbdyno.model.processor import CPU_STATES
+from dbdyno.model.wait_samples import WaitLook
 from dbdyno.stats.amounts import longest, total
 
 NS_PER_S = 1_000_000_000
@@ -138,7 +139,7 @@ class Load:
         paused = (min(end, passed_s) - begun for begun, end in self._paused_s if begun < passed_s)
         return passed_s - sum(paused)
 
-    @property
+    @cached_property
     def passed_s(self) -> float:
         """How long the window was, with its pauses; one that was not closed: to its last tick."""
         active_s = self.seconds
@@ -146,10 +147,22 @@ class Load:
             active_s = max((tick.end_s for tick in self.ticks), default=0.0)
         return active_s + sum(end - begun for begun, end in self._paused_s)
 
-    @property
+    @cached_property
     def _paused_s(self) -> list[tuple[float, float]]:
         open_ns = self.open_ns or 0
         return [((a - open_ns) / NS_PER_S, (b - open_ns) / NS_PER_S) for a, b in self.pauses]
+
+    def sampled(self, looks: Iterable[WaitLook]) -> list[tuple[float, WaitLook]]:
+        """Those of the window, each after its active seconds; none of pauses or what settles."""
+        if self.open_ns is None:
+            return []
+        passed = [((look.mono_ns - self.open_ns) / NS_PER_S, look) for look in looks]
+        return [
+            (self.active_s(at_s), look)
+            for at_s, look in passed
+            if 0.0 <= at_s <= self.passed_s
+            and not any(begun <= look.mono_ns < until for begun, until in self.pauses)
+        ]
 
 
 def _with(so_far: Sums | None, part: Part) -> Sums | None:

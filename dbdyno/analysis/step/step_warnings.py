@@ -17,6 +17,7 @@ from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.model.job import first_words
 from dbdyno.model.job.role import Rate
 from dbdyno.parts.number import listed
+from dbdyno.parts.owner import words
 from dbdyno.stats import rate_shape
 
 GENERATOR_SHARE_MAX = 10.0
@@ -265,11 +266,8 @@ def _unknown(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterabl
     others = [f"`{role}`" for role in evidence.step.roles if role != headline]
     helpers = 100 * basis.helpers_cpu_us(evidence) / operations / cpu
     if others and helpers > UNKNOWN_SHARE_MAX:
-        names = [
-            owner.removeprefix("background:")
-            for owner in basis.HELPERS
-            if owner in evidence.owners and evidence.owners[owner].cpu_us
-        ]
+        costs = (evidence.owners.get(owner) for owner in basis.HELPERS)
+        names = [words(cost.owner) for cost in costs if cost is not None and cost.cpu_us]
         yield (
             f"helpers of several roles: {helpers:.1f} % of the CPU per operation of `{headline}` is"
             f" of {listed(names)}, counted in full, although {listed(others)} may share it"

@@ -16,70 +16,78 @@ SELDOM = ("discards", "flushes")
 """What is left out where there was none of it."""
 
 
-def table(step: StepComparison, comparison: Comparison, prefix: str) -> Table | None:
-    """A row for each arm, of both devices where the log has its own; None where none was read."""
-    devices = [device for device in DEVICES if _any(step, device, "wps")]
+def tables(step: StepComparison, comparison: Comparison, prefix: str) -> Iterable[Table]:
+    """A row for each arm, of both devices where the log has its own; none where none was read."""
+    devices = [device for device in DEVICES if _known(step, device, "wps")]
     if not devices:
-        return None
-    shown = [one for one in COLUMNS if _shown(step, devices, one)]
-    rows = tuple(
-        Row(
-            cells=(
-                TableCell(text=result.arm),
-                *(_cell(step, place, device, one) for one in shown),
-            ),
-            group=_title(comparison, device) if len(devices) > 1 else "",
-            arm=result.arm,
-        )
-        for device in devices
-        for place, result in enumerate(step.cells)
-    )
-    headings = (
-        Heading(text=one.heading, group=one.requests, title=f"{one.title} ({one.unit}): {one.how}")
-        for one in shown
-    )
-    return Table(
+        return
+    shown = [column for column in COLUMNS if _shown(step, devices, column)]
+    yield Table(
         name=f"{prefix}-iostat",
         title="The device" if len(devices) == 1 else "The devices",
         depth="detail",
         look="wide",
-        columns=(Heading(text="arm", left=True), *headings),
-        rows=rows,
+        columns=(
+            Heading(text="arm", left=True),
+            *(
+                Heading(
+                    text=column.heading,
+                    group=column.requests,
+                    title=f"{column.title} ({column.unit}): {column.how}",
+                )
+                for column in shown
+            ),
+        ),
+        rows=tuple(
+            Row(
+                cells=tuple(TableCell(text=text) for text in (cell.arm, *texts)),
+                group=_title(comparison, device) if len(devices) > 1 else "",
+                arm=cell.arm,
+            )
+            for device in devices
+            for cell, *texts in zip(
+                step.cells, *(_texts(step, device, column) for column in shown), strict=True
+            )
+        ),
         note=_note(step, comparison, devices),
     )
 
 
-def _any(step: StepComparison, device: Device, column: str) -> bool:
+def _values(step: StepComparison, device: Device, column: str) -> list[float | None]:
+    return [cell.metrics.get(name_of(device, column)) for cell in step.cells]
+
+
+def _known(step: StepComparison, device: Device, column: str) -> bool:
     """Whether an arm has this figure."""
     return any(value is not None for value in _values(step, device, column))
 
 
-def _values(step: StepComparison, device: Device, column: str) -> list[float | None]:
-    return [result.metrics.get(name_of(device, column)) for result in step.cells]
-
-
-def _shown(step: StepComparison, devices: Sequence[Device], one: Column) -> bool:
+def _shown(step: StepComparison, devices: Sequence[Device], column: Column) -> bool:
     """Whether any arm and device has a figure, which of seldom requests is not 0."""
-    values = [value for device in devices for value in _values(step, device, one.name)]
-    return any(values) if one.requests in SELDOM else any(value is not None for value in values)
+    if column.requests in SELDOM:
+        return any(any(_values(step, device, column.name)) for device in devices)
+    return any(_known(step, device, column.name) for device in devices)
 
 
-def _cell(step: StepComparison, place: int, device: Device, one: Column) -> TableCell:
-    """A figure, with the digits that it has for every arm."""
-    values = _values(step, device, one.name)
-    return TableCell(text=number.number(values[place], number.digits_alike(values, one.digits)))
+def _texts(step: StepComparison, device: Device, column: Column) -> Iterable[str]:
+    """The figures of all arms, with the same digits."""
+    values = _values(step, device, column.name)
+    digits = number.digits_alike(values, column.digits)
+    return (number.number(value, digits) for value in values)
 
 
 def _note(step: StepComparison, comparison: Comparison, devices: Sequence[Device]) -> str:
     """Whose figures these are, and how they are made, in sentences."""
     whose = "" if len(devices) > 1 else f"{cells.capitalized(_title(comparison, devices[0]))}."
-    blocks = max((len(result.runs) for result in step.cells), default=0)
+    blocks = max((len(cell.runs) for cell in step.cells), default=0)
     return cells.sentences(
         whose,
         "Columns of iostat -x, from counters over exactly the window: MB is MiB, sizes are KiB, "
         "waits ms.",
         "Means of the blocks." if blocks > 1 else "",
-        "" if any(_any(step, device, "fps") for device in devices) else "No flushes were counted.",
+        ""
+        if any(_known(step, device, "fps") for device in devices)
+        else "No flushes were counted.",
         "docs/metrics.md explains each.",
     )
 
@@ -100,12 +108,12 @@ def _named(storage: Storage) -> str:
 
 
 def _parts(subject: Subject) -> Iterable[Group]:
-    found = table(subject.step, subject.comparison, subject.anchor)
-    if found is not None:
+    parts = tuple(tables(subject.step, subject.comparison, subject.anchor))
+    if parts:
         yield Group(
             name=f"{subject.anchor}-device",
             title="",
-            parts=(found,),
+            parts=parts,
             depth="detail",
             entry="device",
             click="The device, as iostat tells it",

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from dbdyno.evidence.evidence import Evidence
-from dbdyno.evidence.raw_files import NS_PER_S, Load
+from dbdyno.evidence.raw_files import NS_PER_S
 from dbdyno.findings.finding import StepFinding
 from dbdyno.findings.waits.facts import IDLE, SERIES, Sampling, SessionLoad, WaitFacts
 from dbdyno.model import Series
@@ -18,13 +18,10 @@ LAB_WAITS = "lab:waits"
 BLOCKS = ("blocks.read", "blocks.hit")
 """The series of pages, in the order of a line's `blocks`."""
 
-Sample = tuple[float, WaitLook]
-"""Active seconds since the window's start, and what was seen then."""
-
 
 def of_step(evidence: Evidence) -> WaitFacts:
     """The samples of the window; nothing where there are none."""
-    samples = samples_of(evidence)
+    samples = evidence.samples
     if evidence.waits is None or not samples:
         return WaitFacts()
     count = len(samples)
@@ -48,31 +45,13 @@ def of_step(evidence: Evidence) -> WaitFacts:
 FINDING = StepFinding(facts=WaitFacts, of_step=of_step)
 
 
-def samples_of(evidence: Evidence) -> list[Sample]:
-    """The samples of a step's window; none where nobody sampled."""
-    return [] if evidence.waits is None else within(evidence.waits.looks, evidence.load)
-
-
-def within(looks: Iterable[WaitLook], load: Load) -> list[Sample]:
-    """The samples of the window, without those of pauses and of what counts for nothing."""
-    if load.open_ns is None:
-        return []
-    samples = []
-    for look in looks:
-        passed_s = (look.mono_ns - load.open_ns) / NS_PER_S
-        paused = any(begun <= look.mono_ns < until for begun, until in load.pauses)
-        if 0.0 <= passed_s <= load.passed_s and not paused:
-            samples.append((load.active_s(passed_s), look))
-    return samples
-
-
 def blocks(evidence: Evidence) -> dict[str, Series]:
     """Pages a second that the server read from outside of its cache, and that it found there.
 
     By the samples that read the counters; x is the later one's moment. Counters that were set back
     in between leave a gap.
     """
-    counters = blocks_read(evidence)
+    counters = [(at_s, look.blocks) for at_s, look in evidence.samples if look.blocks]
     curves: dict[str, Series] = {}
     for place, name in enumerate(BLOCKS):
         points = [
@@ -84,14 +63,6 @@ def blocks(evidence: Evidence) -> dict[str, Series]:
         if points:
             curves[name] = Series(x_s=tuple(x for x, _ in points), y=tuple(y for _, y in points))
     return curves
-
-
-def blocks_read(evidence: Evidence) -> list[tuple[float, tuple[int, int]]]:
-    """The counters of BLOCKS by active second, from the samples of the window that read them."""
-    if evidence.waits is None:
-        return []
-    reading = (look for look in evidence.waits.looks if look.blocks is not None)
-    return [(at_s, look.blocks) for at_s, look in within(reading, evidence.load) if look.blocks]
 
 
 def loads(looks: Sequence[WaitLook]) -> Iterable[SessionLoad]:
@@ -123,7 +94,7 @@ def over_time(evidence: Evidence) -> dict[str, Series]:
     """
     counts: Counter[int] = Counter()
     by_activity: defaultdict[str, defaultdict[int, float]] = defaultdict(lambda: defaultdict(float))
-    for at_s, look in samples_of(evidence):
+    for at_s, look in evidence.samples:
         second = int(at_s)
         counts[second] += 1
         for doing in look.sessions:

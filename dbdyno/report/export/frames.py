@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dbdyno.findings import plans, steps
 from dbdyno.model import Json
-from dbdyno.report.export import device_rows, second_rows, step_rows, wait_rows
+from dbdyno.report.export import second_rows, step_rows, wait_rows
 from dbdyno.report.export.derived import tables
 from dbdyno.report.export.form import FRAME_TYPES, RUN, Table
 from dbdyno.report.export.source import Source
@@ -34,8 +34,7 @@ MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
         step_rows.steps,
     ),
     (frozenset({"ticks", "clients"}), second_rows.load),
-    (frozenset({"samples", "owner_samples"}), second_rows.host),
-    (frozenset({"device_samples"}), device_rows.devices),
+    (frozenset({"samples", "device_samples", "owner_samples"}), second_rows.host),
     (frozenset({"wait_samples"}), wait_rows.samples),
 )
 """Which tables are made together, as their rows come from the same files."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
-from dbdyno.evidence import raw_files
+from dbdyno.evidence import iostat, raw_files
 from dbdyno.evidence.raw_files import NS_PER_S, Tick
 from dbdyno.model import Json
 from dbdyno.model.host_reading import OwnerCounters, Reading, growth
+from dbdyno.model.metric.device import DEVICES
 from dbdyno.model.processor import BUSY
 from dbdyno.report.export.source import Place, Source
 from dbdyno.report.export.step_rows import Rows
@@ -84,7 +85,7 @@ def _tick(tick: Tick, timed: set[str]) -> Json:
 
 
 def host(source: Source) -> Rows:
-    """The rows of `samples` and `owner_samples` of every step, step by step."""
+    """The rows of `samples`, `device_samples` and `owner_samples` of every step, step by step."""
     for place in source.places():
         yield from source.stream(place.folder, _host(source, place))
 
@@ -96,6 +97,7 @@ def _host(source: Source, place: Place) -> Rows:
         return
     readings = host.readings
     opened_ns = host.open.mono_ns - (host.open.delay_ns or 0)
+    devices = {device: host.open.of(device).device for device in DEVICES}
     for before, after in pairwise(readings):
         seconds = (after.mono_ns - before.mono_ns) / NS_PER_S
         if seconds <= 0:
@@ -103,6 +105,12 @@ def _host(source: Source, place: Place) -> Rows:
         second = (after.mono_ns - opened_ns) / NS_PER_S
         common = key | {"second": second, "seconds": seconds}
         yield "samples", common | _sample(before, after, seconds)
+        for device, name in devices.items():
+            if name:
+                which = {"holds": DEVICES[device], "device": name}
+                gauge = {"in_flight": after.of(device).in_flight}
+                figures = iostat.figures(before, after, device)
+                yield "device_samples", common | which | figures | gauge
         for owner, grown in growth(before.owners, after.owners).items():
             yield "owner_samples", common | {"owner": owner} | _owner(grown, seconds)
 

@@ -7,13 +7,19 @@ from this module (tools/export_page.py; a test compares). A null means unknown, 
 from __future__ import annotations
 
 from dbdyno.findings import plans, steps
+from dbdyno.model.metric.device import COLUMNS, IN_FLIGHT
 from dbdyno.report.estimate_form import ESTIMATE
 from dbdyno.report.export.cause_tables import CAUSES
 from dbdyno.report.export.derived import tables
-from dbdyno.report.export.device_tables import DEVICES
 from dbdyno.report.export.form import RUN, Table, table
 from dbdyno.report.export.node_tables import NODES
 from dbdyno.report.export.query_tables import QUERIES
+
+_COLUMNS = "\n".join(
+    f"{column.name} | number | {column.unit} | {column.heading}: {column.title}"
+    for column in COLUMNS
+    if column.heading != IN_FLIGHT
+)
 
 TABLES: tuple[Table, ...] = (
     table(
@@ -223,7 +229,18 @@ TABLES: tuple[Table, ...] = (
         rss_bytes               | integer | bytes   | the server's memory, shared memory once
         """,
     ),
-    *DEVICES,
+    table(
+        "device_samples", """a device between two readings, as in samples, in the columns of
+        `iostat -x` (docs/metrics.md); null: no such request, or the kernel does not count them""",
+        """
+        second    | number  | s        | its end since the window opened
+        seconds   | number  | s        | its length
+        holds     | text    |          | data, or log: of a separate device for the write-ahead log
+        device    | text    |          | its name: vda, sdb, md0
+        """ + _COLUMNS + """
+        in_flight | integer | requests | requests in flight at its end
+        """,
+    ),
     table(
         "owner_samples", "an owner of costs between two readings, as in samples",
         """

@@ -8,7 +8,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from dbdyno.evidence import raw_files
-from dbdyno.findings.waits import step as waits
 from dbdyno.model import Json
 from dbdyno.model.wait_samples import SeenSession, WaitLook
 from dbdyno.report.export.source import Place, Source
@@ -33,7 +32,7 @@ def _samples(source: Source, place: Place) -> Rows:
     load = raw_files.load(place.folder.events())
     number = 0
     for look in looks:
-        for second, _ in waits.within([look], load):
+        for second, _ in load.sampled([look]):
             number += 1
             common = key | {"sample": number, "second": second}
             for session in look.by_session or ():

@@ -14,6 +14,7 @@ from dbdyno.findings.measured_steps import show as steps_section
 from dbdyno.findings.metrics import show as metrics
 from dbdyno.findings.network import show as network
 from dbdyno.findings.outcomes import show as outcomes
+from dbdyno.findings.over_time import show as over_time
 from dbdyno.findings.owners import show as owners
 from dbdyno.findings.placement import show as placement
 from dbdyno.findings.profiles import show as profiles
@@ -43,7 +44,6 @@ from dbdyno.report.section import (
     measured_on,
     nodes,
     notices,
-    over_time,
     own_query,
     queries,
     query_plans,

@@ -21,8 +21,8 @@ from dbdyno.run.blocks import PlanOutcome
 from dbdyno.run.check import dry_run, preflight
 from dbdyno.run.check.host_checkup import Checkup
 from dbdyno.run.lab import Lab
-from dbdyno.run.prepared import ReadyPlan
 from dbdyno.run.progress import Watch
+from dbdyno.run.ready_plan import ReadyPlan
 from dbdyno.store import Results
 from dbdyno.store.folder_lock import FolderLock
 
@@ -35,7 +35,7 @@ def is_needed(plan: Plan) -> bool:
 
 
 class HostsRunner:
-    """Block after block, each arm on its host; a way of `run.way`."""
+    """Block after block, each arm on its host (`run.runner`)."""
 
     def __init__(self, *, wait: bool = False, names: Mapping[str, str] | None = None) -> None:
         """`wait`: for other labs on these hosts to end.

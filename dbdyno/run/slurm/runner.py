@@ -41,7 +41,7 @@ class Patience:
 
 
 class SlurmRunner:
-    """Blocks by Slurm; satisfies `run.way.BlockRunner`."""
+    """Blocks by Slurm; satisfies `run.runner.BlockRunner`."""
 
     def __init__(
         self,

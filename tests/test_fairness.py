@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from dbdyno import store
 from dbdyno.analysis.step import assemble
-from dbdyno.analysis.step.series import CLIENTS_MAX
 from dbdyno.evidence import client_rates
 from dbdyno.evidence.raw_files import NS_PER_S, Load, Tick
 from dbdyno.findings.fairness.facts import FairnessFacts
 from dbdyno.findings.fairness.step import finishes_s, jain
+from dbdyno.findings.over_time.series import CLIENTS_MAX
 from dbdyno.model import Json, StepRun, TargetFacts
 from dbdyno.model.error import ResultError
 from dbdyno.model.events import ClientCounts

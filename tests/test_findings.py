@@ -79,7 +79,11 @@ def test_every_folder_stands_in_the_lists() -> None:
     assert listed == deriving
     deriving = {path.parent.name for path in FOLDER.glob("*/plan.py")}
     assert {finding.of_plan.__module__.split(".")[-2] for finding in plans.FINDINGS} == deriving
-    for name, reader in (("show", "report/page.py"), ("metrics", "analysis/step/metrics.py")):
+    for name, reader in (
+        ("show", "report/page.py"),
+        ("metrics", "analysis/step/metrics.py"),
+        ("series", "analysis/step/assemble.py"),
+    ):
         text = (FOLDER.parent / reader).read_text()
         for path in FOLDER.glob(f"*/{name}.py"):
             assert f"dbdyno.findings.{path.parent.name} import {name}" in text, path

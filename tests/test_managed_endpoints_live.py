@@ -12,10 +12,10 @@ import pytest
 
 from dbdyno import plan
 from dbdyno.analysis import compare
+from dbdyno.findings.over_time import show as over_time
 from dbdyno.model import Arm, Plan
 from dbdyno.model.error import ServerError
 from dbdyno.model.job.endpoint import Endpoint
-from dbdyno.report.section import over_time
 from dbdyno.run import blocks
 from dbdyno.run.check import preflight
 from dbdyno.store import BlockFolder, Results, StepFolder

@@ -12,13 +12,12 @@ import run_builder
 from comparison_builder import NOTICE
 from comparison_clients import DEAD_ROWS, PCT, served
 from dbdyno.findings.fairness.facts import Fairness, FairnessFacts
-from dbdyno.findings.fairness.show import told
+from dbdyno.findings.fairness.show import CLIENT_LINES_MAX, client_lines, told
 from dbdyno.model import Comparison, ResponseFacts, StepComparison, StepRun
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import ArmRecord, PlanRecord, WorkloadRecord
 from dbdyno.parts.part import Group, Page, Table, TableCell
 from dbdyno.report import page
-from dbdyno.report.section import over_time
 
 
 def section(page: Page, step: str) -> Group:
@@ -150,7 +149,7 @@ def test_a_chart_has_a_line_for_each_client_with_its_name(shown: Page) -> None:
     }
     assert labels == {"client 0", "client 1", "client 2", "client 3"}
     assert chart.title == "Rows inserted per second by each client"
-    assert "unless the title says “each”" in chart.note
+    assert "A line for each client." in chart.note
 
 
 def test_of_very_many_clients_some_are_drawn_from_slow_to_fast(three: Comparison) -> None:
@@ -160,9 +159,9 @@ def test_of_very_many_clients_some_are_drawn_from_slow_to_fast(three: Comparison
         f"insert.client.{client}.rate": replace(whole, y=tuple(y * (client + 1) for y in whole.y))
         for client in range(40)
     }
-    lines = list(over_time._client_lines(replace(run, series=many), "insert"))
+    lines = list(client_lines(replace(run, series=many), "insert"))
     numbers = [int(line.label.removeprefix("client ")) for line in lines]
-    assert len(numbers) == over_time.CLIENT_LINES_MAX
+    assert len(numbers) == CLIENT_LINES_MAX
     assert numbers[0] == 0 and numbers[-1] == 39
 
 

@@ -17,13 +17,13 @@ import report_parts
 from browser import Browser, chromium
 from dbdyno import cli
 from dbdyno.analysis import compare
+from dbdyno.findings.over_time import show as over_time
 from dbdyno.model import Comparison
 from dbdyno.model.error import DynoError
 from dbdyno.parts.part import Page, ScaleUp
 from dbdyno.report import chart, page
 from dbdyno.report.chart import bars
 from dbdyno.report.render import html, markdown, picture, post, terminal
-from dbdyno.report.section import over_time
 from suite_builder import CLIENTS, comparison
 
 SMALL = ("load", "point-query.pre", "point-query", "hot-points", "delete")

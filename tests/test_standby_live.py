@@ -8,11 +8,11 @@ import pytest
 
 from dbdyno import plan
 from dbdyno.analysis import compare
+from dbdyno.findings.over_time import show as over_time
 from dbdyno.host import place
 from dbdyno.model import Json
 from dbdyno.model.error import PlanError
 from dbdyno.model.job.endpoint import Endpoint
-from dbdyno.report.section import over_time
 from dbdyno.run import blocks, in_window
 from dbdyno.run.check import preflight
 from dbdyno.store import BlockFolder, Results, StepFolder, read_structs

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from dbdyno.analysis.step import assemble
 from dbdyno.engine.postgres.probe.debt import run, thresholds
 from dbdyno.findings.state.step import state
 from dbdyno.model import Json
-from dbdyno.model.metric.state import STATES
+from dbdyno.model.metric.state import STATES, StateFacts
 from dbdyno.model.snapshot import Autovacuum, Snapshot
+from test_analysis import change, step_folder
 
 MIB = 1 << 20
 
@@ -131,6 +135,21 @@ def test_no_tables_yet_are_no_zeros() -> None:
     assert found["table_bytes"] is None
     assert found["vacuum_due_tables"] is None
     assert found["free_share"] is None
+
+
+def test_a_step_that_failed_tells_its_state_and_a_server_elsewhere_what_it_did_not_tell(
+    tmp_path: Path,
+) -> None:
+    step = step_folder(tmp_path, "qr100")
+    facts = assemble.step_run(step).of(StateFacts)
+    assert facts.at("before")["database_bytes"] > 0
+    assert facts.at("before").keys() == facts.at("after").keys() <= {row.name for row in STATES}
+    assert facts.unread == {}
+    change(step.path / "step.json", lambda step: step.update(remote=True))
+    (step.path / "done.json").unlink()
+    failed = assemble.step_run(step)
+    assert failed.ending.status == "failed"
+    assert failed.of(StateFacts) == replace(facts, unread={"io": "not planted"})
 
 
 # --- Autovacuum's thresholds (autovacuum.c, relation_needs_vacanalyze) -----------------------

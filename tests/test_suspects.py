@@ -12,17 +12,18 @@ import pytest
 from dbdyno.analysis import compare
 from dbdyno.builds import Build, cache, touched
 from dbdyno.builds.source import Source
-from dbdyno.findings.profiles.facts import FunctionCost
+from dbdyno.findings.profiles.facts import FunctionCost, ProfileFacts
 from dbdyno.findings.suspects import show as section
 from dbdyno.findings.suspects.plan import LEADING_MAX, derived, suspects
 from dbdyno.model.error import ResultError
 from dbdyno.model.profile import NO_SYMBOL
 from dbdyno.model.suspects import CommitBetween, CommitsBetween
-from dbdyno.parts.part import Finding
+from dbdyno.parts.part import Finding, Text, flat
+from dbdyno.report import page
 from dbdyno.run import commits
 from dbdyno.store import Results
 from fake_source import commit, git
-from profile_builder import beside, cost
+from profile_builder import beside, comparison, cost
 from result_builder import build, make_plan
 
 SCAN = """static int
@@ -317,6 +318,16 @@ def test_the_report_names_functions_with_their_commits() -> None:
         " 0000000000 (Indent everything); its file by 0000000000 (Fetch twice)",
         "`memcpy`, −0.30 µs per query [−0.50, −0.10]: no commit touched its file",
     ]
+
+
+def test_a_page_tells_suspects_in_the_step_that_was_profiled() -> None:
+    made = comparison(beside(cost("ExecScan", 0.9)))
+    facts = derived(made.of(ProfileFacts).functions, [BETWEEN])
+    shown = page.make(replace(made, findings={**made.findings, "SuspectFacts": facts}))
+    (told,) = (part for part in flat(shown.parts) if part.name.endswith("-suspects"))
+    assert isinstance(told, Text) and told.name.endswith("-qr100-suspects")
+    assert told.items[0].items[0].text.startswith("`ExecScan`, +0.90 µs per query")
+    assert told.items[-1].text == section.CAUTION
 
 
 def test_without_changes_it_says_so_and_without_commits_nothing() -> None:

@@ -13,10 +13,11 @@ import pytest
 from msgspec import structs
 
 from comparison_builder import comparison
-from dbdyno.analysis.step import assemble, series
+from dbdyno.analysis.step import assemble
 from dbdyno.evidence import evidence, raw_files
 from dbdyno.evidence.evidence import NO_JOB, Evidence
 from dbdyno.findings.background import step as background
+from dbdyno.findings.over_time import series
 from dbdyno.findings.setup import show as setup
 from dbdyno.model import Json, Schedule, TargetFacts
 from dbdyno.model.host_reading import MemoryBytes, Reading

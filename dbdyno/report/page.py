@@ -18,6 +18,7 @@ from dbdyno.findings.measured_steps import show as steps_section
 from dbdyno.findings.metrics import show as metrics
 from dbdyno.findings.network import show as network
 from dbdyno.findings.outcomes import show as outcomes
+from dbdyno.findings.over_time import show as over_time
 from dbdyno.findings.own_query import show as own_query
 from dbdyno.findings.owners import show as owners
 from dbdyno.findings.placement import show as placement
@@ -50,7 +51,6 @@ from dbdyno.report.section import (
     headline,
     nodes,
     notices,
-    over_time,
     queries,
     warnings,
     work,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dbdyno.analysis.step import metrics, step_warnings
-from dbdyno.analysis.step.series import series
 from dbdyno.evidence import damaged_files, evidence, generator_limit, profile
 from dbdyno.evidence.evidence import NO_JOB, Evidence
 from dbdyno.evidence.query_plans import plans
@@ -13,6 +12,9 @@ from dbdyno.evidence.raw_files import NS_PER_S
 from dbdyno.evidence.role_seconds import shape_of
 from dbdyno.evidence.slow_calls import ending
 from dbdyno.findings import steps
+from dbdyno.findings.over_time import series as over_time
+from dbdyno.findings.replay_lag import metrics as replay_lag
+from dbdyno.findings.waits import step as waits
 from dbdyno.model import (
     ServerSide,
     StepRun,
@@ -48,7 +50,11 @@ def _joined(folder: StepFolder, basis: Evidence) -> StepRun:
             statistics=basis.servers,
             plans=plans(basis.before),
         ),
-        series=series(basis),
+        series={
+            **over_time.series(basis),
+            **waits.series(basis),
+            **replay_lag.series(basis),
+        },
     )
     ended_well = run.ending.status == "ok"
     run = replace(run, findings=steps.facts(basis, ended_well=ended_well))

@@ -13,15 +13,36 @@ from dbdyno.findings.fairness.facts import Fairness, FairnessFacts, Stalls
 from dbdyno.model import Cell, StepComparison, StepRun
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric.over import taken
-from dbdyno.parts import cells, number
-from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts import cells, number, over_time
+from dbdyno.parts.part import (
+    Chart,
+    Column,
+    Group,
+    Line,
+    Lines,
+    Row,
+    Section,
+    Subject,
+    Table,
+    TableCell,
+)
 
 EVEN_SHARE_MIN = 0.95
 """Where the slowest client has this much of the fastest one's rate all count as served alike."""
 SAME_SHARE_MAX = 0.05
 """Where each client's rates in two roles lie as close as this, one follows the other."""
 
+CLIENT_LINES_MAX = 16
+"""So many clients are drawn in a panel; of more some from the slowest to the fastest."""
+
 Of = Callable[[Fairness], float | None]
+
+_CLIENTS: dict[str, str] = {
+    "query": "Queries per second of each client",
+    "insert": "Rows inserted per second by each client",
+    "delete": "Rows deleted per second by each client",
+    "other": "Operations per second of each client",
+}
 
 _FINISH: tuple[tuple[str, Of], ...] = (
     ("min_time", lambda fair: fair.min_s),
@@ -267,13 +288,61 @@ def _summary_cell(result: Cell, of: Of, words: Callable[[float | None], str]) ->
     return cells.over_blocks(values, words) if values else TableCell(text="")
 
 
+# --- Each client, over time -----------------------------------------------------------------------
+
+
+def charts(step: StepComparison, prefix: str) -> Iterable[Chart]:
+    """A chart with a line for each client, for kinds of whose clients there is something to say."""
+    roles = told(step)
+    kinds = {
+        fair.kind
+        for run in over_time.drawn(step)
+        for fair in run.of(FairnessFacts).fairness
+        if fair.role in roles
+    }
+    for kind, title in _CLIENTS.items():
+        runs = over_time.drawn(step) if kind in kinds else ()
+        lines = tuple(line for run in runs for line in client_lines(run, kind))
+        if lines:
+            data = Lines(logarithmic=False, scale=1.0, lines=lines)
+            yield over_time.chart(step, f"{prefix}-{kind}-clients", title, data)
+
+
+def client_lines(run: StepRun, kind: str) -> Iterable[Line]:
+    """A run's clients by number; of very many as many as fit, evenly from slow to fast."""
+    start, end = f"{kind}.client.", ".rate"
+    rates = {
+        int(name.removeprefix(start).removesuffix(end)): series
+        for name, series in run.series.items()
+        if name.startswith(start) and name.endswith(end) and series.x_s
+    }
+    by_rate = sorted(rates, key=lambda client: sum(rates[client].y))
+    last = len(by_rate) - 1
+    if len(by_rate) > CLIENT_LINES_MAX:
+        places = {round(turn * last / (CLIENT_LINES_MAX - 1)) for turn in range(CLIENT_LINES_MAX)}
+        by_rate = [by_rate[place] for place in sorted(places)]
+    for client in sorted(by_rate):
+        yield over_time.line(run, rates[client], f"client {client}")
+
+
 def _parts(subject: Subject) -> Iterable[Group]:
-    found = list(tables(subject.step, subject.anchor))
-    if found:
-        more = (replace(table, depth="detail") for table in found[1:])
-        pair = Group(name="", title="", parts=(found[0], *more), entry="", pair=True)
-        name = f"{subject.anchor}-fairness"
+    step, name = subject.step, f"{subject.anchor}-fairness"
+    shown = list(tables(step, subject.anchor))
+    if shown:
+        more = (replace(table, depth="detail") for table in shown[1:])
+        pair = Group(name="", title="", parts=(shown[0], *more), entry="", pair=True)
         yield Group(name=name, title="", parts=(pair,), entry="fairness")
+    clients = tuple(charts(step, subject.anchor))
+    if clients:
+        yield Group(
+            name=f"{subject.anchor}-clients",
+            title="Each client per second",
+            parts=clients,
+            note="One line per client, in the colour of its arm.",
+            entry="",
+            look="graphs",
+            joins=name,
+        )
 
 
 SECTION = Section("step", _parts)

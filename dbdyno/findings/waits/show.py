@@ -10,11 +10,10 @@ from dbdyno.model import Cell, StepComparison
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric.over import taken
 from dbdyno.model.metric.primary import REMAINDER, SAMPLED, SESSIONS_CPU, TIME
-from dbdyno.parts import cells, number
+from dbdyno.parts import cells, number, over_time
 from dbdyno.parts import owner as owners
 from dbdyno.parts.colors import Tone
 from dbdyno.parts.part import (
-    CHART_BLOCKS_MAX,
     AnyPart,
     Chart,
     Column,
@@ -129,8 +128,7 @@ def charts(step: StepComparison, prefix: str) -> Iterable[Chart]:
     """Active sessions by kind over time; none where nothing was sampled."""
     stacks = tuple(
         Stack(arm=run.arm, block=run.block, layers=layers)
-        for cell in step.cells
-        for run in cell.runs[:CHART_BLOCKS_MAX]
+        for run in over_time.drawn(step)
         if (
             layers := {
                 name.removeprefix(SERIES): run.series[name]

@@ -45,7 +45,12 @@ def of_step(evidence: Evidence) -> WaitFacts:
 FINDING = StepFinding(facts=WaitFacts, of_step=of_step)
 
 
-def blocks(evidence: Evidence) -> dict[str, Series]:
+def series(evidence: Evidence) -> dict[str, Series]:
+    """`blocks.read`, `blocks.hit`, and `waits.KIND`, by what sessions do."""
+    return _blocks(evidence) | _active_sessions(evidence)
+
+
+def _blocks(evidence: Evidence) -> dict[str, Series]:
     """Pages a second that the server read from outside of its cache, and that it found there.
 
     By the samples that read the counters; x is the later one's moment. Counters that were set back
@@ -87,7 +92,7 @@ def loads(looks: Sequence[WaitLook]) -> Iterable[SessionLoad]:
         yield SessionLoad(owner=owner, kind=IDLE, sessions=total / len(looks))
 
 
-def over_time(evidence: Evidence) -> dict[str, Series]:
+def _active_sessions(evidence: Evidence) -> dict[str, Series]:
     """Active sessions by kind, the mean of each second's samples; x is the second's end.
 
     A second without a sample has no value.

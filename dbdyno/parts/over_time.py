@@ -1,0 +1,58 @@
+"""Charts by the second: which runs they draw, their lines, and what is said of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dbdyno.model import BackgroundFacts, Series, StepComparison, StepRun
+from dbdyno.parts import number
+from dbdyno.parts.part import Chart, Line, Lines
+
+CHART_BLOCKS_MAX = 6
+"""More blocks than these are measured but not drawn second by second."""
+
+
+def drawn(step: StepComparison) -> Iterable[StepRun]:
+    """The runs that charts of a step draw, by arm."""
+    return (run for cell in step.cells for run in cell.runs[:CHART_BLOCKS_MAX])
+
+
+def line(run: StepRun, series: Series, label: str = "") -> Line:
+    """A series of a run, with what ran in the background."""
+    spans = run.of(BackgroundFacts).spans
+    return Line(arm=run.arm, block=run.block, series=series, spans=spans, label=label)
+
+
+def chart(step: StepComparison, name: str, title: str, data: Lines) -> Chart:
+    """A quantity of a step, in lines of runs or of their clients."""
+    return Chart(
+        name=name,
+        title=f"{title}{', log scale' if data.logarithmic else ''}",
+        describe=f"{title}: {'; '.join(_ranges(data))}",
+        note=note(step, each=any(each.label for each in data.lines)),
+        of=step.step,
+        data=data,
+    )
+
+
+def _ranges(data: Lines) -> Iterable[str]:
+    """The range of each arm in words, for readers who cannot see the chart."""
+    for arm in dict.fromkeys(each.arm for each in data.lines):
+        values = [y * data.scale for each in data.lines if each.arm == arm for y in each.series.y]
+        yield f"{arm} {number.number(min(values))} to {number.number(max(values))}"
+
+
+def note(step: StepComparison, *, each: bool = False) -> str:
+    """Explains the charts and their marks, in sentences; `each`: whether clients have lines."""
+    kinds = {span.kind for facts in step.each(BackgroundFacts) for span in facts.spans}
+    most = max((len(cell.runs) for cell in step.cells), default=0)
+    columns = ", one column per block" if most > 1 else ""
+    whose = "A line for each client." if each else "All clients together."
+    notes = [f"One row per arm{columns}, on one scale; time in seconds. {whose}"]
+    if "checkpoint" in kinds:
+        notes.append("Shaded: a checkpoint.")
+    if "autovacuum" in kinds:
+        notes.append("Thick line at the foot: autovacuum.")
+    if most > CHART_BLOCKS_MAX:
+        notes.append(f"The charts show the first {CHART_BLOCKS_MAX} of {most} blocks.")
+    return " ".join(notes)

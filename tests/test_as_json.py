@@ -29,7 +29,7 @@ from dbdyno.model import (
     StepRun,
     ToldMetric,
 )
-from dbdyno.model.attribution import Attribution, Design, Effect, Factor
+from dbdyno.model.attribution import Design, Factor
 from dbdyno.model.comparison import ApplicationResult, ApplicationWork
 from dbdyno.model.host_facts import CountScatter
 from dbdyno.model.own_query import LeftOut
@@ -119,7 +119,7 @@ FORM = {
     "blocks_sd_low blocks_sd_high means_sd",
     "overall": f"arm workload steps metric {JUDGEMENT}",
     "steps": "workload ordinal step group headline base_values arms limited notices "
-    "attributions profiles outcomes told network tables",
+    "profiles outcomes told network tables",
     "steps.network": "arm sent_bytes_per_op received_bytes_per_op hosts",
     "steps.network.hosts": "host round_trip_us offset_bound_us sent_bytes_per_s "
     "received_bytes_per_s",
@@ -133,9 +133,6 @@ FORM = {
     "steps.profiles.functions": PART,
     "steps.profiles.functions.change": "value low high blocks",
     "steps.profiles.functions.inclusive_change": "value low high blocks",
-    "steps.attributions": "metric whole effects interactions remainder",
-    "steps.attributions.whole": "blocks ratio low high",
-    "steps.attributions.effects": "factors blocks ratio low high q found",
     "steps.outcomes": "block role name counted completed rolled_back failed retried",
     "steps.told": "block metric value unit title better",
     "steps.arms": "arm verdict within_margin reason by against outcome metrics nodes findings",
@@ -232,13 +229,6 @@ DESIGN = Design(
     factors=(Factor(name="version", base="17", arm="18"),),
     values={"pg17": (0,), "pg18": (1,)},
 )
-ATTRIBUTION = Attribution(
-    metric="qps",
-    whole=FIGURE,
-    effects=(Effect(factors=("version",), change=FIGURE, q=0.01, significant=True),),
-    interactions=(),
-    remainder=None,
-)
 PROFILE = beside(cost("_bt_compare", 0.9), subsystems=(cost("indexes", 0.9),))
 
 
@@ -284,7 +274,7 @@ def whole(made: Comparison) -> Comparison:
     made = with_judgements(made, "l.i2", lambda one: at_look(one, 0.93, 0.89, 0.97))
     first, *others = made.steps
     cells = (replace(cell, runs=tuple(map(telling, cell.runs))) for cell in first.cells)
-    first = replace(first, cells=tuple(cells), attributions=(ATTRIBUTION,), profiles=(PROFILE,))
+    first = replace(first, cells=tuple(cells), profiles=(PROFILE,))
     asked = StepTolerance(workload="w", step="l.i0", answer="yes")
     other = replace(first.cells[1], nodes=(BY_NODE,), tolerated=asked)
     first = replace(first, cells=(first.cells[0], other))

@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from dbdyno.findings.attribution import plan as attribution
 from dbdyno.findings.plan_finding import Compared, PlanFinding
 from dbdyno.findings.sweeps import plan as sweeps
 from dbdyno.model.facts import Facts
 
-FINDINGS: tuple[PlanFinding[Any], ...] = (sweeps.FINDING,)
+FINDINGS: tuple[PlanFinding[Any], ...] = (
+    attribution.FINDING,
+    sweeps.FINDING,
+)
 
 
 def facts(compared: Compared) -> Mapping[str, Facts]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dbdyno.model.attribution import Attribution, Design
+from dbdyno.model.attribution import Design
 from dbdyno.model.basis import Basis
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.facts import Facts
@@ -72,7 +72,6 @@ class StepComparison:
     cells: tuple[Cell, ...]
     group: str | None = None  # the title under which tables list it
     notices: tuple[str, ...] = ()  # what the arms did not have alike
-    attributions: tuple[Attribution, ...] = ()  # by metric; none without a design
     profiles: tuple[ProfileComparison, ...] = ()  # of each arm beside the base, where both have one
     suspects: tuple[Suspects, ...] = ()  # of each arm whose commits since the base are known
 

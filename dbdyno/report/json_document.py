@@ -17,7 +17,6 @@ from msgspec import to_builtins
 
 from dbdyno import __version__
 from dbdyno.model import Across, Cell, Comparison, Json, Network, StepComparison
-from dbdyno.model.attribution import Attribution, Effect
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.looks import Looked
 from dbdyno.model.metric.primary import cpu_of
@@ -146,31 +145,11 @@ def _step(step: StepComparison) -> Json:
             )
         },
         "notices": step.notices,
-        "attributions": [_attribution(attribution) for attribution in step.attributions],
         "profiles": [_profile(profile) for profile in step.profiles],
         "tables": _tables(step),
         "outcomes": {cell.arm: ended for cell in step.cells if (ended := _outcomes(cell))},
         "told": {cell.arm: told for cell in step.cells if (told := _told(cell))},
         "network": [one for cell in step.cells for one in _network(cell)],
-    }
-
-
-def _attribution(one: Attribution) -> Json:
-    return {
-        "metric": one.metric,
-        "whole": of_ratio(one.whole),
-        "effects": [_effect(effect) for effect in one.effects],
-        "interactions": [_effect(effect) for effect in one.interactions],
-        "remainder": of_ratio(one.remainder) if one.remainder else None,
-    }
-
-
-def _effect(one: Effect) -> Json:
-    return {
-        "factors": one.factors,
-        **of_ratio(one.change),
-        "q": one.q,
-        "found": one.significant,
     }
 
 

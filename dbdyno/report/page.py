@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from dbdyno.findings.attribution import show as attribution
 from dbdyno.findings.fairness import show as fairness
 from dbdyno.findings.sweeps import show as sweeps
 from dbdyno.findings.targets import show as targets
@@ -15,7 +16,6 @@ from dbdyno.report.section import (
     answer,
     answers,
     application,
-    attribution,
     calibration,
     changed_functions,
     cost_by_owner,

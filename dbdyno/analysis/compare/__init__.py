@@ -13,7 +13,6 @@ from pathlib import Path
 
 from dbdyno.analysis.compare import (
     application,
-    attribution,
     functions,
     provider,
     query_changes,
@@ -114,7 +113,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         servers=(last := {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}),
         plan=plan,
         work=known.counts,
-        steps=_with_reasons(ended.steps, plan, known.counts, commits),
+        steps=_with_reasons(ended.steps, known.counts, commits),
         design=plan.design,
         across=across(ended.steps),
         overall=ended.overall,
@@ -155,13 +154,11 @@ def _known(
 
 def _with_reasons(
     steps: Sequence[StepComparison],
-    plan: PlanRecord,
     counts: WorkComparison | None,
     commits: Sequence[CommitsBetween],
 ) -> tuple[StepComparison, ...]:
-    """The steps with what explains their changes: counted work, factors, commits."""
-    attributed = attribution.with_attributions(witness.with_counts(steps, counts), plan.design)
-    return suspects.with_suspects(attributed, commits)
+    """The steps with what explains their changes: counted work, commits."""
+    return suspects.with_suspects(witness.with_counts(steps, counts), commits)
 
 
 def _derived(results: Results, blocks: Sequence[BlockFolder], lost: Damage) -> list[StepRun]:

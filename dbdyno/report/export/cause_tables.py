@@ -1,4 +1,4 @@
-"""The tables that say why arms differ, by function, counted work and factor.
+"""The tables that say why arms differ, by function and counted work.
 
 As tables.py has the others.
 """
@@ -98,25 +98,6 @@ CAUSES: tuple[Table, ...] = (
         arm_atomics  | number | | the same of the arm
         base_system_calls | number | | system calls by itself, the base's
         arm_system_calls  | number | | the same of the arm
-        """,
-        (),
-    ),
-    table(
-        "effects", """what a factor of `dyno attribute` does to a metric of a step, over all judged
-        blocks: a ratio of the arm that is taken apart to the base (docs/attribute.md)""",
-        """
-        workload | text    | | the workload's name
-        ordinal  | integer | | the step's place in its workload, from 1
-        step     | text    | | the step's name
-        metric   | text    | | the step's headline, or the server's CPU per operation
-        kind     | text    | | effect, interaction, whole (arm by base) or remainder (of the whole)
-        factor   | text    | | the factor; null: of them all
-        other    | text    | | the other factor of an interaction
-        ratio    | number  | | what the metric is multiplied by; null: no block has all its arms
-        low      | number  | | lower end of its 95 % interval; null with one block
-        high     | number  | | upper end of its 95 % interval
-        blocks   | integer | | blocks that have all arms that tell it
-        q        | number  | | p of no effect, adjusted over the metric's effects; null: not tested
         """,
         (),
     ),

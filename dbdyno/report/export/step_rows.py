@@ -23,7 +23,6 @@ from dbdyno.model.server_facts import ServerFacts
 from dbdyno.report.estimate_form import of_estimate, of_judgement, of_ratio
 from dbdyno.report.export import (
     derived,
-    effect_rows,
     function_rows,
     node_rows,
     query_rows,
@@ -39,7 +38,6 @@ CAUSES: Mapping[str, Callable[[Comparison], Iterator[Json]]] = {
     "functions": function_rows.functions,
     "work": work_rows.operations,
     "work_functions": work_rows.functions,
-    "effects": effect_rows.effects,
     "nodes": node_rows.nodes,
     "answers": query_rows.answers,
     "plan_trees": query_rows.plan_trees,

@@ -18,7 +18,7 @@ from dbdyno.store import BlockFolder, Results
 F = TypeVar("F", bound=Facts)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Compared:
     """A result with its arms side by side: what findings about the whole are derived from."""
 

@@ -7,7 +7,6 @@ its target is a result: it stays, with its words, and never falls out in favour 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -73,17 +72,15 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
     arms, aims = arms_and_blocks.arms(plan, base), plan.verdict.asking(tolerate)
     blocks = arms_and_blocks.blocks(results)
     derived, copies = _derived(results, blocks, lost), golden_copies.read(blocks, lost)
-    steps = find.with_searches(derived)
     orders, where = arms_and_blocks.orders(blocks, plan), nodes.of_blocks(blocks)
-    runs = pairing.placed(_complete(blocks, steps, copies, plan), orders)
+    runs = pairing.placed(_complete(blocks, find.with_searches(derived), copies, plan), orders)
     servers = _servers(blocks or work.repeats(results), arms.planned, derived, lost)
     about_blocks = _about_blocks(results, blocks, derived, base, lost)
     host, hosts, about_hosts = _hosts(results, blocks, lost)
     counted = fills.of_result(results, arms.base, runs, copies, load)
-    rows = step_cells.rows(plan, arms, runs, counted.units)
-    rows = arm_order.with_orders(rows, blocks, arms, plan)
-    sights, commits = _sights(results, blocks, arms.shown, lost), lost.usable(results.commits) or ()
-    known = _known(results, blocks, arms, lost)
+    own = step_cells.rows(plan, arms, runs, counted.units)
+    rows = arm_order.with_orders(own, blocks, arms, plan)
+    known, sights = _known(results, blocks, arms, lost), _sights(results, blocks, arms.shown, lost)
     rules = conclusions.Rules(
         aims=aims,
         sights=sights,
@@ -92,11 +89,10 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         nodes=where,
         plans=known.queries.plans,
     )
-    ran = application.without_common_failures(rows, plan)
-    ended = conclusions.conclude(functions.with_profiles(ran, plan), arms, rules)
-    compared = Compared(
-        results=results, plan=plan, blocks=blocks, arms=arms, aims=aims, rows=rows, lost=lost
-    )
+    ran = functions.with_profiles(application.without_common_failures(rows, plan), plan)
+    ended = conclusions.conclude(ran, arms, rules)
+    steps = _with_reasons(ended.steps, known.counts, lost.usable(results.commits) or ())
+    compared = Compared(results, plan, blocks, arms, aims, rows, lost, steps)
     return Comparison(
         title=_title(plan, arms.shown),
         label=plan.label,
@@ -113,7 +109,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         servers=(last := {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}),
         plan=plan,
         work=known.counts,
-        steps=_with_reasons(ended.steps, known.counts, commits),
+        steps=steps,
         design=plan.design,
         across=across(ended.steps),
         overall=ended.overall,
@@ -134,7 +130,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
             *about_hosts,
         ),
         one_fill=counted.alone,
-        findings=plans.facts(replace(compared, steps=ended.steps)),
+        findings=plans.facts(compared),
         incomplete=arms_and_blocks.incomplete(
             results, arms, looked, _in_every_block(ended.steps, blocks, copies)
         ),

@@ -143,26 +143,9 @@ FORM = {
     "steps.arms.findings": "text explained causes unchanged",
     "steps.arms.findings.causes": "metric words",
     "across": "kind workload arm first second clients blocks ratio low high",
-    "work": "repeats tool left_out scatter scatter_of_writes calibration changes",
+    "work": "repeats tool left_out scatter scatter_of_writes calibration",
     "work.calibration": "repeats pairs beyond deviation freedom deviation_of_writes "
     "freedom_of_writes fills",
-    "work.changes": "step arm word reason failed_arm base work ratio standard_error degrees margin "
-    "functions events operations fills",
-    "work.changes.events": "event word base arm change operations_needed function binary "
-    "function_change",
-    "work.changes.events.change": "low high chance least",
-    **dict.fromkeys(
-        ("work.changes.base", "work.changes.work"),
-        "instructions atomics system_calls storage background",
-    ),
-    **dict.fromkeys(
-        ("work.changes.base.storage", "work.changes.work.storage"),
-        "log_bytes pages_hit pages_read pages_dirtied",
-    ),
-    "work.changes.ratio": "value low high blocks se freedom",
-    "work.changes.functions": "function subsystem binary base arm base_with_callees "
-    "arm_with_callees base_calls arm_calls base_atomics arm_atomics base_system_calls "
-    "arm_system_calls changed",
 }
 """Format 6. A key may be added here; one that goes away is another format."""
 
@@ -239,17 +222,20 @@ WORK = WorkComparison(
     calibration=CountScatter(repeats=40, pairs=780, beyond=0, deviation=5e-5, freedom=39),
     changes=(
         WorkChange(
-            step=("w", "l.i2"), arm="pg18", word="same", base=AMOUNTS, work=AMOUNTS, ratio=FIGURE,
+            workload="w", step="l.i2", arm="pg18", word="same", of_base=AMOUNTS, of_arm=AMOUNTS,
+            ratio=FIGURE,
             functions=(
                 FunctionChange(
-                    function="f", subsystem="other", binary="postgres", base=1.0, arm=9.0,
-                    base_with_callees=1.0, arm_with_callees=9.0, base_calls=1.0, arm_calls=1.0,
+                    function="f", subsystem="other", binary="postgres", base_instructions=1.0,
+                    arm_instructions=9.0,
+                    base_whole_instructions=1.0, arm_whole_instructions=9.0, base_calls=1.0,
+                    arm_calls=1.0,
                     base_atomics=0.0, arm_atomics=0.0, changed=True,
                 ),
             ),
             events=(
                 EventChange(
-                    event="atomics", word="more", base=32.0, arm=33.0, function="f",
+                    event="atomics", word="more", base_events=32.0, arm_events=33.0, function="f",
                     binary="postgres", function_change=1.0, operations_needed=None,
                     change=EventInterval(low=0.9, high=1.1, chance=0.1, least=1.0),
                 ),
@@ -291,8 +277,7 @@ def whole(made: Comparison) -> Comparison:
             cpu=judgement(CPU, ratio),
         ),
         across=(across,),
-        findings={"SweepFacts": SweepFacts(peaks=(PEAK,))},
-        work=WORK,
+        findings={"SweepFacts": SweepFacts(peaks=(PEAK,)), "WorkComparison": WORK},
         applications=(APPLICATION,),
     )
 

@@ -17,9 +17,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from dbdyno.analysis.compare import work as analysis
-from dbdyno.analysis.compare import work_repeats
-from dbdyno.analysis.compare.subsystems import Subsystems
+from dbdyno.evidence.subsystems import Subsystems
+from dbdyno.findings.work import plan as analysis
+from dbdyno.findings.work import repeatability
 from dbdyno.model.count import Count
 from dbdyno.stats import work as stats
 from dbdyno.store import Results
@@ -35,11 +35,11 @@ def main() -> int:
         return 2
     results = Results.open(Path(sys.argv[1]))
     base = results.plan.base
-    steps = list(work_repeats.steps(results))
+    steps = list(repeatability.steps(results))
     taken = costs(results)
     for step in steps:
         print(f"{step.words}; {taken[step.step]}")
-    scatter = work_repeats.pooled(steps)
+    scatter = repeatability.pooled(steps)
     print(
         f"all: {scatter.beyond} of {scatter.pairs} pairs; a ratio scatters by "
         f"{100 * scatter.deviation:.4f} % ({scatter.freedom} degrees of freedom) where steps "

@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from dbdyno.analysis.compare import work as analysis
-from dbdyno.analysis.compare import work_events
+from dbdyno.findings.work import event_changes
+from dbdyno.findings.work import plan as analysis
 from dbdyno.model.count import Count
 from dbdyno.model.engine import recorded
 from dbdyno.store import Results
@@ -45,7 +45,7 @@ def main() -> int:
 def lines(counts: Sequence[Count]) -> Iterator[str]:
     """How many windows there are, and by how many events they differ."""
     yield f"{len(counts)} windows of {counts[0].operations:,}"
-    for event, amount in work_events.OF_COUNT.items():
+    for event, amount in event_changes.OF_COUNT.items():
         of_windows = [round(amount(count) * count.operations) for count in counts]
         yield f"{event} {min(of_windows):,} to {max(of_windows):,}"
 
@@ -53,7 +53,7 @@ def lines(counts: Sequence[Count]) -> Iterator[str]:
 def told(counts: Sequence[Count], *, threads: bool) -> Iterator[str]:
     """The words of events of all ordered pairs, where they are not the same."""
     for base, arm in itertools.permutations(counts, 2):
-        for change in work_events.changes([base], [arm], [], threads=threads):
+        for change in event_changes.changes([base], [arm], [], threads=threads):
             yield f"{change.word} {change.event}"
 
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import marked_page
+from dbdyno.findings.work import show as section
 from dbdyno.model.compiler import flags_of
 from dbdyno.model.error import DynoError, ResultError
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.work import WorkChange
-from dbdyno.report.section import work as section
 from published_data import Key, Said, Study, major_of, read
 from versions_page import opened
 
@@ -84,7 +84,7 @@ def tables(folder: Path, study: Study) -> Iterator[str]:
         if ours[0] is None or ours[1] is None:
             continue
         changes = {
-            change.step[1]: change
+            change.step: change
             for change in versions.beside(ours[0]).changes
             if change.arm == ours[1]
         }
@@ -122,10 +122,10 @@ def table(rows: list[Row]) -> Iterator[str]:
     yield "|---|--:|--:|--:|---|---|"
     for row in rows:
         change = row.change
-        before, after = change.base, change.work
+        before, after = change.of_base, change.of_arm
         atomics = 0.0 if before is None or after is None else after.atomics - before.atomics
         yield (
-            f"| {change.step[1]} | {row.published.text} | "
+            f"| {change.step} | {row.published.text} | "
             f"{section.percent(1 + change.instructions_change)} | "
             f"{atomics:+,.1f} | {row.answer} | "
             f"{', '.join(f'`{function}`' for function in section.functions(change))} |"

@@ -15,13 +15,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import marked_page
-from dbdyno.analysis.compare import work
+from dbdyno.findings.work import plan as work
+from dbdyno.findings.work import show as section
 from dbdyno.model.compiler import flags_of
 from dbdyno.model.error import DynoError
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.step import StepName
 from dbdyno.model.work import Amounts, WorkChange, WorkComparison
-from dbdyno.report.section import work as section
 from dbdyno.store import Results
 
 ROOT = Path(__file__).parent.parent
@@ -128,8 +128,8 @@ def table(
     arms = list(versions.servers)
     rows: dict[StepName, dict[str, str]] = {}
     for change in changes:
-        row = rows.setdefault(change.step, {})
-        for arm, amounts in ((arms[0], change.base), (change.arm, change.work)):
+        row = rows.setdefault(change.name, {})
+        for arm, amounts in ((arms[0], change.of_base), (change.arm, change.of_arm)):
             row[arm] = "failed" if amounts is None else figure(amounts)
     yield f"| step | {' | '.join(versions.version(arm) for arm in arms)} |"
     yield f"|---{'|--:' * len(arms)}|"
@@ -153,12 +153,12 @@ def explained(changes: Iterable[WorkChange]) -> Iterator[str]:
     yield "| step | instructions | atomic | system calls | functions |"
     yield "|---|--:|--:|--:|---|"
     for change in sorted(large, key=lambda change: -abs(change.instructions_change)):
-        assert change.base is not None
-        assert change.work is not None
-        atomics = change.work.atomics - change.base.atomics
-        calls = change.work.system_calls - change.base.system_calls
+        assert change.of_base is not None
+        assert change.of_arm is not None
+        atomics = change.of_arm.atomics - change.of_base.atomics
+        calls = change.of_arm.system_calls - change.of_base.system_calls
         yield (
-            f"| {change.step[1]} | {section.percent(1 + change.instructions_change)} | "
+            f"| {change.step} | {section.percent(1 + change.instructions_change)} | "
             f"{difference(atomics)} | {difference(calls)} | "
             f"{', '.join(f'`{function}`' for function in section.functions(change))} |"
         )

@@ -51,12 +51,10 @@ def words(cell: Cell, unit: str, aims: Aims) -> str:
 
 
 def with_counts(
-    steps: Iterable[StepComparison], work: WorkComparison | None
+    steps: Iterable[StepComparison], work: WorkComparison
 ) -> tuple[StepComparison, ...]:
     """The steps, with what callgrind's counts say in place of perf's, where work was counted."""
-    if work is None:
-        return tuple(steps)
-    changes = {(*change.step, change.arm): change for change in work.changes}
+    changes = {(*change.name, change.arm): change for change in work.changes}
     return tuple(
         replace(
             step,

@@ -22,7 +22,6 @@ from dbdyno.model.step_run import F, StepRun
 from dbdyno.model.suspects import Suspects
 from dbdyno.model.tolerance import StepTolerance, Tolerance
 from dbdyno.model.verdict import Aims, Calibration, Explanation, Judgement, Overall, Verdict
-from dbdyno.model.work import WorkComparison
 
 FOUND_MIN = 0.99
 """Of a statement's executions: with more that found no row, its rate is mostly one of misses."""
@@ -164,7 +163,6 @@ class Comparison:
     calibration: Calibration | None = None  # where an A/A arm was shown
     looked: Looked | None = None  # how far the looks have come; None where nothing is judged
     aims: Aims = field(default_factory=Aims)
-    work: WorkComparison | None = None  # counts of what servers do for an operation, if any
     design: Design | None = None  # by which two arms are taken apart
     differences: tuple[Difference, ...]
     warnings: tuple[str, ...]

@@ -18,6 +18,7 @@ from msgspec import to_builtins
 from dbdyno import __version__
 from dbdyno.model import Across, Cell, Comparison, Json, Network, StepComparison
 from dbdyno.model.comparison import ApplicationResult
+from dbdyno.model.facts import Facts
 from dbdyno.model.looks import Looked
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.profile import ProfileComparison
@@ -40,7 +41,7 @@ def render(comparison: Comparison) -> str:
 
 def form(comparison: Comparison) -> Json:
     """The same as plain values. What is not known, or infinite, is None."""
-    plan = comparison.plan
+    plan, work = comparison.plan, comparison.of(WorkComparison)
     found = {
         "format": FORMAT,
         "dyno": __version__,
@@ -60,11 +61,11 @@ def form(comparison: Comparison) -> Json:
         "design": comparison.design.written if comparison.design else None,
         "overall": [_overall(one) for one in comparison.overall],
         "steps": [_step(step) for step in comparison.steps],
-        "work": of_work(comparison.work) if comparison.work else None,
+        "work": of_work(work) if work.repeats else None,
         "applications": [_application(comparison, result) for result in comparison.applications],
         "queries": to_builtins(comparison.queries),
         "across": [_across(one) for one in comparison.across],
-        "tables": _whole_tables(comparison),
+        "tables": tables(comparison.findings.values()),
         "warnings": comparison.warnings,
         "void_blocks": comparison.void_blocks,
         "incomplete": comparison.incomplete,
@@ -73,7 +74,7 @@ def form(comparison: Comparison) -> Json:
 
 
 def of_work(work: WorkComparison) -> Json:
-    """The counts; of functions those that changed."""
+    """How the work of operations was counted; its figures are in tables."""
     return {
         "repeats": work.repeats,
         "tool": work.tool,
@@ -81,11 +82,21 @@ def of_work(work: WorkComparison) -> Json:
         "scatter": work.scatter,
         "scatter_of_writes": work.scatter_of_writes,
         "calibration": work.calibration and to_builtins(work.calibration),
-        "changes": [
-            to_builtins(change) | {"functions": to_builtins(change.changed)}
-            for change in work.changes
-        ],
     }
+
+
+def of_commit(work: WorkComparison) -> Json:
+    """The counts of a commit beside those of the one before it, with their tables."""
+    return of_work(work) | {"tables": tables([work])}
+
+
+def tables(findings: Iterable[Facts]) -> dict[str, list[Json]]:
+    """The tables of findings as exports have them, without rows that say that nothing `changed`."""
+    by_name: dict[str, list[Json]] = {}
+    for table, row in (each for facts in findings for each in derived.rows(facts)):
+        if row.get("changed", True):
+            by_name.setdefault(table, []).append(row)
+    return by_name
 
 
 def aa_arm(comparison: Comparison) -> str | None:
@@ -166,14 +177,6 @@ def _profile(one: ProfileComparison) -> Json:
         "subsystems": [asdict(part) for part in one.subsystems],
         "functions": [asdict(part) for part in one.functions if part.found],
     }
-
-
-def _whole_tables(comparison: Comparison) -> dict[str, list[Json]]:
-    """The tables of findings of the result, as exports have them."""
-    found: dict[str, list[Json]] = {}
-    for table, row in derived.of_comparison(comparison):
-        found.setdefault(table, []).append(row)
-    return found
 
 
 def _tables(step: StepComparison) -> dict[str, list[Json]]:

@@ -9,6 +9,7 @@ from dbdyno.findings.attribution import show as attribution
 from dbdyno.findings.fairness import show as fairness
 from dbdyno.findings.sweeps import show as sweeps
 from dbdyno.findings.targets import show as targets
+from dbdyno.findings.work import show as work
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.parts.colors import Scheme
 from dbdyno.parts.part import AnyPart, Group, Page, Section, Subject, anchored, flat
@@ -53,7 +54,6 @@ from dbdyno.report.section import (
     verdicts,
     warnings,
     why,
-    work,
 )
 from dbdyno.report.section import steps as steps_section
 

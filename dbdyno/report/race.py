@@ -6,13 +6,14 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from dbdyno.findings.work import show as work
 from dbdyno.model import Cell, Comparison, StepComparison
 from dbdyno.model.compiler import flags_of, for_size
 from dbdyno.model.open_steps import is_open, open_steps
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import known, number, tolerate
 from dbdyno.report import fail_on
-from dbdyno.report.section import application, own_query, verdicts, work
+from dbdyno.report.section import application, own_query, verdicts
 from dbdyno.report.section.answer import cells_of, counted, size
 from dbdyno.report.section.headline import step_name
 
@@ -32,7 +33,7 @@ def lines(comparison: Comparison, report: Path) -> list[str]:
         *([safe] if safe else []),
         *of_applications(comparison),
         *(line[:COLUMNS] for line in told(comparison)),
-        *([of_work(comparison.work)] if comparison.work is not None else []),
+        *([of_work(counts)] if (counts := comparison.of(WorkComparison)).repeats else []),
         of_builds(comparison),
         of_report(report),
     ]
@@ -91,7 +92,7 @@ def of_work(counts: WorkComparison) -> str:
     return joined(
         "counted: ",
         [
-            (f"{change.arm} " if several else "") + f"{work.step_of(change)} {work.brief(change)}"
+            (f"{change.arm} " if several else "") + f"{change.step} {work.brief(change)}"
             for change in changes
         ],
     )[:COLUMNS]

@@ -26,7 +26,6 @@ from dbdyno.report.export import (
     function_rows,
     node_rows,
     query_rows,
-    work_rows,
 )
 from dbdyno.report.export.source import Place, Source, started
 from dbdyno.report.export.tables import by_name
@@ -36,8 +35,6 @@ Rows = Iterator[tuple[str, Json]]
 
 CAUSES: Mapping[str, Callable[[Comparison], Iterator[Json]]] = {
     "functions": function_rows.functions,
-    "work": work_rows.operations,
-    "work_functions": work_rows.functions,
     "nodes": node_rows.nodes,
     "answers": query_rows.answers,
     "plan_trees": query_rows.plan_trees,

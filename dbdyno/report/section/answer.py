@@ -12,6 +12,7 @@ from dataclasses import replace
 from dbdyno.model import Cell, Comparison, Ratio, StepComparison, configuration, engine, metric
 from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.verdict import CHANGED, TOO_FEW, Judgement, Verdict, is_wide
+from dbdyno.model.work import WorkComparison
 from dbdyno.parts import cells, colors, known, nodes, number, reasons, tolerate
 from dbdyno.parts.part import AnyPart, Chart, Effect, Effects, Finding, Group, Section, Text
 from dbdyno.report.section import groups, own_query, verdicts
@@ -86,7 +87,7 @@ def _said(name: str, words: str, entry: str = "") -> Text:
 
 def nothing_compared(comparison: Comparison) -> bool:
     """Whether no time of complete blocks stands side by side, nor anything else."""
-    others = comparison.applications or comparison.work is not None
+    others = comparison.applications or comparison.of(WorkComparison).repeats
     return bool(
         comparison.blocks
         and comparison.arms[1:]
@@ -176,7 +177,9 @@ def _effect(comparison: Comparison, step: StepComparison, cell: Cell) -> Effect:
         figures=verdicts.figures(shown[0], cell.ratio_bound) if shown else verdict.outcome,
         also=_also(cell, verdict, deciding[1:]),
         speed=_speed(shown[0]) if shown and shown[0].blocks else None,
-        reason=_reason(cell, verdict, counted="" if comparison.work is None else verdict.witness),
+        reason=_reason(
+            cell, verdict, counted=verdict.witness if comparison.of(WorkComparison).repeats else ""
+        ),
     )
 
 

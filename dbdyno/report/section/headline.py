@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.model.metric.primary import called, is_cpu
 from dbdyno.model.verdict import CHANGED, Judgement, Overall, is_wide, shaded
+from dbdyno.model.work import WorkComparison
 from dbdyno.parts import cells, colors, dependence, known, looks, nodes, number
 from dbdyno.parts.part import Finding, Section, Subject, Text
 from dbdyno.report.section import calibration, groups, verdicts
@@ -46,7 +47,7 @@ def _judged(comparison: Comparison) -> bool:
 
 def _sureness(comparison: Comparison) -> list[Finding]:
     if comparison.blocks == 0:
-        if comparison.work is not None and comparison.plan.counts_only:
+        if comparison.of(WorkComparison).repeats and comparison.plan.counts_only:
             return [Finding(text="No time is measured; what is counted stands below.")]
         return [Finding(text="No block is complete: there is nothing to compare yet.")]
     if not _judged(comparison):

@@ -32,7 +32,7 @@ from dbdyno.model import (
 from dbdyno.model.attribution import Design, Factor
 from dbdyno.model.comparison import ApplicationResult, ApplicationWork
 from dbdyno.model.host_facts import CountScatter
-from dbdyno.model.own_query import LeftOut
+from dbdyno.model.own_query import Exclusion
 from dbdyno.model.plan_record import ApplicationRecord
 from dbdyno.model.tolerance import StepTolerance
 from dbdyno.model.work import (
@@ -165,7 +165,7 @@ def keys(value: Any, path: str = "", *, named: bool = False) -> Iterator[tuple[s
 
 
 FIGURE = Ratio(value=0.9, low=0.8, high=1.0, blocks=3)
-OWN_QUERIES = planned(["a"], left_out=(LeftOut(reason="no reads", calls=1),))
+OWN_QUERIES = planned(["a"], left_out=(Exclusion(reason="no reads", calls=1),))
 APPLICATION = ApplicationResult(
     workload="w",
     arm="pg18",

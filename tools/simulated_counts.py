@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dbdyno.farm.evidence import Numbers, Ratios
+from dbdyno.farm.evidence import Numbers, SeriesRatios
 from dbdyno.findings.work import fill_scatter
 from dbdyno.findings.work.fill_scatter import Began
 from dbdyno.model.golden import GoldenUse
@@ -38,7 +38,7 @@ CATALOGS = 0.12
 class Said:
     """The ratios of a plan, and which of them may be news by the rule of counts."""
 
-    ratios: Ratios
+    ratios: SeriesRatios
     news: npt.NDArray[np.bool_]
 
 
@@ -114,7 +114,7 @@ class Counts:
         )
         verdicts = [work.judged(samples[step, "arm"], MARGIN) for step in steps]
         return Said(
-            ratios=Ratios(
+            ratios=SeriesRatios(
                 values=np.array([math.log(verdict.ratio.value) for verdict in verdicts]),
                 standard_errors=np.array([verdict.ratio.se for verdict in verdicts]),
                 degrees=np.array([verdict.ratio.freedom for verdict in verdicts]),

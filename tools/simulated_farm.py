@@ -9,12 +9,10 @@ them, are tests (tests/test_simulated_farm.py).
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +20,7 @@ import numpy.typing as npt
 import marked_page
 from dbdyno.farm import alarm
 from dbdyno.farm.chain import Budget, Instrument, Series
-from dbdyno.farm.evidence import Evidence, Numbers, Ratios
+from dbdyno.farm.evidence import Numbers, SeriesEvidence, SeriesRatios
 from dbdyno.farm.loop import REPEATS_MAX
 from simulated_counts import COUNT_SCATTER, FILL_SCATTERS, MODES_IN, Counts, Said
 from table_text import SEED, header, intro, percent, row
@@ -60,7 +58,7 @@ BUILD_MINUTES = 4.0
 RULE_LIMIT = 0.025
 RULE_DRAWS = 100_000
 SECONDS_SD, SECONDS = 0.03, 120
-"""Of runs, as in peer_rules.py."""
+"""Of runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +147,7 @@ class Hands:
     def _said(self, values: Numbers, deviation: float, blocks: int) -> Said:
         degrees = blocks - 1.0
         squares = self.random.chisquare(degrees, self.rows) / degrees
-        ratios = Ratios(
+        ratios = SeriesRatios(
             values=values,
             standard_errors=np.full(self.rows, deviation / math.sqrt(blocks)) * np.sqrt(squares),
             degrees=np.full(self.rows, degrees),
@@ -194,7 +192,7 @@ def followed(host: Host, levels: Numbers, random: np.random.Generator) -> Year:
     return year
 
 
-def said(evidence: Evidence, sides: tuple[Said, Said]) -> Evidence:
+def said(evidence: SeriesEvidence, sides: tuple[Said, Said]) -> SeriesEvidence:
     """The evidence where the rule of counts says more or less, too, as a farm takes it."""
     return alarm.borne_out(evidence, *(side.news for side in sides))
 
@@ -204,7 +202,7 @@ def by_step(rows: npt.NDArray[np.bool_], host: Host) -> npt.NDArray[np.bool_]:
     return np.asarray(rows.reshape(-1, host.metrics).any(axis=1), dtype=np.bool_)
 
 
-def _only(ratios: Ratios, rows: npt.NDArray[np.bool_]) -> Ratios:
+def _only(ratios: SeriesRatios, rows: npt.NDArray[np.bool_]) -> SeriesRatios:
     return replace(ratios, values=np.where(rows, ratios.values, np.nan))
 
 
@@ -399,18 +397,5 @@ def _size(effect: float) -> str:
     return f"{'−' if effect < 0 else '+'}{abs(100 * effect):.2g} %"
 
 
-def main() -> None:
-    """Prints the tables, or writes them into the page."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--share", type=float, default=1.0, help="of the usual number of years")
-    parser.add_argument("--write", type=Path, help="the page to write the tables into")
-    chosen = parser.parse_args()
-    lines = tables(chosen.share)
-    if chosen.write is None:
-        sys.stdout.writelines(f"{line}\n" for line in lines)
-    else:
-        marked_page.write(chosen.write, TOOL, lines)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(marked_page.main(TOOL, __doc__ or "", tables))

@@ -8,13 +8,11 @@ searches, of some of these kinds, are tests (tests/test_bisection.py).
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -22,7 +20,7 @@ import numpy as np
 import marked_page
 from dbdyno.stats import bisection
 from dbdyno.stats.bisection import BLOCKS, RELAYOUTS, Found, NextTest
-from dbdyno.stats.commit_chain import Test
+from dbdyno.stats.commit_chain import BlockTest
 from dbdyno.stats.interval import mean_and_sd
 from simulation import MEASURED_SD
 from table_text import header, intro, percent, row, whole_percent
@@ -66,7 +64,7 @@ class Search:
     """A search that is over."""
 
     truth: tuple[int, ...]  # the commits that changed something
-    tests: tuple[Test, ...]
+    tests: tuple[BlockTest, ...]
     found: Found
     layout: float  # the layout noise that was drawn
     standing: tuple[tuple[float, bool], ...]  # after each test: the probability, whether right
@@ -117,7 +115,7 @@ def searched(kind: Kind, draw: np.random.Generator) -> Search:
         layout = math.exp(draw.uniform(math.log(LAYOUTS[0]), math.log(LAYOUTS[-1])))
     own = layouts(kind, layout, draw)
     sizes = dict(zip(truth, changes, strict=True))
-    tests: list[Test] = []
+    tests: list[BlockTest] = []
     standing = []
     while len(tests) < TESTS_MAX:
         asked = bisection.next_test(kind.commits, tests)
@@ -154,12 +152,12 @@ def layouts(kind: Kind, layout: float, draw: np.random.Generator) -> list[list[f
     return paths
 
 
-def _tested(kind: Kind, asked: NextTest, level: float, draw: np.random.Generator) -> Test:
+def _tested(kind: Kind, asked: NextTest, level: float, draw: np.random.Generator) -> BlockTest:
     """A test whose log ratio is that."""
     if draw.random() < kind.disturbed:
         level += draw.normal(0, kind.off)
     mean, sd = mean_and_sd(draw.normal(level, kind.sd, BLOCKS).tolist())
-    return Test(
+    return BlockTest(
         index=asked.index,
         log_ratio=mean,
         se=(sd or 0.0) / math.sqrt(BLOCKS),
@@ -169,8 +167,9 @@ def _tested(kind: Kind, asked: NextTest, level: float, draw: np.random.Generator
     )
 
 
-def tables(count: int) -> Iterator[str]:
+def tables(draws: float) -> Iterator[str]:
     """The lines of all tables."""
+    count = marked_page.draws_of(SEARCHES, draws)
     yield intro(
         f"Of {count} searches each, by the standard deviation of the layout noise and what commits "
         f"keep of it; a block's is {percent(MEASURED_SD[1])}. *Sure and right* / *sure and wrong*; "
@@ -250,18 +249,5 @@ def _honesty(all: Sequence[Search]) -> Iterator[str]:
             yield row((between, str(len(inside)), whole_percent(said), whole_percent(right)))
 
 
-def main() -> None:
-    """Prints the tables, or writes them into the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--searches", type=int, default=SEARCHES)
-    parser.add_argument("--write", type=Path, help="the page to write the tables into")
-    asked = parser.parse_args()
-    lines = tables(asked.searches)
-    if asked.write is None:
-        sys.stdout.writelines(f"{line}\n" for line in lines)
-    else:
-        marked_page.write(asked.write, TOOL, lines)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(marked_page.main(TOOL, __doc__ or "", tables))

@@ -10,10 +10,11 @@ from msgspec import Struct
 
 from dbdyno.farm.chain import Alarm
 from dbdyno.farm.file import Branch
-from dbdyno.farm.journal import MICROSECONDS, FunctionCost, Head
-from dbdyno.farm.state import Finding, Standing
+from dbdyno.farm.journal import MICROSECONDS, ChangedFunction, Head
+from dbdyno.farm.state import FarmFinding, Standing
 from dbdyno.model.bisection import short
 from dbdyno.model.json import encoder
+from dbdyno.parts import number
 
 FORMAT = 1
 FUNCTIONS_MAX = 10
@@ -48,7 +49,7 @@ class FindingReport(Struct, frozen=True, kw_only=True):
     probability: float
     suspects: tuple[Head, ...]  # where no single commit is sure
     changes: tuple[ReportedChange, ...]
-    functions: tuple[FunctionCost, ...]
+    functions: tuple[ChangedFunction, ...]
     command: str  # that measures it again
     results: str  # below the farm's folder
     back_since: str  # the commit that has fixed or reverted it
@@ -56,7 +57,7 @@ class FindingReport(Struct, frozen=True, kw_only=True):
     why: str  # what could not be told
 
 
-def report(finding: Finding, branch: Branch | None) -> FindingReport:
+def report(finding: FarmFinding, branch: Branch | None) -> FindingReport:
     """The report of a finding whose commit was searched.
 
     `branch`: of the file; None: it names that no longer.
@@ -121,25 +122,15 @@ def title(of: FindingReport) -> str:
 
 def change_words(change: ReportedChange) -> str:
     """`point-query +3.1 % instructions`."""
-    return f"{change.step} {percent(change.change)} {change.metric}"
+    return f"{change.step} {number.change(1 + change.change, 2)} {change.metric}"
 
 
-def percent(share: float) -> str:
-    """A share in percent, with its sign: `+0.70 %`."""
-    return f"{100 * share:+.2f} %".replace("-", "−")
-
-
-def signed(number: float, decimals: int) -> str:
-    """A number with its sign: `−564.0`."""
-    return f"{number:+,.{decimals}f}".replace("-", "−")
-
-
-def function_row(cost: FunctionCost) -> str:
+def function_row(cost: ChangedFunction) -> str:
     """A function's line of the table."""
     decimals = 2 if cost.unit == MICROSECONDS else 1
     return (
         f"| `{cost.function}` | {cost.step} | {cost.before:,.{decimals}f} | "
-        f"{cost.after:,.{decimals}f} | {signed(cost.change, decimals)} {cost.unit} |"
+        f"{cost.after:,.{decimals}f} | {number.signed(cost.change, decimals)} {cost.unit} |"
     )
 
 
@@ -170,9 +161,10 @@ def lines(of: FindingReport) -> Iterator[str]:
     for change in of.changes:
         word = "worse" if change.worse else "better"
         drift = ", against the pinned release" if change.against == "pinned" else ""
+        ends = " to ".join(number.change(1 + end, 2) for end in (change.low, change.high))
         yield (
-            f"| {change.step} | {change.metric} | {percent(change.change)} | "
-            f"{percent(change.low)} to {percent(change.high)} | {word}{drift} |"
+            f"| {change.step} | {change.metric} | {number.change(1 + change.change, 2)} | {ends} | "
+            f"{word}{drift} |"
         )
     if of.functions:
         yield ""

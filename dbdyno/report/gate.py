@@ -73,7 +73,8 @@ def work_words(step: GateStep) -> str:
     change = None if step.work is None else step.work.change
     if change is None:
         return "work not counted"
-    return f"work {counts.exact(change.ratio, change.low, change.high)}"
+    ends = () if change.low is None or change.high is None else (change.low, change.high)
+    return f"work {number.counted(change.ratio, *ends)}"
 
 
 def time_words(step: GateStep) -> str:
@@ -102,7 +103,7 @@ def of_work(check: WorkCheck) -> Iterator[str]:
     """The functions behind more work, what failed, and what else an operation has more."""
     if check.instructions == "no" and not check.reason:
         functions = [
-            counts.more(function.function, function.instructions)
+            f"{function.function} {number.signed(function.instructions)}"
             for function in check.functions[: counts.FUNCTIONS_NAMED]
         ]
         if functions and check.base is not None and check.head is not None:

@@ -14,7 +14,7 @@ from dbdyno.model import StatementUse, StepRun, Target, TargetFacts, Window
 from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.model.job import first_words
 from dbdyno.model.job.role import Rate
-from dbdyno.parts.wording import listed
+from dbdyno.parts.number import listed
 from dbdyno.stats import rate_shape
 
 GENERATOR_SHARE_MAX = 10.0

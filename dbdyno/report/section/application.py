@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from dbdyno.findings.work import show as work
 from dbdyno.model import Cell, Comparison, Ratio
 from dbdyno.model.answer_word import AnswerWord
 from dbdyno.model.comparison import ApplicationResult
@@ -285,9 +284,8 @@ class Answer:
             yield f"CPU {_changes(result.cpu, 'amount')}{lacks}"
         if result.work is not None:
             ratio = result.work.instructions
-            low, high = (work.percent(end or 1.0, unit="") for end in (ratio.low, ratio.high))
             of = f" of {number.queries(result.work.queries)}"
-            yield f"instructions{of} {work.percent(ratio.value)} [{low}, {high}]"
+            yield f"instructions{of} {number.counted(ratio.value, ratio.low, ratio.high)}"
             for names, what in ((result.work.more, "more"), (result.work.less, "less")):
                 if names:
                     yield f"{len(names)} {_plural(len(names), 'does', 'do')} {what} work"

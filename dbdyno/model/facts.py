@@ -6,6 +6,7 @@ field of facts that is a tuple of rows is a table of the field's name.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from msgspec import Meta
@@ -23,3 +24,8 @@ def says(what: str, unit: str = "", *, table: str = "") -> Meta:
     further rows of a row: they are a table of their own.
     """
     return Meta(description=what, extra={"unit": unit, "table": table})
+
+
+def columns(meanings: Mapping[str, str]) -> Meta:
+    """The meanings of a tuple's items, each a column of this name."""
+    return Meta(extra={"columns": meanings})

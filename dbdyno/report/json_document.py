@@ -91,10 +91,10 @@ def of_commit(work: WorkComparison) -> Json:
 
 
 def tables(findings: Iterable[Facts]) -> dict[str, list[Json]]:
-    """The tables of findings as exports have them, without rows that say that nothing `changed`."""
+    """The tables of findings as exports have them, but of functions only those that `changed`."""
     by_name: dict[str, list[Json]] = {}
     for table, row in (each for facts in findings for each in derived.rows(facts)):
-        if row.get("changed", True):
+        if row.get("changed", True) or row.get("kind") == "subsystem":
             by_name.setdefault(table, []).append(row)
     return by_name
 
@@ -158,8 +158,6 @@ def _step(step: StepComparison) -> Json:
         "notices": step.notices,
         "profiles": [_profile(profile) for profile in step.profiles],
         "tables": _tables(step),
-        "outcomes": {cell.arm: ended for cell in step.cells if (ended := _outcomes(cell))},
-        "told": {cell.arm: told for cell in step.cells if (told := _told(cell))},
         "network": [one for cell in step.cells for one in _network(cell)],
     }
 
@@ -187,22 +185,6 @@ def _tables(step: StepComparison) -> dict[str, list[Json]]:
             for table, row in derived.of_run(run):
                 found.setdefault(table, []).append({"arm": cell.arm, "block": run.block} | row)
     return found
-
-
-def _outcomes(cell: Cell) -> list[Json]:
-    """How the operations of the arm's runs ended, block by block."""
-    return [
-        {"block": run.block, **asdict(ended)} for run in cell.runs for ended in run.roles.outcomes
-    ]
-
-
-def _told(cell: Cell) -> list[Json]:
-    """The values that the arm's runs report, block by block."""
-    return [
-        {"block": run.block, "metric": name, **asdict(one)}
-        for run in cell.runs
-        for name, one in run.told.items()
-    ]
 
 
 def _network(cell: Cell) -> Iterable[Json]:

@@ -43,9 +43,7 @@ FINDING = PlanFinding(facts=AttributionFacts, of_plan=of_plan)
 
 def _of_step(step: StepComparison, design: Design) -> Iterable[FactorEffect]:
     """The headline's, then that of CPU per operation."""
-    if step.headline is None or not any(
-        run.facts.measured for cell in step.cells for run in cell.runs
-    ):
+    if step.headline is None or not step.measured:
         return
     for metric in dict.fromkeys((step.headline, cpu_of(step.cells))):
         row = partial(

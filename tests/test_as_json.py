@@ -17,6 +17,7 @@ from dbdyno import __version__
 from dbdyno.analysis import compare
 from dbdyno.analysis.compare import basis
 from dbdyno.findings import plans, steps
+from dbdyno.findings.nodes.facts import NodeFacts
 from dbdyno.findings.sweeps.facts import Peak, SweepFacts
 from dbdyno.model import (
     Across,
@@ -129,10 +130,7 @@ FORM = {
     "steps.profiles.functions": PART,
     "steps.profiles.functions.change": "value low high blocks",
     "steps.profiles.functions.inclusive_change": "value low high blocks",
-    "steps.arms": "arm verdict within_margin reason by against outcome metrics nodes findings",
-    "steps.arms.nodes": "metric nodes agreement p q spread spread_low spread_high ratio low high "
-    "freedom reach",
-    "steps.arms.nodes.nodes": "node blocks ratio low high",
+    "steps.arms": "arm verdict within_margin reason by against outcome metrics findings",
     "steps.arms.metrics": f"primary value base {JUDGEMENT}",
     "steps.arms.findings": "text explained causes unchanged",
     "steps.arms.findings.causes": "metric words",
@@ -251,7 +249,7 @@ def whole(made: Comparison) -> Comparison:
     cells = (replace(cell, runs=tuple(map(telling, cell.runs))) for cell in first.cells)
     first = replace(first, cells=tuple(cells), profiles=(PROFILE,))
     asked = StepTolerance(workload="w", step="l.i0", answer="yes")
-    other = replace(first.cells[1], nodes=(BY_NODE,), tolerated=asked)
+    other = replace(first.cells[1], tolerated=asked)
     first = replace(first, cells=(first.cells[0], other))
     made = replace(made, aims=replace(made.aims, tolerate=0.05), plan=OWN_QUERIES)
     made = replace(made, steps=(first, *others), design=DESIGN, nodes={1: "n1", 2: "n2", 3: "n1"})
@@ -266,7 +264,11 @@ def whole(made: Comparison) -> Comparison:
             cpu=judgement(CPU, ratio),
         ),
         across=(across,),
-        findings={"SweepFacts": SweepFacts(peaks=(PEAK,)), "WorkComparison": WORK},
+        findings={
+            "SweepFacts": SweepFacts(peaks=(PEAK,)),
+            "WorkComparison": WORK,
+            "NodeFacts": NodeFacts(nodes=(BY_NODE,)),
+        },
         applications=(APPLICATION,),
     )
 

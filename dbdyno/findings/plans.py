@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from dbdyno.findings.attribution import plan as attribution
+from dbdyno.findings.nodes import plan as nodes
 from dbdyno.findings.plan_finding import Compared, PlanFinding
 from dbdyno.findings.sweeps import plan as sweeps
 from dbdyno.findings.work import plan as work
@@ -13,6 +14,7 @@ from dbdyno.findings.work import plan as work
 FINDINGS: tuple[PlanFinding[Any], ...] = (
     work.FINDING,
     attribution.FINDING,
+    nodes.FINDING,
     sweeps.FINDING,
 )
 

@@ -185,6 +185,11 @@ class Comparison:
         kept = self.findings.get(facts.__name__)
         return kept if isinstance(kept, facts) else facts()
 
+    def name_of(self, step: StepComparison | ByNode) -> str:
+        """A step's name, with its workload's where there are several."""
+        several = len({each.workload for each in self.steps}) > 1
+        return f"{step.workload} {step.step}" if several else step.step
+
     @property
     def tolerances(self) -> tuple[Tolerance, ...]:
         """The answers of each arm but the A/A arm, where a tolerance is asked for."""

@@ -238,7 +238,6 @@ def _arm(step: StepComparison, cell: Cell, base: Cell) -> Json:
         "against": verdict.against if verdict else (),
         "outcome": verdict.outcome if verdict else "",
         "metrics": metrics,
-        "nodes": [asdict(node) for node in cell.nodes],
         "findings": [_finding(cell.explanation)] if cell.explanation else [],
     }
 

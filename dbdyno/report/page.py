@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from dbdyno.findings.attribution import show as attribution
+from dbdyno.findings.calibration import show as calibration
 from dbdyno.findings.fairness import show as fairness
 from dbdyno.findings.groups import show as groups
 from dbdyno.findings.highest_rate import show as highest_rate
 from dbdyno.findings.measured_steps import show as steps_section
+from dbdyno.findings.nodes import show as nodes
 from dbdyno.findings.outcomes import show as outcomes
 from dbdyno.findings.response_times import show as response_times
 from dbdyno.findings.scaling import show as scaling
@@ -27,12 +29,10 @@ from dbdyno.report.section import (
     answer,
     answers,
     application,
-    calibration,
     changed_functions,
     cost_by_owner,
     device,
     differences,
-    fill_noise,
     flame,
     fragmentation,
     functions,
@@ -40,7 +40,6 @@ from dbdyno.report.section import (
     measured_on,
     metrics,
     network,
-    nodes,
     notices,
     over_time,
     own_query,
@@ -176,7 +175,6 @@ PAGE: tuple[Section, ...] = (
     work.SECTION,
     nodes.SECTION,
     calibration.SECTION,
-    fill_noise.SECTION,
     network.SECTION,
     measured_on.SECTION,
     repeat.SECTION,

@@ -15,7 +15,6 @@ from dbdyno.parts import known, number, tolerate
 from dbdyno.report import fail_on
 from dbdyno.report.section import application, own_query, verdicts
 from dbdyno.report.section.answer import cells_of, counted, size
-from dbdyno.report.section.headline import step_name
 
 COLUMNS = 80
 
@@ -120,7 +119,7 @@ def with_bound(comparison: Comparison, step: StepComparison, cell: Cell) -> str:
     bound = cell.verdict.reason if drifts else known.bound(cell.verdict, cell.ratio_bound)
     if not bound:
         return figures(comparison, step, cell)
-    return f"{step_name(comparison, step).replace(' ', '/')} {bound}"
+    return f"{comparison.name_of(step).replace(' ', '/')} {bound}"
 
 
 def figures(comparison: Comparison, step: StepComparison, cell: Cell) -> str:
@@ -128,7 +127,7 @@ def figures(comparison: Comparison, step: StepComparison, cell: Cell) -> str:
     assert cell.verdict is not None
     by = [judgement for judgement in cell.verdict.judgements if judgement.metric in cell.verdict.by]
     one = next(iter(by or cell.verdict.judgements), None)
-    name = step_name(comparison, step).replace(" ", "/")
+    name = comparison.name_of(step).replace(" ", "/")
     if one is None:
         return f"{name} {cell.verdict.outcome}".rstrip()
     return f"{name} {verdicts.figures(one, cell.ratio_bound)}"

@@ -23,7 +23,6 @@ from dbdyno.report.estimate_form import of_estimate, of_judgement, of_ratio
 from dbdyno.report.export import (
     derived,
     function_rows,
-    node_rows,
     query_rows,
 )
 from dbdyno.report.export.source import Place, Source, started
@@ -34,7 +33,6 @@ Rows = Iterator[tuple[str, Json]]
 
 CAUSES: Mapping[str, Callable[[Comparison], Iterator[Json]]] = {
     "functions": function_rows.functions,
-    "nodes": node_rows.nodes,
     "answers": query_rows.answers,
     "plan_trees": query_rows.plan_trees,
 }

@@ -12,7 +12,6 @@ from dbdyno.report.export.cause_tables import CAUSES
 from dbdyno.report.export.derived import tables
 from dbdyno.report.export.device_tables import DEVICES
 from dbdyno.report.export.form import RUN, Table, table
-from dbdyno.report.export.node_tables import NODES
 from dbdyno.report.export.query_tables import QUERIES
 
 TABLES: tuple[Table, ...] = (
@@ -174,7 +173,6 @@ TABLES: tuple[Table, ...] = (
     *(table for finding in plans.FINDINGS for table in tables(finding.facts, ())),
     *CAUSES,
     *QUERIES,
-    *NODES,
     table(
         "notices", "a reason to doubt a comparison, in a sentence",
         """

@@ -16,7 +16,6 @@ from dbdyno.model.work import WorkComparison
 from dbdyno.parts import cells, colors, known, nodes, number, reasons, step_groups, tolerate
 from dbdyno.parts.part import AnyPart, Chart, Effect, Effects, Finding, Group, Section, Text
 from dbdyno.report.section import own_query, verdicts
-from dbdyno.report.section.headline import step_name
 
 SHOWN_MAX = 3
 """So many challengers have their picture unfolded."""
@@ -155,7 +154,7 @@ def _not_judged(comparison: Comparison, arm: str) -> Iterable[Effect]:
                 ends = (cell.ratio.low, cell.ratio.high)
                 change = number.changes(cell.ratio.value, *ends, of)
                 yield Effect(
-                    step=step_name(comparison, step) + verdicts.mark(step, cell),
+                    step=comparison.name_of(step) + verdicts.mark(step, cell),
                     word=verdicts.NOT_JUDGED,
                     tone="",
                     figures=cells.signed(change, cell.ratio_bound),
@@ -172,7 +171,7 @@ def _effect(comparison: Comparison, step: StepComparison, cell: Cell) -> Effect:
     deciding = [one for one in verdict.judgements if one.metric in (*verdict.by, *verdict.against)]
     shown = deciding or verdict.judgements[:1]
     return Effect(
-        step=step_name(comparison, step) + verdicts.mark(step, cell),
+        step=comparison.name_of(step) + verdicts.mark(step, cell),
         word=verdict.word if sure or verdict.word not in CHANGED else f"perhaps {verdict.word}",
         tone=colors.tone(verdict, sure),
         figures=verdicts.figures(shown[0], cell.ratio_bound) if shown else verdict.outcome,

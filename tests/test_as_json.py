@@ -18,15 +18,13 @@ from dbdyno.analysis import compare
 from dbdyno.analysis.compare import basis
 from dbdyno.findings import plans, steps
 from dbdyno.findings.nodes.facts import NodeFacts
+from dbdyno.findings.profiles.facts import ProfileFacts
 from dbdyno.findings.sweeps.facts import Peak, SweepFacts
 from dbdyno.model import (
     Across,
     Comparison,
     Json,
-    Link,
-    Network,
     Ratio,
-    StepRun,
 )
 from dbdyno.model.attribution import Design, Factor
 from dbdyno.model.comparison import ApplicationResult, ApplicationWork
@@ -83,10 +81,6 @@ JUDGEMENT = (
     " own_low own_high evidence dependence visible blocks_needed minutes_needed"
     " stood_still base_stood_still p_still"
 )
-PART = (
-    "name binary subsystem base_us arm_us change base_inclusive_us arm_inclusive_us "
-    "inclusive_change p found"
-)
 FORM = {
     "": "format dyno title label plan base arms ghost blocks unverified nodes aims tolerate "
     "looks design "
@@ -115,21 +109,9 @@ FORM = {
     "calibration.fills": "workload step metric fills blocks sd sd_low sd_high blocks_sd "
     "blocks_sd_low blocks_sd_high means_sd",
     "overall": f"arm workload steps metric {JUDGEMENT}",
-    "steps": "workload ordinal step group headline base_values arms limited notices "
-    "profiles network tables",
-    "steps.network": "arm sent_bytes_per_op received_bytes_per_op hosts",
-    "steps.network.hosts": "host round_trip_us offset_bound_us sent_bytes_per_s "
-    "received_bytes_per_s",
+    "steps": "workload ordinal step group headline base_values arms limited notices tables",
     "design": "kind base arm factors levels",
     "design.factors": "name base arm",
-    "steps.profiles": "base arm samples base_us arm_us base_window_us arm_window_us "
-    "subsystems functions",
-    "steps.profiles.subsystems": PART,
-    "steps.profiles.subsystems.change": "value low high blocks",
-    "steps.profiles.subsystems.inclusive_change": "value low high blocks",
-    "steps.profiles.functions": PART,
-    "steps.profiles.functions.change": "value low high blocks",
-    "steps.profiles.functions.inclusive_change": "value low high blocks",
     "steps.arms": "arm verdict within_margin reason by against outcome metrics findings",
     "steps.arms.metrics": f"primary value base {JUDGEMENT}",
     "steps.arms.findings": "text explained causes unchanged",
@@ -183,15 +165,6 @@ PEAK = Peak(
 )  # fmt: skip
 
 
-def telling(run: StepRun) -> StepRun:
-    """The run with a network."""
-    link = Link(
-        round_trip_us=1.0, offset_us=None, offset_bound_us=None, sent_bytes=1, received_bytes=None
-    )
-    network = Network(links={"c1": link}, seconds=1.0, operations=1)
-    return replace(run, network=network)
-
-
 DESIGN = Design(
     kind="one at a time",
     base="pg17",
@@ -199,7 +172,11 @@ DESIGN = Design(
     factors=(Factor(name="version", base="17", arm="18"),),
     values={"pg17": (0,), "pg18": (1,)},
 )
-PROFILE = beside(cost("_bt_compare", 0.9), subsystems=(cost("indexes", 0.9),))
+PROFILE = beside(
+    replace(cost("indexes", 0.9, changed=False), kind="subsystem"),
+    cost("_bt_compare", 0.9),
+    cost("heap_fetch", 0.0, changed=False),
+)
 
 
 AMOUNTS = Amounts(instructions=1e5, atomics=32.0, system_calls=1.0)
@@ -246,8 +223,6 @@ def whole(made: Comparison) -> Comparison:
     )
     made = with_judgements(made, "l.i2", lambda one: at_look(one, 0.93, 0.89, 0.97))
     first, *others = made.steps
-    cells = (replace(cell, runs=tuple(map(telling, cell.runs))) for cell in first.cells)
-    first = replace(first, cells=tuple(cells), profiles=(PROFILE,))
     asked = StepTolerance(workload="w", step="l.i0", answer="yes")
     other = replace(first.cells[1], tolerated=asked)
     first = replace(first, cells=(first.cells[0], other))
@@ -268,6 +243,7 @@ def whole(made: Comparison) -> Comparison:
             "SweepFacts": SweepFacts(peaks=(PEAK,)),
             "WorkComparison": WORK,
             "NodeFacts": NodeFacts(nodes=(BY_NODE,)),
+            "ProfileFacts": ProfileFacts(functions=(PROFILE,)),
         },
         applications=(APPLICATION,),
     )
@@ -315,6 +291,8 @@ def test_the_tables_of_findings_have_the_columns_of_exports(three: Comparison) -
     for step in form["steps"]:
         for name, rows in step["tables"].items():
             assert all(row.keys() == {"arm", "block"} | of_steps[name] for row in rows), name
+    functions = [row["name"] for row in form["tables"]["functions"]]
+    assert functions == ["indexes", "_bt_compare"], "of functions those that changed"
     for name, rows in form["tables"].items():
         assert all(row.keys() == own((), *plans.FINDINGS)[name] for row in rows), name
 

@@ -8,6 +8,8 @@ from typing import Any
 from dbdyno.findings.attribution import plan as attribution
 from dbdyno.findings.nodes import plan as nodes
 from dbdyno.findings.plan_finding import Compared, PlanFinding
+from dbdyno.findings.profiles import plan as profiles
+from dbdyno.findings.suspects import plan as suspects
 from dbdyno.findings.sweeps import plan as sweeps
 from dbdyno.findings.work import plan as work
 
@@ -16,6 +18,8 @@ FINDINGS: tuple[PlanFinding[Any], ...] = (
     attribution.FINDING,
     nodes.FINDING,
     sweeps.FINDING,
+    profiles.FINDING,
+    suspects.FINDING,
 )
 
 

@@ -7,20 +7,30 @@ from dataclasses import replace
 
 from dbdyno.findings.attribution import show as attribution
 from dbdyno.findings.calibration import show as calibration
+from dbdyno.findings.device import show as device
 from dbdyno.findings.fairness import show as fairness
+from dbdyno.findings.fragmentation import show as fragmentation
 from dbdyno.findings.groups import show as groups
 from dbdyno.findings.highest_rate import show as highest_rate
 from dbdyno.findings.measured_steps import show as steps_section
+from dbdyno.findings.metrics import show as metrics
+from dbdyno.findings.network import show as network
 from dbdyno.findings.nodes import show as nodes
 from dbdyno.findings.outcomes import show as outcomes
+from dbdyno.findings.owners import show as owners
+from dbdyno.findings.placement import show as placement
+from dbdyno.findings.profiles import show as profiles
 from dbdyno.findings.response_times import show as response_times
 from dbdyno.findings.scaling import show as scaling
+from dbdyno.findings.state import show as state
 from dbdyno.findings.statements import show as statements
 from dbdyno.findings.summary import show as summary
+from dbdyno.findings.suspects import show as suspects
 from dbdyno.findings.sweeps import show as sweeps
 from dbdyno.findings.targets import show as targets
 from dbdyno.findings.throughput import show as throughput
 from dbdyno.findings.told import show as told
+from dbdyno.findings.waits import show as waits
 from dbdyno.findings.work import show as work
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.parts.colors import Scheme
@@ -29,28 +39,16 @@ from dbdyno.report.section import (
     answer,
     answers,
     application,
-    changed_functions,
-    cost_by_owner,
-    device,
     differences,
-    flame,
-    fragmentation,
-    functions,
     headline,
     measured_on,
-    metrics,
-    network,
     notices,
     over_time,
     own_query,
-    placement,
     queries,
     query_plans,
     repeat,
     setup,
-    state,
-    suspects,
-    time_ledger,
     unseen,
     verdicts,
     warnings,
@@ -63,7 +61,7 @@ WORKLOAD: tuple[Section, ...] = (
     verdicts.SECTION,
     steps_section.SECTION,
     summary.SECTION,
-    changed_functions.SECTION,
+    profiles.OVERVIEW,
     groups.SECTION,
     fragmentation.SECTION,
     sweeps.SECTION,
@@ -85,10 +83,9 @@ STEP: tuple[Section, ...] = (
     device.SECTION,
     response_times.SECTION,
     over_time.SECTION,
-    time_ledger.SECTION,
-    cost_by_owner.SECTION,
-    functions.SECTION,
-    flame.SECTION,
+    waits.SECTION,
+    owners.SECTION,
+    profiles.SECTION,
     suspects.SECTION,
     fairness.SECTION,
     state.SECTION,

@@ -13,11 +13,9 @@ from pathlib import Path
 
 from dbdyno.analysis.compare import (
     application,
-    functions,
     provider,
     query_changes,
     restores,
-    suspects,
     void_blocks,
 )
 from dbdyno.analysis.step import collect
@@ -89,10 +87,8 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         nodes=where,
         plans=known.queries.plans,
     )
-    ran = functions.with_profiles(application.without_common_failures(rows, plan), plan)
-    ended = conclusions.conclude(ran, arms, rules)
+    ended = conclusions.conclude(application.without_common_failures(rows, plan), arms, rules)
     steps = witness.with_counts(ended.steps, known.counts)
-    steps = suspects.with_suspects(steps, lost.usable(results.commits) or ())
     return Comparison(
         title=_title(plan, arms.shown),
         label=plan.label,

@@ -83,7 +83,7 @@ def counted(verdict: Verdict, change: WorkChange) -> str:
         more = "more" if change.ratio.value > 1 else "fewer"
         said = f"{100 * abs(change.ratio.value - 1):.2f} % {more} instructions per operation"
     named = [
-        f"{function.function} {function.change:+,.0f}".replace("-", number.MINUS)
+        f"{function.function} {number.signed(function.change)}"
         for function in change.changed
         if function.function != NO_SYMBOL
     ][:FUNCTIONS_NAMED]

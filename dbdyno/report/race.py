@@ -6,6 +6,9 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from dbdyno.findings.application import show as application
+from dbdyno.findings.own_query import show as own_query
+from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.findings.work import show as work
 from dbdyno.model import Cell, Comparison, StepComparison
 from dbdyno.model.compiler import flags_of, for_size
@@ -13,7 +16,6 @@ from dbdyno.model.open_steps import is_open, open_steps
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import known, number, tolerate
 from dbdyno.report import fail_on
-from dbdyno.report.section import application, own_query, verdicts
 from dbdyno.report.section.answer import cells_of, counted, size
 
 COLUMNS = 80

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dbdyno.findings.calibration import show as calibration
+from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Comparison
 from dbdyno.model.metric.primary import called, is_cpu
 from dbdyno.model.verdict import CHANGED, Judgement, Overall, is_wide, shaded
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import cells, colors, dependence, known, looks, nodes, number, step_groups
 from dbdyno.parts.part import Finding, Section, Subject, Text
-from dbdyno.report.section import verdicts
 
 
 def findings(comparison: Comparison) -> list[Finding]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from dbdyno.findings.application import show as answer
+from dbdyno.findings.own_query import show as own_query
+from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.findings.work import show as work
 from dbdyno.model import Bound, Cell, Comparison
 from dbdyno.model.answer_word import WORDS
@@ -15,8 +18,6 @@ from dbdyno.model.work import WorkComparison
 from dbdyno.parts import colors, known, number
 from dbdyno.parts.part import AnyPart, Column, Group, Row, Section, Table, TableCell
 from dbdyno.parts.table_layout import without_blank_columns
-from dbdyno.report.section import application as answer
-from dbdyno.report.section import own_query, verdicts
 
 DRAWN = "; values drawn from the data"
 NOT_TIMED = "not timed"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from dbdyno.findings.answer import show as answer
 from dbdyno.findings.answers import show as answers
 from dbdyno.findings.application import show as application
 from dbdyno.findings.attribution import show as attribution
@@ -14,6 +15,7 @@ from dbdyno.findings.differences import show as differences
 from dbdyno.findings.fairness import show as fairness
 from dbdyno.findings.fragmentation import show as fragmentation
 from dbdyno.findings.groups import show as groups
+from dbdyno.findings.headline import show as headline
 from dbdyno.findings.highest_rate import show as highest_rate
 from dbdyno.findings.measured_on import show as measured_on
 from dbdyno.findings.measured_steps import show as steps_section
@@ -25,6 +27,7 @@ from dbdyno.findings.own_query import show as own_query
 from dbdyno.findings.owners import show as owners
 from dbdyno.findings.placement import show as placement
 from dbdyno.findings.profiles import show as profiles
+from dbdyno.findings.queries import show as queries
 from dbdyno.findings.query_plans import show as query_plans
 from dbdyno.findings.repeat import show as repeat
 from dbdyno.findings.response_times import show as response_times
@@ -46,14 +49,7 @@ from dbdyno.findings.work import show as work
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.parts.colors import Scheme
 from dbdyno.parts.part import AnyPart, Group, Page, Section, Subject, anchored, flat
-from dbdyno.report.section import (
-    answer,
-    headline,
-    notices,
-    over_time,
-    queries,
-    warnings,
-)
+from dbdyno.report.section import notices, over_time, warnings
 
 __all__ = ["Page", "make"]
 

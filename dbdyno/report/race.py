@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from dbdyno.findings.answer.show import cells_of, counted, size
 from dbdyno.findings.application import show as application
 from dbdyno.findings.own_query import show as own_query
 from dbdyno.findings.verdicts import show as verdicts
@@ -16,7 +17,6 @@ from dbdyno.model.open_steps import is_open, open_steps
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import known, number, tolerate
 from dbdyno.report import fail_on
-from dbdyno.report.section.answer import cells_of, counted, size
 
 COLUMNS = 80
 

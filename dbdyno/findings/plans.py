@@ -9,6 +9,7 @@ from dbdyno.findings.attribution import plan as attribution
 from dbdyno.findings.nodes import plan as nodes
 from dbdyno.findings.plan_finding import Compared, PlanFinding
 from dbdyno.findings.profiles import plan as profiles
+from dbdyno.findings.step_pairs import plan as step_pairs
 from dbdyno.findings.suspects import plan as suspects
 from dbdyno.findings.sweeps import plan as sweeps
 from dbdyno.findings.work import plan as work
@@ -18,6 +19,7 @@ FINDINGS: tuple[PlanFinding[Any], ...] = (
     attribution.FINDING,
     nodes.FINDING,
     sweeps.FINDING,
+    step_pairs.FINDING,
     profiles.FINDING,
     suspects.FINDING,
 )

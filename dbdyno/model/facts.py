@@ -28,4 +28,4 @@ def says(what: str, unit: str = "", *, table: str = "") -> Meta:
 
 def columns(meanings: Mapping[str, str]) -> Meta:
     """The meanings of a tuple's items, each a column of this name."""
-    return Meta(extra={"columns": meanings})
+    return Meta(extra=dict(meanings))

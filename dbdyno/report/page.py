@@ -114,7 +114,11 @@ def _workload(subject: Subject, title: str) -> Group:
         depth="brief",
         entry="",
     )
-    shown = [step for step in subject.steps if _worth_showing(step)]
+    shown = [
+        step
+        for step in subject.steps
+        if step.measured or any(run.ending.status != "ok" for run in step.runs)
+    ]
     names = own_query.names(subject.comparison, title)
     queries = [_step(subject, step) for step in shown if step.step in names]
     together = Group(
@@ -131,11 +135,6 @@ def _workload(subject: Subject, title: str) -> Group:
         depth="brief",
         of="workload",
     )
-
-
-def _worth_showing(step: StepComparison) -> bool:
-    """Whether it is measured, or did not end well."""
-    return any(run.facts.measured or run.ending.status != "ok" for run in step.runs)
 
 
 def _step(workload: Subject, step: StepComparison) -> Group:

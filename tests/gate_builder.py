@@ -24,8 +24,10 @@ WORK_ALONE = Tolerances(work=0.003)
 def changed(name: str, more: float) -> FunctionChange:
     """A function that has so many instructions more."""
     return FunctionChange(
-        function=name, subsystem="executor", binary="postgres", base=100.0, arm=100.0 + more,
-        base_with_callees=100.0, arm_with_callees=100.0 + more, base_calls=2.0, arm_calls=2.0,
+        function=name, subsystem="executor", binary="postgres", base_instructions=100.0,
+        arm_instructions=100.0 + more,
+        base_whole_instructions=100.0, arm_whole_instructions=100.0 + more, base_calls=2.0,
+        arm_calls=2.0,
         base_atomics=0.0, arm_atomics=0.0, changed=True,
     )  # fmt: skip
 
@@ -36,7 +38,8 @@ def work(change: float, scatter: float = 0.0001, **more: Any) -> WorkChange:
     base, head = (Amounts(instructions=40_000.0 * each, atomics=32.0, system_calls=1.0)
                   for each in (1, 1 + change))  # fmt: skip
     usual = WorkChange(
-        step=STEP, arm=HEAD, word="more", base=base, work=head, ratio=ratio,
+        workload=STEP[0], step=STEP[1], arm=HEAD, word="more", of_base=base, of_arm=head,
+        ratio=ratio,
         functions=(changed("IndexNext", 225.0), changed("ExecScan", -1.0)),
     )  # fmt: skip
     return replace(usual, **more)
@@ -59,7 +62,7 @@ def counted(raced: Comparison, *changes: WorkChange) -> Comparison:
         base=BASE, arms=(BASE, HEAD), repeats=2, tool="valgrind 3.19.0", left_out=(),
         scatter=0.0001, scatter_of_writes=0.0001, changes=changes,
     )  # fmt: skip
-    return replace(raced, work=counts, steps=())
+    return replace(raced, findings={"WorkComparison": counts}, steps=())
 
 
 def step_of(measured: analysis.Measured, tolerated: Tolerances = USUAL) -> GateStep:

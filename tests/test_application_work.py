@@ -33,11 +33,12 @@ def change(name: str, base: float, arm: float, word: WorkWord) -> WorkChange:
     """A query's counts, each known to a thousandth."""
     ratio = arm / base
     return WorkChange(
-        step=("w", name),
+        workload="w",
+        step=name,
         arm="arm",
         word=word,
-        base=amounts(base),
-        work=amounts(arm),
+        of_base=amounts(base),
+        of_arm=amounts(arm),
         ratio=Ratio(value=ratio, low=ratio / 1.001, high=ratio * 1.001, blocks=1),
     )
 
@@ -67,8 +68,8 @@ PLAN: PlanRecord = structs.replace(
 COUNTED = counts(
     change("often", 1000, 1030, "more"),
     change("rare", 1_000_000, 500_000, "less"),
-    WorkChange(step=("w", "uncounted"), arm="arm", word="failed", reason="no"),
-    WorkChange(step=("w", "restore"), arm="arm", word="failed", reason="no"),
+    WorkChange(workload="w", step="uncounted", arm="arm", word="failed", reason="no"),
+    WorkChange(workload="w", step="restore", arm="arm", word="failed", reason="no"),
 )
 
 

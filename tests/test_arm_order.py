@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from dbdyno.analysis import compare
+from dbdyno.findings.headline import show as headline
 from dbdyno.judge import arm_order, arms_and_blocks
 from dbdyno.model import Comparison, Json
 from dbdyno.model.verdict import Dependence, Judgement, OrderEffect
 from dbdyno.parts import dependence
 from dbdyno.report import json_document
-from dbdyno.report.section import headline
 from dbdyno.store import Results
 from result_builder import build, plant
 from result_planted import Planted

@@ -17,6 +17,7 @@ from dbdyno import __version__
 from dbdyno.analysis import compare
 from dbdyno.analysis.compare import basis
 from dbdyno.findings import plans, steps
+from dbdyno.findings.nodes.facts import NodeFacts
 from dbdyno.findings.profiles.facts import ProfileFacts
 from dbdyno.findings.sweeps.facts import Peak, SweepFacts
 from dbdyno.model import (
@@ -24,7 +25,7 @@ from dbdyno.model import (
     Json,
     Ratio,
 )
-from dbdyno.model.attribution import Attribution, Design, Effect, Factor
+from dbdyno.model.attribution import Design, Factor
 from dbdyno.model.comparison import ApplicationResult, ApplicationWork
 from dbdyno.model.host_facts import CountScatter
 from dbdyno.model.own_query import Exclusion
@@ -107,40 +108,16 @@ FORM = {
     "calibration.fills": "workload step metric fills blocks sd sd_low sd_high blocks_sd "
     "blocks_sd_low blocks_sd_high means_sd",
     "overall": f"arm workload steps metric {JUDGEMENT}",
-    "steps": "workload ordinal step group headline base_values arms limited notices "
-    "attributions tables",
+    "steps": "workload ordinal step group headline base_values arms limited notices tables",
     "design": "kind base arm factors levels",
     "design.factors": "name base arm",
-    "steps.attributions": "metric whole effects interactions remainder",
-    "steps.attributions.whole": "blocks ratio low high",
-    "steps.attributions.effects": "factors blocks ratio low high q found",
-    "steps.arms": "arm verdict within_margin reason by against outcome metrics nodes findings",
-    "steps.arms.nodes": "metric nodes agreement p q spread spread_low spread_high ratio low high "
-    "freedom reach",
-    "steps.arms.nodes.nodes": "node blocks ratio low high",
+    "steps.arms": "arm verdict within_margin reason by against outcome metrics findings",
     "steps.arms.metrics": f"primary value base {JUDGEMENT}",
     "steps.arms.findings": "text explained causes unchanged",
     "steps.arms.findings.causes": "metric words",
-    "work": "repeats tool left_out scatter scatter_of_writes calibration changes",
+    "work": "repeats tool left_out scatter scatter_of_writes calibration",
     "work.calibration": "repeats pairs beyond deviation freedom deviation_of_writes "
     "freedom_of_writes fills",
-    "work.changes": "step arm word reason failed_arm base work ratio standard_error degrees margin "
-    "functions events operations fills",
-    "work.changes.events": "event word base arm change operations_needed function binary "
-    "function_change",
-    "work.changes.events.change": "low high chance least",
-    **dict.fromkeys(
-        ("work.changes.base", "work.changes.work"),
-        "instructions atomics system_calls storage background",
-    ),
-    **dict.fromkeys(
-        ("work.changes.base.storage", "work.changes.work.storage"),
-        "log_bytes pages_hit pages_read pages_dirtied",
-    ),
-    "work.changes.ratio": "value low high blocks se freedom",
-    "work.changes.functions": "function subsystem binary base arm base_with_callees "
-    "arm_with_callees base_calls arm_calls base_atomics arm_atomics base_system_calls "
-    "arm_system_calls changed",
 }
 """Format 6. A key may be added here; one that goes away is another format."""
 
@@ -193,13 +170,6 @@ DESIGN = Design(
     factors=(Factor(name="version", base="17", arm="18"),),
     values={"pg17": (0,), "pg18": (1,)},
 )
-ATTRIBUTION = Attribution(
-    metric="qps",
-    whole=FIGURE,
-    effects=(Effect(factors=("version",), change=FIGURE, q=0.01, significant=True),),
-    interactions=(),
-    remainder=None,
-)
 PROFILE = beside(
     replace(cost("indexes", 0.9, changed=False), kind="subsystem"),
     cost("_bt_compare", 0.9),
@@ -214,17 +184,20 @@ WORK = WorkComparison(
     calibration=CountScatter(repeats=40, pairs=780, beyond=0, deviation=5e-5, freedom=39),
     changes=(
         WorkChange(
-            step=("w", "l.i2"), arm="pg18", word="same", base=AMOUNTS, work=AMOUNTS, ratio=FIGURE,
+            workload="w", step="l.i2", arm="pg18", word="same", of_base=AMOUNTS, of_arm=AMOUNTS,
+            ratio=FIGURE,
             functions=(
                 FunctionChange(
-                    function="f", subsystem="other", binary="postgres", base=1.0, arm=9.0,
-                    base_with_callees=1.0, arm_with_callees=9.0, base_calls=1.0, arm_calls=1.0,
+                    function="f", subsystem="other", binary="postgres", base_instructions=1.0,
+                    arm_instructions=9.0,
+                    base_whole_instructions=1.0, arm_whole_instructions=9.0, base_calls=1.0,
+                    arm_calls=1.0,
                     base_atomics=0.0, arm_atomics=0.0, changed=True,
                 ),
             ),
             events=(
                 EventChange(
-                    event="atomics", word="more", base=32.0, arm=33.0, function="f",
+                    event="atomics", word="more", base_events=32.0, arm_events=33.0, function="f",
                     binary="postgres", function_change=1.0, operations_needed=None,
                     change=EventInterval(low=0.9, high=1.1, chance=0.1, least=1.0),
                 ),
@@ -239,9 +212,8 @@ def whole(made: Comparison) -> Comparison:
     ratio = Ratio(value=0.93, low=0.9, high=0.96, blocks=3)
     made = with_judgements(made, "l.i2", lambda one: at_look(one, 0.93, 0.89, 0.97))
     first, *others = made.steps
-    first = replace(first, attributions=(ATTRIBUTION,))
     asked = StepTolerance(workload="w", step="l.i0", answer="yes")
-    other = replace(first.cells[1], nodes=(BY_NODE,), tolerated=asked)
+    other = replace(first.cells[1], tolerated=asked)
     first = replace(first, cells=(first.cells[0], other))
     made = replace(made, aims=replace(made.aims, tolerate=0.05), plan=OWN_QUERIES)
     made = replace(made, steps=(first, *others), design=DESIGN, nodes={1: "n1", 2: "n2", 3: "n1"})
@@ -257,9 +229,10 @@ def whole(made: Comparison) -> Comparison:
         ),
         findings={
             "SweepFacts": SweepFacts(peaks=(PEAK,)),
+            "WorkComparison": WORK,
+            "NodeFacts": NodeFacts(nodes=(BY_NODE,)),
             "ProfileFacts": ProfileFacts(functions=(PROFILE,)),
         },
-        work=WORK,
         applications=(APPLICATION,),
     )
 

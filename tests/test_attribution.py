@@ -7,6 +7,7 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,16 +17,17 @@ import dbdyno
 from comparison_builder import comparison
 from dbdyno import plan
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare import attribution
 from dbdyno.cli import attribute
+from dbdyno.findings.attribution import plan as attribution
+from dbdyno.findings.attribution import show as section
+from dbdyno.findings.attribution.facts import AttributionFacts, FactorEffect
 from dbdyno.model import Comparison
-from dbdyno.model.attribution import Attribution, Design, DesignKind, Factor
+from dbdyno.model.attribution import Design, DesignKind, Factor
 from dbdyno.model.error import DynoError
 from dbdyno.parts import table_layout
 from dbdyno.parts.part import Table, Text
 from dbdyno.report import page
 from dbdyno.report.render import html, markdown
-from dbdyno.report.section import attribution as section
 from dbdyno.stats import factorial
 from dbdyno.store import Results
 from server_place import a_place, ends
@@ -68,18 +70,18 @@ def logs(
     }
 
 
-def told(of: Design, figures: Mapping[str, Mapping[int, float]]) -> Attribution:
-    return attribution.attribution(
-        "qps",
-        figures,
-        of,
-        effects=factorial.effects(of.values),
-        interactions=factorial.interactions(of.values),
-    )
+def told(of: Design, figures: Mapping[str, Mapping[int, float]]) -> list[FactorEffect]:
+    step = comparison(blocks=1, names=["l.i0"]).steps[0]
+    where = {"workload": step.workload, "ordinal": step.ordinal, "step": step.step}
+    return list(attribution.effects(partial(FactorEffect, metric="qps", **where), figures, of))
 
 
-def changes(found: Attribution) -> list[float]:
-    return [math.log(one.change.value) for one in found.effects if one.change is not None]
+def of_kind(found: Sequence[FactorEffect], kind: str = "effect") -> list[FactorEffect]:
+    return [effect for effect in found if effect.kind == kind]
+
+
+def changes(found: Sequence[FactorEffect]) -> list[float]:
+    return [math.log(effect.ratio.value) for effect in of_kind(found) if effect.ratio is not None]
 
 
 @pytest.mark.parametrize(("kind", "factors"), [("factorial", 3), ("one at a time", 5)])
@@ -89,33 +91,34 @@ def test_planted_effects_are_told_from_none_and_others_are_not(
     effects = [-0.12, 0.05, *[0.0] * (factors - 2)]
     found = told(design(kind, factors), logs(design(kind, factors), effects))
     assert changes(found) == pytest.approx(effects, abs=0.02)
-    assert [one.significant for one in found.effects[:2]] == [True, True]
-    assert sum(one.significant for one in found.effects[2:]) <= 1
-    assert found.whole is not None
-    assert math.log(found.whole.value) == pytest.approx(-0.07, abs=0.03)
+    assert [effect.significant for effect in of_kind(found)[:2]] == [True, True]
+    assert sum(effect.significant for effect in of_kind(found)[2:]) <= 1
+    (whole,) = of_kind(found, "whole")
+    assert whole.ratio is not None and math.log(whole.ratio.value) == pytest.approx(-0.07, abs=0.03)
 
 
 def test_intervals_hold_the_planted_effect_as_often_as_they_say() -> None:
     of, inside, total = design("factorial", 2), 0, 0
     for seed in range(200):
         found = told(of, logs(of, [-0.12, 0.0], seed=seed, blocks=4))
-        for one, effect in zip(found.effects, (-0.12, 0.0), strict=True):
-            assert one.change is not None and one.change.low is not None
-            assert one.change.high is not None
-            inside += one.change.low <= math.exp(effect) <= one.change.high
+        for effect, planted in zip(of_kind(found), (-0.12, 0.0), strict=True):
+            ratio = effect.ratio
+            assert ratio is not None and ratio.low is not None and ratio.high is not None
+            inside += ratio.low <= math.exp(planted) <= ratio.high
             total += 1
     assert 0.91 <= inside / total <= 0.99
 
 
 def test_what_two_factors_add_together_is_an_interaction_where_the_design_tells_it() -> None:
     full = told(design("factorial", 2), logs(design("factorial", 2), [0.1, 0.1], both=0.08))
-    (pair,) = full.interactions
-    assert pair.factors == ("s0", "s1") and pair.significant and pair.change is not None
-    assert math.log(pair.change.value) == pytest.approx(0.08, abs=0.03)
-    assert full.remainder is None
+    (pair,) = of_kind(full, "interaction")
+    assert (pair.factor, pair.other, pair.significant) == ("s0", "s1", True)
+    assert pair.ratio is not None
+    assert math.log(pair.ratio.value) == pytest.approx(0.08, abs=0.03)
+    assert not of_kind(full, "remainder")
     chain = design("one at a time", 4)
     found = told(chain, logs(chain, [0.1, 0.1, 0.0, 0.0], both=0.08))
-    assert found.interactions == () and found.remainder is None
+    assert {effect.kind for effect in found} == {"whole", "effect"}
     assert changes(found)[:2] == pytest.approx([0.1, 0.18], abs=0.03)
 
 
@@ -124,8 +127,8 @@ def test_a_factorial_of_three_says_what_its_effects_lack_of_the_whole() -> None:
     figures = logs(of, [0.1] * 3)
     figures["new"] = {block: value + 0.2 for block, value in figures["new"].items()}
     found = told(of, figures)
-    assert found.remainder is not None
-    assert math.log(found.remainder.value) == pytest.approx(0.05, abs=0.03)
+    (left,) = of_kind(found, "remainder")
+    assert left.ratio is not None and math.log(left.ratio.value) == pytest.approx(0.05, abs=0.03)
 
 
 def test_a_block_without_an_arm_is_left_out_of_the_effects_that_need_it() -> None:
@@ -133,26 +136,26 @@ def test_a_block_without_an_arm_is_left_out_of_the_effects_that_need_it() -> Non
     figures = logs(of, [0.1] * 4)
     middle = next(arm for arm, row in of.values.items() if sum(row) == 2)
     del figures[middle][3]
-    blocks = [one.change.blocks for one in told(of, figures).effects if one.change]
-    assert blocks == [6, 5, 5, 6]
+    assert [effect.blocks for effect in of_kind(told(of, figures))] == [6, 5, 5, 6]
     del figures[middle]
-    assert [one.change is None for one in told(of, figures).effects] == [False, True, True, False]
+    unknown = [effect.ratio is None for effect in of_kind(told(of, figures))]
+    assert unknown == [False, True, True, False]
 
 
 def test_one_block_has_no_intervals_and_tells_nothing_from_none() -> None:
     of = design("factorial", 2)
     found = told(of, logs(of, [0.1, 0.0], blocks=1))
-    assert all(one.change is not None and one.change.low is None for one in found.effects)
-    assert not any(one.significant or one.q is not None for one in found.effects)
+    assert all(effect.ratio is not None and effect.ratio.low is None for effect in found)
+    assert not any(effect.significant or effect.q is not None for effect in found)
 
 
 # --- In words --------------------------------------------------------------------------------
 
 
-def shown(of: Design, found: Attribution) -> Comparison:
+def shown(of: Design, found: Sequence[FactorEffect]) -> Comparison:
     made = comparison(blocks=2, arms=tuple(of.values), troubles=False, names=["l.i0"])
-    first = replace(made.steps[0], attributions=(found,))
-    return replace(made, design=of, steps=(first,))
+    facts = AttributionFacts(effects=tuple(found))
+    return replace(made, design=of, findings={"AttributionFacts": facts})
 
 
 def sentence(of: Design, figures: Mapping[str, Mapping[int, float]]) -> str:
@@ -185,9 +188,9 @@ def test_the_sentence_names_several_or_says_that_none_is_told() -> None:
 def test_the_sentence_is_of_cpu_where_throughput_tells_nothing() -> None:
     of = design("factorial", 2)
     quiet, loud = (told(of, logs(of, [effect, 0.0])) for effect in (0.0, 0.1))
-    assert not any(one.significant for one in quiet.effects)
-    assert section.surest([quiet, loud]) is loud
-    assert section.surest([quiet, quiet]) is quiet
+    assert not any(effect.significant for effect in quiet)
+    assert section.surest({"qps": quiet, "cpu_per_op": loud}) is loud
+    assert section.surest({"qps": quiet, "cpu_per_op": list(quiet)}) is quiet
 
 
 def test_the_table_has_the_whole_each_factor_and_what_is_left() -> None:
@@ -209,17 +212,19 @@ def test_the_figures_of_long_names_fit_a_terminal_in_one_piece() -> None:
         of, factors=(replace(of.factors[0], name="vacuum_buffer_usage_limit"), *of.factors[1:])
     )
     found = told(of, logs(of, [-0.12, 0, 0, 0]))
-    made = shown(of, found)
-    both = replace(made.steps[0], attributions=(found, replace(found, metric="cpu_per_op")))
-    assert table_layout.total(section.table([both], of)) <= 80
+    cpu = [replace(effect, metric="cpu_per_op") for effect in found]
+    (_, table, *_) = section.parts(shown(of, [*found, *cpu]))
+    assert isinstance(table, Table) and table_layout.total(table) <= 80
 
 
 def test_each_figure_stands_under_its_own_metric() -> None:
     of = design("factorial", 2)
     found = told(of, logs(of, [0.1, 0]))
-    step = shown(of, found).steps[0]
-    load = replace(step, attributions=(replace(found, metric="seconds"),))
-    table = section.table([step, load], of)
+    made = shown(of, found)
+    load = replace(made.steps[0], ordinal=2)
+    of_load = [replace(effect, metric="seconds", ordinal=2) for effect in found]
+    facts = AttributionFacts(effects=(*found, *of_load))
+    table = section.table(facts, [made.steps[0], load], of)
     assert [column.text for column in table.columns] == ["factor", "throughput", "time"]
     assert [bool(cell.text) for cell in table.rows[-1].cells] == [True, False, True]
 
@@ -350,8 +355,9 @@ def test_on_a_server_the_setting_that_hides_the_index_has_the_whole(
         text = LIVE.format(base_dir=ends()[-1], data=place.data_root)
         asked(tmp_path, capsys, text, design="one-at-a-time")
     results = Results.open(tmp_path / "results" / "mine-attribute-new")
-    (step,) = [one for one in compare.load(results).steps if one.attributions]
-    (throughput, cpu) = step.attributions
+    made = compare.load(results)
+    facts = made.of(AttributionFacts)
+    (throughput, cpu) = next(effects for step in made.steps if (effects := facts.of(step))).values()
     cost, memory = changes(cpu)
     assert abs(cost) > math.log(3) and abs(memory) < abs(cost) / 3
     # A second in which the host stands still changes throughput, not what a transaction costs.

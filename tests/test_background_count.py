@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.analysis.compare import work
 from dbdyno.engine.counting import Background
 from dbdyno.engine.postgres.counting import BACKGROUND, COUNTING
+from dbdyno.findings.work import plan as work
+from dbdyno.findings.work import show as section
 from dbdyno.host import process
 from dbdyno.host.callgrind import program
 from dbdyno.host.callgrind.program import Valgrind
 from dbdyno.model.error import HostError
 from dbdyno.model.work import Amounts, WorkChange, WorkComparison
-from dbdyno.report.section import work as section
 from dbdyno.run import background_count
 from dbdyno.run.background_count import CountMarks, Mark
 
@@ -145,10 +145,10 @@ def test_the_function_of_marks_is_not_counted_itself() -> None:
 def test_the_background_stands_apart_in_a_report() -> None:
     """By process, the base before the arm; a process that one arm lacks did nothing there."""
     base, arm = (
-        Amounts(instructions=4e4, atomics=32.0, system_calls=1.0, background=background)
+        Amounts(instructions=4e4, atomics=32.0, system_calls=1.0, background_by_kind=background)
         for background in ({"checkpointer": 1000.0}, {"checkpointer": 900.0, "I/O worker": 7.0})
     )
-    change = WorkChange(step=("w", "s"), arm="b", word="same", base=base, work=arm)
+    change = WorkChange(workload="w", step="s", arm="b", word="same", of_base=base, of_arm=arm)
     comparison = WorkComparison(
         base="a", arms=("a", "b"), repeats=2, tool="valgrind 3.19.0", left_out=(),
         scatter=1e-4, scatter_of_writes=1e-4, changes=(change,),
@@ -157,7 +157,8 @@ def test_the_background_stands_apart_in_a_report() -> None:
     assert [column.text for column in table.columns][2:] == ["I/O worker", "checkpointer"]
     (row,) = table.rows
     assert [cell.text for cell in row.cells] == ["s", "b", "0 → 7", "1,000 → 900"]
-    bare = replace(change, base=replace(base, background=None), work=replace(arm, background=None))
+    nothing = {side: replace(base, background_by_kind={}) for side in ("of_base", "of_arm")}
+    bare = replace(change, **nothing)
     assert not list(section.background_table(replace(comparison, changes=(bare,))))
 
 

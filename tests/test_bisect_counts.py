@@ -351,7 +351,7 @@ def test_two_commits_are_compared_by_function_from_results_of_their_own(results:
         for count in points
     ]
     after = replace(before, arm="13-a", steps={**before.steps, names[0]: slower})
-    changes = {of.step: of for of in commit_work.compared(before, after, 0.001).changes}
+    changes = {of.name: of for of in commit_work.compared(before, after, 0.001).changes}
     point, update = (changes[name] for name in names)
     assert (point.word, update.word) == ("more", "same")
     assert [of.function for of in point.changed] == ["IndexNext"] and not update.changed
@@ -371,8 +371,10 @@ def test_a_step_that_failed_is_the_reason_why_a_commit_is_skipped(results: Path)
 def changed(before: int, commit: int) -> CommitChange:
     """A change of 0.3 % of a point query, in one function."""
     function = FunctionChange(
-        function="IndexNext", subsystem="executor", binary="postgres", base=101.0, arm=225.0,
-        base_with_callees=9000.0, arm_with_callees=9124.0, base_calls=2.0, arm_calls=2.0,
+        function="IndexNext", subsystem="executor", binary="postgres", base_instructions=101.0,
+        arm_instructions=225.0,
+        base_whole_instructions=9000.0, arm_whole_instructions=9124.0, base_calls=2.0,
+        arm_calls=2.0,
         base_atomics=0.0, arm_atomics=0.0, changed=True,
     )  # fmt: skip
     amounts = [
@@ -380,12 +382,13 @@ def changed(before: int, commit: int) -> CommitChange:
     ]
     steps = (
         WorkChange(
-            step=("sysbench", "point-query"), arm="13-a", word="more", base=amounts[0],
-            work=amounts[1], ratio=Ratio(value=1.0031, low=1.003, high=1.0032, blocks=2),
+            workload="sysbench", step="point-query", arm="13-a", word="more", of_base=amounts[0],
+            of_arm=amounts[1], ratio=Ratio(value=1.0031, low=1.003, high=1.0032, blocks=2),
             functions=(function,),
         ),
         WorkChange(
-            step=("sysbench", "scan"), arm="13-a", word="same", base=amounts[0], work=amounts[0],
+            workload="sysbench", step="scan", arm="13-a", word="same", of_base=amounts[0],
+            of_arm=amounts[0],
             ratio=Ratio(value=1.0, low=0.9999, high=1.0001, blocks=2),
         ),
     )  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.analysis.compare import work
+from dbdyno.findings.work import plan as work
 from dbdyno.model.count import Count
 from dbdyno.store import Results
 from own_lab import command

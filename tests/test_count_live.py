@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dbdyno.analysis.compare import work
+from dbdyno.findings.work import plan as work
 from dbdyno.model.count import Count
 from dbdyno.model.work import WorkChange
 from dbdyno.store import Results
@@ -78,7 +78,7 @@ def counted(
     assert done.returncode == 0, done.stderr
     comparison = work.load(Results.open(folder / "counted"))
     assert comparison is not None
-    return {change.step[1]: change for change in comparison.changes}
+    return {change.step: change for change in comparison.changes}
 
 
 @pytest.mark.capability("count")
@@ -88,14 +88,13 @@ def test_two_versions_differ_by_named_functions(tmp_path: Path) -> None:
     changes = counted(tmp_path, first, second, workloads=SYSBENCH, repeats=2)
     for step in ("point-query", "update-index"):
         change = changes[step]
-        assert change.base is not None
-        assert 20_000 < change.base.instructions < 500_000
-        assert change.base.atomics > 10
+        assert change.of_base is not None
+        assert 20_000 < change.of_base.instructions < 500_000
+        assert change.of_base.atomics > 10
         assert change.fills == (2 if first != second else 0), "one build has one fill for both arms"
-        storage = change.base.storage
-        assert storage.log_bytes is not None
-        assert (storage.log_bytes > 50) == (step != "point-query")
-        assert storage.pages_hit is None or storage.pages_hit >= 3
+        assert change.of_base.log_bytes is not None
+        assert (change.of_base.log_bytes > 50) == (step != "point-query")
+        assert (change.of_base.pages_hit or 3) >= 3
         functions = {function.function for function in change.functions}
         assert {"ExecutorRun", "LWLockRelease", "PostgresMain"} <= functions
         if first != second:
@@ -103,9 +102,9 @@ def test_two_versions_differ_by_named_functions(tmp_path: Path) -> None:
             assert change.word in ("more", "less", *["open"] * (step == "update-index"))
             assert change.changed
     point = changes["point-query"]
-    assert point.work is not None
-    total = sum(function.arm for function in point.functions)
-    assert total == pytest.approx(point.work.instructions, rel=1e-3)
+    assert point.of_arm is not None
+    total = sum(function.arm_instructions for function in point.functions)
+    assert total == pytest.approx(point.of_arm.instructions, rel=1e-3)
     again = subprocess.run(
         command("run", tmp_path / "counted.toml", "--out", tmp_path),
         capture_output=True, text=True, check=False,
@@ -117,16 +116,16 @@ def test_two_versions_differ_by_named_functions(tmp_path: Path) -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert said.returncode == (1 if first != second else 0)
-    changes_said = json.loads(said.stdout)["work"]["changes"]
-    assert {change["step"][0] for change in changes_said} == {"sysbench"}
+    rows = json.loads(said.stdout)["tables"]["work"]
+    assert {row["workload"] for row in rows} == {"sysbench"}
 
 
 def test_inserts_of_many_rows_are_counted_too(tmp_path: Path) -> None:
     first, second = ends()[0], ends()[-1]
     (change,) = counted(tmp_path, first, second, workloads=INSERTS, repeats=2).values()
-    assert change.base is not None
-    assert 20_000 < change.base.instructions < 20_000_000
-    assert (change.base.storage.log_bytes or 0) > 50
+    assert change.of_base is not None
+    assert 20_000 < change.of_base.instructions < 20_000_000
+    assert (change.of_base.log_bytes or 0) > 50
     assert change.changed or first == second
 
 

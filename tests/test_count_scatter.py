@@ -12,9 +12,10 @@ from msgspec import structs
 import example_figures
 from dbdyno import plan, store
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare import work as analysis
-from dbdyno.analysis.compare import work_repeats
 from dbdyno.cli import measuring
+from dbdyno.findings.work import plan as analysis
+from dbdyno.findings.work import repeatability
+from dbdyno.findings.work import terminal as report
 from dbdyno.host import count_scatter, place
 from dbdyno.host.observe import facts
 from dbdyno.model.count import Count
@@ -23,7 +24,6 @@ from dbdyno.model.host_facts import CountScatter, Cpu, FillScatter, HostFacts
 from dbdyno.model.work import WorkComparison
 from dbdyno.plan import calibration
 from dbdyno.report import page
-from dbdyno.report import work as report
 from dbdyno.report.render import markdown
 from dbdyno.run import count_fill
 from dbdyno.stats import work
@@ -133,11 +133,11 @@ def test_a_ratio_scatters_by_what_two_counts_do() -> None:
     """By hand: √2 times the deviation of one; steps that write are apart."""
     logs = (0.0, 0.0002, 0.0004)
     rows = [
-        work_repeats.repeated(("w", name), [count(math.exp(log * size), writes=writes)
+        repeatability.repeated(("w", name), [count(math.exp(log * size), writes=writes)
                                             for log in logs])
         for name, size, writes in (("a", 1.0, False), ("b", 1.0, False), ("c", 4.0, True))
     ]  # fmt: skip
-    scatter = work_repeats.pooled(rows)
+    scatter = repeatability.pooled(rows)
     assert scatter.deviation == pytest.approx(math.sqrt(2) * 0.0002)
     assert scatter.deviation_of_writes == pytest.approx(math.sqrt(2) * 0.0008)
     assert (scatter.freedom, scatter.freedom_of_writes) == (4, 2)
@@ -160,9 +160,7 @@ def compared(folder: Path, host: CountScatter | None) -> WorkComparison:
     facts = counted.host()
     assert facts is not None
     store.write_json(counted.folder / "host.json", structs.replace(facts, counts=host))
-    work = compare.load(folder).work
-    assert work is not None
-    return work
+    return compare.load(folder).of(WorkComparison)
 
 
 @pytest.mark.long
@@ -201,7 +199,7 @@ def test_a_single_count_has_no_scatter(tmp_path: Path) -> None:
     for path in folder.glob("count/work/blocks/00[2-9]*"):
         shutil.rmtree(path)
     with pytest.raises(ResultError, match="counted 1 times of pg17"):
-        list(work_repeats.steps(Results.open(folder)))
+        list(repeatability.steps(Results.open(folder)))
 
 
 def test_what_counts_of_one_build_differ_by_is_told_of_so_many_repeats(

@@ -113,6 +113,48 @@ def test_a_row_without_its_nested_one_has_nulls() -> None:
     ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Blow:
+    """A further row that is of another table."""
+
+    second: Annotated[int, says("when it fell", "s")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quarrel:
+    """A row with further rows of a table of their own, and a nested row of each side."""
+
+    arm: Annotated[str, says("the arm's name")]
+    word: Annotated[str, says("how it ended")]
+    of_base: Annotated[Longest, says("the base's")]
+    blows: Annotated[tuple[Blow, ...], says("a blow of a quarrel")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuarrelFacts(Facts):
+    """Facts whose table has another name."""
+
+    rows: Annotated[tuple[Quarrel, ...], says("a quarrel", table="quarrels")] = ()
+
+
+def test_further_rows_with_a_meaning_are_a_table_of_their_own() -> None:
+    first, second = derived.tables(QuarrelFacts, ())
+    assert [column.name for column in first.columns[len(RESULT) :]] == [
+        "arm", "word", "base_client", "base_wait_s",
+    ]  # fmt: skip
+    assert first.columns[-1].what == "how long it waited, the base's"
+    assert (first.name, second.name, second.row) == (
+        "quarrels", "quarrels_blows", "a blow of a quarrel",
+    )  # fmt: skip
+    blows = (Blow(second=1), Blow(second=5))
+    quarrel = Quarrel(arm="new", word="won", of_base=Longest(client=3), blows=blows)
+    assert list(derived.rows(QuarrelFacts(rows=(quarrel,)))) == [
+        ("quarrels", {"arm": "new", "word": "won", "base_client": 3, "base_wait_s": None}),
+        ("quarrels_blows", {"arm": "new", "second": 1}),
+        ("quarrels_blows", {"arm": "new", "second": 5}),
+    ]
+
+
 def test_a_newcomer_is_derived_kept_and_exported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -236,7 +236,9 @@ def _gate(checkout: Path, raced: Raced, tmp_path: Path, monkeypatch: pytest.Monk
             found = raced((base, head), 1.0 if wanted.count else next(ratios), wanted.tolerate)
             if not wanted.count:
                 return found
-            return replace(found, steps=(), work=counted(base, head, change))
+            return replace(
+                found, steps=(), findings={"WorkComparison": counted(base, head, change)}
+            )
 
         monkeypatch.setattr(gating.GateRequest, "ran", ran)
         monkeypatch.setattr(measuring, "with_lengths", lambda plan, folder: plan)

@@ -48,7 +48,8 @@ def with_events(*after: float, operations: int = 500, event: Event = "system cal
     interval = windows.interval(event, before, after)
     word = events.word(interval)
     changed = EventChange(
-        event=event, word=word, base=4.0, arm=sum(after) / len(after), change=interval,
+        event=event, word=word, base_events=4.0, arm_events=sum(after) / len(after),
+        change=interval,
         operations_needed=windows.operations_needed(event, 4.0),
         function="nanosleep", binary="postgres", function_change=1.0,
     )  # fmt: skip

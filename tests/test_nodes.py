@@ -60,7 +60,9 @@ def test_nodes_that_disagree_are_told_with_what_each_found() -> None:
     assert (one.agreement, one.freedom) == ("disagree", 1)
     assert one.spread == pytest.approx(math.expm1(math.sqrt(0.005)), rel=0.01)
     assert one.reach == pytest.approx(12.706, abs=1e-3)
-    assert one.low < 0.7 and one.high > 1.5, "two nodes tell next to nothing of others"
+    assert one.machines_low < 0.7 and one.machines_high > 1.5, (
+        "two nodes tell next to nothing of others"
+    )
     (said,) = nodes.warnings(its.steps)
     assert said.startswith("nodes disagree: one other +0.0 % on n2 to +10.5 % on n1; ")
 

@@ -126,11 +126,13 @@ def test_counts_of_work_have_a_line_of_their_own() -> None:
     counted = WorkComparison(
         base="pg17", arms=("pg17", "pg18"), repeats=2, tool="valgrind 3.19.0", left_out=(),
         scatter=0.0001, scatter_of_writes=0.0001, changes=(
-            WorkChange(step=("sysbench", "scan"), arm="pg18", word="same", ratio=ratio(1.0002)),
-            WorkChange(step=("sysbench", "point"), arm="pg18", word="more", ratio=ratio(1.032)),
+            WorkChange(workload="sysbench", step="scan", arm="pg18", word="same",
+                ratio=ratio(1.0002)),
+            WorkChange(workload="sysbench", step="point", arm="pg18", word="more",
+                ratio=ratio(1.032)),
         ),
     )  # fmt: skip
-    line = five(replace(comparison(troubles=False), work=counted))[3]
+    line = five(replace(comparison(troubles=False), findings={"WorkComparison": counted}))[3]
     assert line == "counted: point more work +3.20 %; scan same work +0.02 %"
 
 

@@ -10,12 +10,12 @@ from rich.console import Console
 
 import report_parts
 from comparison_builder import comparison
+from dbdyno.findings.calibration import show
 from dbdyno.model import Comparison
 from dbdyno.model.verdict import FillNoise
 from dbdyno.parts.part import Page
 from dbdyno.report import page
 from dbdyno.report.render import terminal
-from dbdyno.report.section import fill_noise
 from verdict_builder import calibration, with_words
 
 
@@ -172,7 +172,7 @@ def test_the_scatter_between_fills_stands_beside_that_between_blocks(quiet: Comp
 def test_fills_that_do_not_differ_are_said_to_scatter_no_more_than_blocks(
     quiet: Comparison,
 ) -> None:
-    assert fill_noise.sentence((UNSEEN,)) == (
+    assert list(show.of_fills((UNSEEN,))) == [
         "Between 6 fills no scatter was seen beside that between blocks."
-    )
-    assert fill_noise.sentence(()) == ""
+    ]
+    assert not list(show.of_fills(()))

@@ -15,6 +15,8 @@ import comparison_facts as facts
 import report_parts
 from comparison_builder import comparison
 from dbdyno.findings.measured_on import show as measured_on
+from dbdyno.findings.nodes import show as section
+from dbdyno.findings.nodes.facts import NodeFacts
 from dbdyno.findings.setup import show as setup
 from dbdyno.host import flame
 from dbdyno.model import Comparison
@@ -26,7 +28,6 @@ from dbdyno.model.plan_record import GeneratorRecord
 from dbdyno.parts.part import Page, Table
 from dbdyno.report import page
 from dbdyno.report.render import html, markdown, terminal
-from dbdyno.report.section import nodes as section
 from verdict_builder import CPU
 
 
@@ -35,23 +36,15 @@ def by_node(
 ) -> ByNode:
     """Nodes n1, n2 … with these ratios, two blocks each."""
     return ByNode(
-        metric=metric,
+        workload="w", ordinal=1, step="l.i0", base="pg17", arm="pg18", metric=metric,
         nodes=tuple(
             NodeRatio(node=f"n{at}", blocks=2, ratio=ratio, low=ratio - 0.01, high=ratio + 0.01)
             for at, ratio in enumerate(ratios, start=1)
         ),
-        agreement=agreement,
-        p=0.001,
-        q=0.01,
-        spread=spread,
-        spread_low=0.01,
-        spread_high=0.25,
-        ratio=1.01,
-        low=0.9,
-        high=1.13,
-        freedom=len(ratios) - 1,
+        agreement=agreement, p=0.001, q=0.01, spread=spread, spread_low=0.01, spread_high=0.25,
+        machines_ratio=1.01, machines_low=0.9, machines_high=1.13, freedom=len(ratios) - 1,
         reach=4.3027,
-    )
+    )  # fmt: skip
 
 
 BY_NODE = by_node("ips", (0.96, 1.02))
@@ -67,31 +60,27 @@ def on_nodes(
     made = comparison(blocks=6, troubles=False)
     names = [f"n{at % len(ratios) + 1}" for at in range(6)]
     first, *others = made.steps
-    found = [by_node("ips", ratios, agreement)]
+    of_first = [by_node("ips", ratios, agreement)]
     if cpu is not None:
-        found.append(by_node(CPU, ratios, cpu))
-    cells = (first.cells[0], replace(first.cells[1], nodes=tuple(found)))
-    calm = [
-        replace(
-            step,
-            cells=(
-                step.cells[0],
-                replace(
-                    step.cells[1],
-                    nodes=(
-                        by_node(
-                            step.headline or "", [1.0] * len(ratios), "no difference seen", 0.0
-                        ),
-                    ),
-                ),
-            ),
-        )
-        for step in others
+        of_first.append(by_node(CPU, ratios, cpu))
+    of_steps = [(first, tuple(of_first))]
+    for step in others:
+        calm = by_node(step.headline or "", [1.0] * len(ratios), "no difference seen", 0.0)
+        of_steps.append((step, (replace(calm, step=step.step, ordinal=step.ordinal),)))
+    steps = [
+        replace(step, cells=(step.cells[0], replace(step.cells[1], nodes=by_nodes)))
+        for step, by_nodes in of_steps
     ]
+    facts = NodeFacts(
+        nodes=tuple(
+            replace(node, workload=step.workload) for step, nodes in of_steps for node in nodes
+        )
+    )
     return replace(
         made,
-        steps=(replace(first, cells=cells), *calm),
+        steps=tuple(steps),
         nodes=dict(enumerate(names, start=1)),
+        findings={"NodeFacts": facts},
     )
 
 

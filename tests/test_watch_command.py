@@ -11,6 +11,7 @@ import pytest
 
 import command
 import fake_source
+from comparison_builder import comparison
 from dbdyno import plan as plans
 from dbdyno.analysis import compare
 from dbdyno.cli import measuring
@@ -99,18 +100,20 @@ def compared(builds: dict[str, str], base: str, is_slow: Callable[[str], bool]) 
         base=base, arms=tuple(builds), repeats=2, tool="valgrind", left_out=(),
         scatter=0.0001, scatter_of_writes=0.0001, changes=changes,
     )  # fmt: skip
-    return type("Counts", (), {"work": work, "steps": ()})()  # type: ignore[return-value]
+    return replace(comparison(), steps=(), findings={"WorkComparison": work})
 
 
 def change(base: float, arm: float, name: str) -> WorkChange:
     amounts = [Amounts(instructions=each, atomics=0, system_calls=0) for each in (base, arm)]
     function = FunctionChange(
-        function="IndexNext", subsystem="", binary="postgres", base=base, arm=arm,
-        base_with_callees=base, arm_with_callees=arm, base_calls=1, arm_calls=1,
+        function="IndexNext", subsystem="", binary="postgres", base_instructions=base,
+        arm_instructions=arm,
+        base_whole_instructions=base, arm_whole_instructions=arm, base_calls=1, arm_calls=1,
         base_atomics=0, arm_atomics=0, changed=base != arm,
     )  # fmt: skip
     return WorkChange(
-        step=("sysbench", "point-query"), arm=name, word="more", base=amounts[0], work=amounts[1],
+        workload="sysbench", step="point-query", arm=name, word="more", of_base=amounts[0],
+        of_arm=amounts[1],
         ratio=Ratio(value=arm / base, low=arm / base, high=arm / base, blocks=2),
         functions=(function,),
     )  # fmt: skip
@@ -227,12 +230,12 @@ def test_options_of_slurm_need_slurm(tree: Path, counted: list[str]) -> None:
 
 
 def failed(reason: str) -> Comparison:
-    change = WorkChange(step=("sysbench", "x"), arm="head", word="failed", reason=reason)
+    change = WorkChange(workload="sysbench", step="x", arm="head", word="failed", reason=reason)
     work = WorkComparison(
         base="pinned", arms=("pinned", "head"), repeats=1, tool="", left_out=(), scatter=0.0,
         scatter_of_writes=0.0, changes=(change,),
     )  # fmt: skip
-    return type("Counts", (), {"work": work})()  # type: ignore[return-value]
+    return replace(comparison(), findings={"WorkComparison": work})
 
 
 def test_a_server_that_does_not_start_is_its_head_s_fault_and_no_other_arm_s() -> None:

@@ -12,16 +12,16 @@ from msgspec import structs
 import dbdyno
 import example_figures
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare import work as analysis
 from dbdyno.evidence.subsystems import Subsystems
+from dbdyno.findings.work import plan as analysis
+from dbdyno.findings.work import show as section
+from dbdyno.findings.work import terminal as report
 from dbdyno.judge import witness
 from dbdyno.model.count import Count, FunctionWork
 from dbdyno.model.verdict import Verdict, Word
 from dbdyno.model.work import Amounts, WorkChange, WorkComparison
 from dbdyno.report import page
-from dbdyno.report import work as report
 from dbdyno.report.render import markdown
-from dbdyno.report.section import work as section
 from dbdyno.stats import work as stats
 
 COUNTED = "instructions per operation, counted"
@@ -136,9 +136,9 @@ def test_the_terminal_says_more_work_and_never_slower() -> None:
     base, arm = [count(LockAcquire=40_000, f=100)] * 2, [count(LockAcquire=41_300, f=100)] * 2
     ratios = [math.log(41_400 / 40_100)] * 2
     change = WorkChange(
-        step=("sysbench", "point-query"), arm="pg18", word="more",
-        base=Amounts(instructions=40_100, atomics=32.0, system_calls=1.0),
-        work=Amounts(instructions=41_400, atomics=33.0, system_calls=1.0),
+        workload="sysbench", step="point-query", arm="pg18", word="more",
+        of_base=Amounts(instructions=40_100, atomics=32.0, system_calls=1.0),
+        of_arm=Amounts(instructions=41_400, atomics=33.0, system_calls=1.0),
         ratio=stats.ratio(ratios, stats.pooled([ratios])),
         functions=tuple(analysis.functions(base, arm, TABLE)),
     )  # fmt: skip
@@ -154,7 +154,7 @@ def test_the_terminal_says_more_work_and_never_slower() -> None:
 
 def test_a_failed_step_has_its_reason() -> None:
     """The reason stands in place of figures."""
-    failed = WorkChange(step=("w", "s"), arm="pg18", word="failed", reason="pg18: no start")
+    failed = WorkChange(workload="w", step="s", arm="pg18", word="failed", reason="pg18: no start")
     assert "failed: pg18: no start" in "\n".join(report.lines(comparison(failed)))
 
 
@@ -197,7 +197,7 @@ def test_a_count_stands_beside_a_verdict_of_time(said: Word, factor: float, word
     ratios = [math.log(factor)] * 2
     interval = stats.ratio(ratios, stats.pooled([ratios]))
     change = WorkChange(
-        step=("sysbench", "point-query"), arm="pg18", word=stats.word(interval, 0.001),
+        workload="sysbench", step="point-query", arm="pg18", word=stats.word(interval, 0.001),
         ratio=interval, functions=tuple(analysis.functions(base, arm, TABLE)),
     )  # fmt: skip
     verdict = Verdict(word=said, by=(), judgements=())

@@ -13,14 +13,14 @@ import pytest
 import example_figures
 from compare_command import Dyno
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare import work as analysis
-from dbdyno.analysis.compare import work_events
 from dbdyno.evidence.subsystems import Subsystems
+from dbdyno.findings.work import event_changes
+from dbdyno.findings.work import plan as analysis
+from dbdyno.findings.work import terminal as report
 from dbdyno.model.count import Count, FunctionWork
 from dbdyno.model.work import Event, EventChange, WorkComparison
 from dbdyno.report import page
 from dbdyno.report import race as verdict
-from dbdyno.report import work as report
 from dbdyno.report.render import markdown
 from dbdyno.stats import events as stats
 
@@ -48,7 +48,7 @@ def count(
 def events(base: list[Count], arm: list[Count]) -> list[EventChange]:
     """What the arm has more, or fewer."""
     functions = list(analysis.functions(base, arm, Subsystems([])))
-    return list(work_events.changes(base, arm, functions))
+    return list(event_changes.changes(base, arm, functions))
 
 
 def test_one_more_is_told_with_its_function_where_instructions_are_the_same() -> None:
@@ -57,7 +57,7 @@ def test_one_more_is_told_with_its_function_where_instructions_are_the_same() ->
     arm = [count(LWLockReleaseInternal=13.0, LockBufHdr=3.0)] * 2
     (event,) = events(base, arm)
     assert (event.event, event.word) == ("atomics", "more")
-    assert (event.base, event.arm) == (15.0, 16.0)
+    assert (event.base_events, event.arm_events) == (15.0, 16.0)
     assert (event.function, event.function_change) == ("LockBufHdr", 1.0)
 
 
@@ -157,9 +157,7 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def of(folder: Path) -> WorkComparison:
     """The counts of a result."""
-    work = compare.load(folder).work
-    assert work is not None
-    return work
+    return compare.load(folder).of(WorkComparison)
 
 
 def test_terminal_report_and_answer_say_it(folder: Path) -> None:
@@ -181,6 +179,5 @@ def test_a_gate_names_it_apart_from_work(folder: Path, dyno: Dyno) -> None:
     status, out, err = dyno(folder, "--json", "--fail-on", "more-atomics")
     assert status == 1
     assert err == "--fail-on more-atomics: pg18: more atomics in point-query\n"
-    changes = json.loads(out)["work"]["changes"]
-    assert [event["word"] for row in changes for event in row["events"]] == ["more"]
+    assert [event["word"] for event in json.loads(out)["tables"]["work_events"]] == ["more"]
     assert dyno(folder, "--fail-on", "more-system-calls, fewer-atomics")[0] == 0

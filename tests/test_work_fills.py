@@ -16,10 +16,13 @@ from msgspec import structs
 
 import example_figures
 from dbdyno import plan, store
-from dbdyno.analysis.compare import work, work_fills, work_repeats
-from dbdyno.analysis.compare.work_fills import Began
 from dbdyno.engine.mysql import layout
 from dbdyno.engine.postgres import data_form
+from dbdyno.findings.work import fill_scatter, repeatability
+from dbdyno.findings.work import plan as work
+from dbdyno.findings.work import show as section
+from dbdyno.findings.work import terminal as report
+from dbdyno.findings.work.fill_scatter import Began
 from dbdyno.model.count import Count
 from dbdyno.model.golden import GoldenUse
 from dbdyno.model.host_facts import CountScatter, FillScatter, fills_key
@@ -28,8 +31,6 @@ from dbdyno.model.job.fills import Fill
 from dbdyno.model.work import WorkComparison
 from dbdyno.plan import calibration, counted_step
 from dbdyno.plan import count as plans
-from dbdyno.report import work as report
-from dbdyno.report.section import work as section
 from dbdyno.run import count_fill
 from dbdyno.stats import work as stats
 from dbdyno.stats.work import CountSample, Scatter
@@ -129,7 +130,7 @@ def test_one_fill_each_says_what_exceeds_the_fills_that_this_host_has_seen(
     for versions in ((), ("17.11",), ("17.11", "18.6")):
         alone = planted(example, offsets, single)
         fills = {
-            fills_key(version, row.step): known for row in alone.changes for version in versions
+            fills_key(version, row.name): known for row in alone.changes for version in versions
         }
         counted = Results.open(store.count_folder(example) / work.PART)
         host = counted.host()
@@ -141,7 +142,7 @@ def test_one_fill_each_says_what_exceeds_the_fills_that_this_host_has_seen(
         assert words(by_host) == {word if len(versions) == 2 else "open"}
         assert "one fill each" in section.fills(by_host)
         if len(versions) < 2:
-            assert work_fills.ONE_FILL in " ".join(" ".join(report.lines(by_host)).split())
+            assert fill_scatter.ONE_FILL in " ".join(" ".join(report.lines(by_host)).split())
 
 
 def test_intervals_hold_the_scatter_between_fills() -> None:
@@ -159,7 +160,7 @@ def test_intervals_hold_the_scatter_between_fills() -> None:
             (step, "b"): [rng.gauss(0, size * math.sqrt(2)) for _ in range(2)]
             for step, size in sizes.items()
         }
-        samples = work_fills.samples(ratios, begun, "a", dict.fromkeys(steps, floor), None)
+        samples = fill_scatter.samples(ratios, begun, "a", dict.fromkeys(steps, floor), None)
         left_out += sum(is_left_out(sample) for sample in samples.values())
     assert left_out <= 0.05 * tries * len(steps)
 
@@ -183,12 +184,12 @@ def test_a_calibration_tells_repeats_of_a_fill_from_fills() -> None:
     """By hand: two fills 0.0004 apart, whose repeats are 0.0001 about their means."""
     logs = (0.0001, -0.0001, 0.0005, 0.0003)
     counts = [count(math.exp(log)) for log in logs]
-    row = work_repeats.repeated(("w", "a"), counts, (1, 1, 2, 2), "18.6")
+    row = repeatability.repeated(("w", "a"), counts, (1, 1, 2, 2), "18.6")
     assert row.freedom == 2
     assert row.deviation == pytest.approx(math.sqrt(4e-8 / 2))
     assert row.between == FillScatter(deviation=pytest.approx(0.0004 / math.sqrt(2)), freedom=1)
     assert "deviation 0.0141 %, 0.0283 % between 2 fills, range" in row.words
-    pooled = work_repeats.pooled([row])
+    pooled = repeatability.pooled([row])
     assert pooled.fills == {"18.6 w/a": row.between}
     assert pooled.deviation == pytest.approx(math.sqrt(2) * row.deviation)
     fills = FillScatter(deviation=0.0003, freedom=1)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dbdyno.analysis.compare import work_fills
-from dbdyno.analysis.compare.work_fills import Began
 from dbdyno.farm.evidence import Numbers, SeriesRatios
+from dbdyno.findings.work import fill_scatter
+from dbdyno.findings.work.fill_scatter import Began
 from dbdyno.model.golden import GoldenUse
 from dbdyno.model.host_facts import CountScatter, FillScatter, fills_key
 from dbdyno.model.work import MARGIN
@@ -105,7 +105,7 @@ class Counts:
         known = {
             fills_key("", step): seen for step, seen in zip(steps, self.seen, strict=True) if seen
         }
-        samples = work_fills.samples(
+        samples = fill_scatter.samples(
             {(step, "arm"): logs.tolist() for step, logs in zip(steps, ratios.T, strict=True)},
             begun,
             "base",
@@ -116,8 +116,8 @@ class Counts:
         return Said(
             ratios=SeriesRatios(
                 values=np.array([math.log(verdict.ratio.value) for verdict in verdicts]),
-                standard_errors=np.array([verdict.standard_error for verdict in verdicts]),
-                degrees=np.array([verdict.degrees for verdict in verdicts]),
+                standard_errors=np.array([verdict.ratio.se for verdict in verdicts]),
+                degrees=np.array([verdict.ratio.freedom for verdict in verdicts]),
             ),
             news=np.array([verdict.word in ("more", "less") for verdict in verdicts]),
         )

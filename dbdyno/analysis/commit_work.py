@@ -9,8 +9,9 @@ from pathlib import Path
 
 from msgspec import structs
 
-from dbdyno.analysis.compare import work, work_fills
-from dbdyno.analysis.compare.work import Beside
+from dbdyno.findings.work import fill_scatter
+from dbdyno.findings.work import plan as work
+from dbdyno.findings.work.plan import Beside
 from dbdyno.model.bisection import StepWork
 from dbdyno.model.count import Count
 from dbdyno.model.error import ServerError
@@ -68,7 +69,7 @@ def works(folder: Path) -> dict[str, StepWork]:
 
 def copies_of(folder: Path) -> dict[str, tuple[str, ...]]:
     """By workload: the golden copies that a count began from, and when each was made."""
-    begun = work_fills.begun(work.repeats(Results.open(folder)))
+    begun = fill_scatter.begun(work.repeats(Results.open(folder)))
     return {
         workload: tuple(f"{use.key} {use.made_unix_ns}" for use in of.uses)
         for (workload, _), of in begun.items()
@@ -82,12 +83,13 @@ def compared(before: Counted, after: Counted, smallest: float) -> WorkComparison
     not agree with are left out.
     """
     before, after = (believed(of, smallest) for of in (before, after))
-    beside = Beside(base=before.arm, plan=after.plan)
+    repeats = min(len(counts) for of in (before, after) for counts in of.steps.values())
+    beside = Beside(base=before.arm, plan=after.plan, repeats=repeats)
     (first, *_) = next(iter(after.steps.values()))
     return WorkComparison(
         base=before.arm,
         arms=(before.arm, after.arm),
-        repeats=min(len(counts) for of in (before, after) for counts in of.steps.values()),
+        repeats=repeats,
         tool=first.tool,
         left_out=first.left_out,
         scatter=halving.SCATTER.deviation,

@@ -22,7 +22,7 @@ from dbdyno.model.gate import (
 )
 from dbdyno.model.step import StepName
 from dbdyno.model.tolerance import Answer, StepTolerance, worst
-from dbdyno.model.work import EventChange, EventWord, WorkChange
+from dbdyno.model.work import EventChange, EventWord, WorkChange, WorkComparison
 from dbdyno.stats import events
 from dbdyno.stats import work as stats
 from dbdyno.store import Results
@@ -67,8 +67,8 @@ def steps(measured: Measured, tolerated: Tolerances) -> tuple[GateStep, ...]:
     """The answer of each step, by the table in docs/howto/ci.md."""
     if measured.unfilled is not None:
         return (of_unfilled(measured.unfilled, measured.head),)
-    work = None if measured.counted is None else measured.counted.work
-    changes = {} if work is None else {change.step: change for change in work.changes}
+    counts = () if measured.counted is None else measured.counted.of(WorkComparison).changes
+    changes = {change.name: change for change in counts}
     raced = cells(measured.raced, measured.head)
     names = [*changes, *(name for name in raced if name not in changes)]
     checks = {
@@ -145,7 +145,7 @@ def of_work(change: WorkChange | None, tolerated: Tolerances) -> WorkCheck:
     """What counts say of a step: of its instructions, its system calls and atomics."""
     if change is None:
         return WorkCheck(answer="not yet", instructions="not yet", reason=NOT_COUNTED)
-    if change.ratio is None or change.base is None or change.work is None:
+    if change.ratio is None or change.of_base is None or change.of_arm is None:
         return failed(change.failed_arm, change.reason, change.arm)
     ratio = change.ratio
     answer = of_instructions(change, tolerated.work)
@@ -159,8 +159,8 @@ def of_work(change: WorkChange | None, tolerated: Tolerances) -> WorkCheck:
         answer=worst((answer, *(event.answer for event in changed))),
         instructions=answer,
         reason=(change.reason or UNDECIDED) if answer == "not yet" else "",
-        base=round(change.base.instructions, 1),
-        head=round(change.work.instructions, 1),
+        base=round(change.of_base.instructions, 1),
+        head=round(change.of_arm.instructions, 1),
         change=Change(ratio=ratio.value, low=ratio.low, high=ratio.high),
         events=changed,
         functions=tuple(
@@ -190,8 +190,8 @@ def of_events(event: EventChange, tolerate: int) -> ChangedEvents:
     answers: dict[EventWord, Answer] = {"more": "no", "open": "not yet"}
     return ChangedEvents(
         event=event.event,
-        base=event.base,
-        head=event.arm,
+        base=event.base_events,
+        head=event.arm_events,
         answer=answers.get(events.word(event.change, tolerate), "yes"),
         operations_needed=event.operations_needed,
     )

@@ -101,8 +101,8 @@ def attribute(
     each factor with its interval. The same command goes on with an interrupted run.
     """
     from dbdyno.cli import measuring, race
+    from dbdyno.findings.attribution import show
     from dbdyno.host.lock import HostLock
-    from dbdyno.report.section import attribution
 
     asked = AttributeOptions(
         plan_file=plan_file,
@@ -132,7 +132,7 @@ def attribute(
         outcome.folder / race.REPORT,
         quiet=quiet,
         as_json=as_json,
-        only=attribution.parts,
+        only=show.parts,
     )
     raise typer.Exit(exit_status.of(comparison, outcome.folder))
 

@@ -47,7 +47,7 @@ def answered(search: Bisection, folder: BisectionFolder) -> tuple[Page, Json]:
     from dbdyno.run import bisect_counts as runner
 
     guilty = tuple(changes(search, folder))
-    answer = runner.answer(search, [json_document.of_work(change.work) for change in guilty])
+    answer = runner.answer(search, [json_document.of_commit(change.work) for change in guilty])
     left = bisection_counts.Left(
         unnamed=tuple(runner.unnamed(search)), unparted=tuple(runner.unparted(search))
     )

@@ -16,7 +16,7 @@ def keep(plan: Plan, folder: Path, *, as_json: bool = False) -> int:
     """
     import msgspec
 
-    from dbdyno.analysis.compare import work_repeats
+    from dbdyno.findings.work import repeatability
     from dbdyno.host import count_scatter
     from dbdyno.model import engine
     from dbdyno.model.host_facts import HostFacts
@@ -26,8 +26,8 @@ def keep(plan: Plan, folder: Path, *, as_json: bool = False) -> int:
     if results.failed_steps():
         say(f"{folder}: steps failed, so nothing is kept")
         return FAILED
-    steps = list(work_repeats.steps(results))
-    scatter = work_repeats.pooled(steps)
+    steps = list(repeatability.steps(results))
+    scatter = repeatability.pooled(steps)
     if as_json:
         print(json.dumps(msgspec.to_builtins(scatter), indent=2))  # noqa: T201
     else:

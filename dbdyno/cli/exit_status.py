@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dbdyno.model.work import WorkComparison
+
 if TYPE_CHECKING:
     from dbdyno.model import Comparison
     from dbdyno.model.tolerance import Answer
@@ -67,7 +69,7 @@ def _has_failed(comparison: Comparison, folder: Path) -> bool:
 
     results = Results.open(folder)
     own = any(use.application is not None for use in results.plan.workloads)
-    counts = comparison.work.changes if comparison.work else ()
+    counts = comparison.of(WorkComparison).changes
     if own:
         return any(change.failed_arm == change.arm for change in counts)
     return results.failed_steps() > 0

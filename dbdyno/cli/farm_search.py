@@ -246,7 +246,7 @@ class Searcher:
     def alike(self, change: CommitChange) -> float:
         """How near a commit's change of the step comes to the alarm's; 0 is equal."""
         step, wanted = self.alarm.series.step[1], self.alarm.change.value
-        changes = [of.ratio.value for of in change.work.changes if of.step[1] == step and of.ratio]
+        changes = [of.ratio.value for of in change.work.changes if of.step == step and of.ratio]
         return -min((abs(math.log(value) - wanted) for value in changes), default=math.inf)
 
     def by_time(self, repository: RepositoryClone, begun: CheckedSearch) -> Culprit:

@@ -340,7 +340,7 @@ def counts_differ_by(plan: Plan) -> float:
     Of the plan's repeats, in steps that write or read.
     """
     from dbdyno import engine
-    from dbdyno.analysis.compare.work import known_scatter
+    from dbdyno.findings.work.plan import known_scatter
     from dbdyno.host import count_scatter, place
     from dbdyno.host.observe import facts
     from dbdyno.stats import work

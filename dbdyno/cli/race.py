@@ -459,8 +459,10 @@ def keep(path: Path, text: str) -> None:
 def show(folder: Path, *, as_json: bool = False) -> Comparison:
     """Writes the report of a race that is over, and prints its verdict; what they show."""
     from dbdyno.analysis import compare as analysis
+    from dbdyno.findings.work import terminal
     from dbdyno.host import flame
-    from dbdyno.report import json_document, page, work, write
+    from dbdyno.model.work import WorkComparison
+    from dbdyno.report import json_document, page, write
     from dbdyno.report import race as verdict
     from dbdyno.report.render import html
 
@@ -470,10 +472,10 @@ def show(folder: Path, *, as_json: bool = False) -> Comparison:
     if as_json:
         print(json_document.render(comparison))  # noqa: T201
         return comparison
-    counted = comparison.work if not comparison.blocks else None
+    counts = comparison.of(WorkComparison)
     lines = (
-        [*verdict.of_applications(comparison), *work.lines(counted, folder / REPORT)]
-        if counted
+        [*verdict.of_applications(comparison), *terminal.lines(counts, folder / REPORT)]
+        if counts.repeats and not comparison.blocks
         else verdict.lines(comparison, folder / REPORT)
     )
     for line in lines:

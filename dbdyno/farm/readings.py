@@ -15,7 +15,7 @@ from dbdyno.model import Comparison
 from dbdyno.model.error import HostError, ResultError, ServerError
 from dbdyno.model.profile import NO_SYMBOL
 from dbdyno.model.step import StepName
-from dbdyno.model.work import WorkChange
+from dbdyno.model.work import WorkChange, WorkComparison
 
 PINNED, PREVIOUS, HEAD = "pinned", "previous", "head"
 """The arms of a head's plans."""
@@ -75,21 +75,21 @@ def ratios(comparison: Comparison, folder: Path, instrument: Instrument) -> Rati
 
 def work_ratios(comparison: Comparison, folder: Path) -> Ratios:
     """The head's instructions by those of the base. Raises ServerError, HostError."""
-    work = comparison.work
-    if work is None:
+    work = comparison.of(WorkComparison)
+    if not work.repeats:
         raise HostError(f"nothing was counted; see `{folder}`")
     for change in work.changes:
         if change.arm != HEAD:
             continue
         if change.ratio is None:
-            refuse(change.step[1], change.reason, folder)
+            refuse(change.step, change.reason, folder)
             continue
         yield (
-            (change.step, WORK),
+            (change.name, WORK),
             LogRatio(
                 value=math.log(change.ratio.value),
-                standard_error=change.standard_error,
-                degrees=change.degrees,
+                standard_error=change.ratio.se or 0.0,
+                degrees=change.ratio.freedom or 1.0,
                 word=change.word,
                 withheld=change.reason,
             ),
@@ -136,8 +136,7 @@ def time_ratios(comparison: Comparison) -> Ratios:
 
 def functions(folder: Path, base: str, steps: Sequence[str]) -> tuple[ChangedFunction, ...]:
     """The functions that the head changed, by counts of a folder; the largest change first."""
-    work = compare.load(folder, base=base).work
-    changes = () if work is None else work.changes
+    changes = compare.load(folder, base=base).of(WorkComparison).changes
     return costs([change for change in changes if change.arm == HEAD], steps)
 
 
@@ -170,12 +169,12 @@ def costs(changes: Sequence[WorkChange], steps: Sequence[str]) -> tuple[ChangedF
     every = [
         ChangedFunction(
             function=function.function,
-            step=change.step[1],
-            before=function.base,
-            after=function.arm,
+            step=change.step,
+            before=function.base_instructions,
+            after=function.arm_instructions,
         )
         for change in changes
-        if change.step[1] in steps
+        if change.step in steps
         for function in change.changed
     ]
     return tuple(sorted(every, key=lambda cost: -abs(cost.change)))

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from dbdyno.findings.attribution import plan as attribution
+from dbdyno.findings.nodes import plan as nodes
 from dbdyno.findings.plan_finding import Compared, PlanFinding
 from dbdyno.findings.profiles import plan as profiles
 from dbdyno.findings.step_pairs import plan as step_pairs
 from dbdyno.findings.suspects import plan as suspects
 from dbdyno.findings.sweeps import plan as sweeps
-from dbdyno.model.facts import Facts
+from dbdyno.findings.work import plan as work
 
 FINDINGS: tuple[PlanFinding[Any], ...] = (
+    work.FINDING,
+    attribution.FINDING,
+    nodes.FINDING,
     sweeps.FINDING,
     step_pairs.FINDING,
     profiles.FINDING,
@@ -21,14 +25,14 @@ FINDINGS: tuple[PlanFinding[Any], ...] = (
 )
 
 
-def facts(compared: Compared) -> Mapping[str, Facts]:
-    """What findings tell of a result, by the names of their types, as `Comparison.findings` has it.
+def derived(compared: Compared) -> Compared:
+    """The result with what findings tell of it.
 
     Of a result without judged steps those that come before verdicts, else those and all others.
     """
     for finding in FINDINGS:
         name = finding.facts.__name__
         if name not in compared.findings and (compared.steps or finding.before_verdicts):
-            told = {**compared.findings, name: finding.of_plan(compared)}
-            compared = replace(compared, findings=told)
-    return compared.findings
+            findings = {**compared.findings, name: finding.of_plan(compared)}
+            compared = replace(compared, findings=findings)
+    return compared

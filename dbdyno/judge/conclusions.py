@@ -65,7 +65,7 @@ def conclude(rows: Sequence[Row], arms: Arms, rules: Rules) -> Concluded:
                 rules.minutes,
             ),
             costs=costs(arm_contests, aims),
-            nodes=nodes.of_arm(arm_contests, rules.nodes, aims),
+            nodes=nodes.of_arm(arm_contests, rules.nodes, aims, (arms.base, arm)),
         )
         for arm, arm_contests in contests.items()
     }

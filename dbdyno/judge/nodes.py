@@ -55,9 +55,11 @@ def by_node(values: Mapping[int, Value], where: Nodes) -> dict[str, list[Value]]
 
 
 def of_arm(
-    contests: Sequence[Contest], where: Nodes, aims: Aims
+    contests: Sequence[Contest], where: Nodes, aims: Aims, sides: tuple[str, str]
 ) -> dict[Where, tuple[ByNode, ...]]:
     """By step, what nodes found of an arm's primary metrics; nothing of fewer than two nodes.
+
+    `sides`: the base and the arm.
 
     Their tests are a family: with all blocks so far, and no part of the verdicts' level. A step in
     which an arm did something else than to be compared has none.
@@ -65,7 +67,7 @@ def of_arm(
     if len(set(where.values())) < nodes.NODES_MIN:
         return {}
     tests = [
-        (contest.where, _of_metric(name, logs, aims))
+        (contest.where, _of_metric(contest.where, sides, name, logs))
         for contest in contests
         if contest.outcome.word is None
         for name in contest.primary
@@ -79,13 +81,21 @@ def of_arm(
     return by_step
 
 
-def _of_metric(name: str, logs: Mapping[str, Sequence[float]], aims: Aims) -> ByNode:
+def _of_metric(
+    where: Where, sides: tuple[str, str], name: str, logs: Mapping[str, Sequence[float]]
+) -> ByNode:
     """A metric on these nodes, before it is known how many tests there are."""
     estimate = nodes.across(logs)
     between, machines = estimate.between, estimate.machines
     assert machines.low is not None and machines.high is not None
     freedom = len(logs) - 1
+    base, arm = sides
     return ByNode(
+        workload=where.workload,
+        ordinal=where.ordinal,
+        step=where.step,
+        base=base,
+        arm=arm,
         metric=name,
         nodes=tuple(
             NodeRatio(node=node, blocks=mean.blocks, ratio=mean.value, low=mean.low, high=mean.high)
@@ -97,9 +107,9 @@ def _of_metric(name: str, logs: Mapping[str, Sequence[float]], aims: Aims) -> By
         spread=None if between is None else nodes.as_share(between.value),
         spread_low=None if between is None else nodes.as_share(between.low),
         spread_high=None if between is None else nodes.as_share(between.high),
-        ratio=machines.value,
-        low=machines.low,
-        high=machines.high,
+        machines_ratio=machines.value,
+        machines_low=machines.low,
+        machines_high=machines.high,
         freedom=freedom,
         reach=interval.t_quantile(0.975, freedom),
     )
@@ -116,7 +126,7 @@ def _judged(figures: ByNode, q: float, aims: Aims) -> ByNode:
 def warnings(steps: Iterable[StepComparison]) -> Iterable[str]:
     """A line where nodes disagree by more than the margin: a verdict over them says too much."""
     lines = [
-        _disagreement(step, cell.arm, node)
+        _disagreement(node)
         for step in steps
         for cell in step.cells
         for node in cell.nodes
@@ -130,8 +140,8 @@ def warnings(steps: Iterable[StepComparison]) -> Iterable[str]:
         )
 
 
-def _disagreement(step: StepComparison, arm: str, figures: ByNode) -> str:
+def _disagreement(figures: ByNode) -> str:
     low, high = figures.lowest, figures.highest
     what = f" {called(figures.metric)}" if is_cpu(figures.metric) else ""
     ends = (f"{number.change(end.ratio)} on {end.node}" for end in (low, high))
-    return f"{step.step} {arm}{what} {' to '.join(ends)}"
+    return f"{figures.step} {figures.arm}{what} {' to '.join(ends)}"

@@ -51,12 +51,10 @@ def words(cell: Cell, unit: str, aims: Aims) -> str:
 
 
 def with_counts(
-    steps: Iterable[StepComparison], work: WorkComparison | None
+    steps: Iterable[StepComparison], work: WorkComparison
 ) -> tuple[StepComparison, ...]:
     """The steps, with what callgrind's counts say in place of perf's, where work was counted."""
-    if work is None:
-        return tuple(steps)
-    changes = {(*change.step, change.arm): change for change in work.changes}
+    changes = {(*change.name, change.arm): change for change in work.changes}
     return tuple(
         replace(
             step,
@@ -85,7 +83,7 @@ def counted(verdict: Verdict, change: WorkChange) -> str:
         more = "more" if change.ratio.value > 1 else "fewer"
         said = f"{100 * abs(change.ratio.value - 1):.2f} % {more} instructions per operation"
     named = [
-        f"{function.function} {function.change:+,.0f}".replace("-", number.MINUS)
+        f"{function.function} {number.signed(function.change)}"
         for function in change.changed
         if function.function != NO_SYMBOL
     ][:FUNCTIONS_NAMED]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from dbdyno.model.attribution import Attribution, Design
+from dbdyno.model.attribution import Design
 from dbdyno.model.basis import Basis
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.facts import Facts
@@ -19,7 +19,6 @@ from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.step_run import F, StepRun
 from dbdyno.model.tolerance import StepTolerance, Tolerance
 from dbdyno.model.verdict import Aims, Calibration, Explanation, Judgement, Overall, Verdict
-from dbdyno.model.work import WorkComparison
 
 FOUND_MIN = 0.99
 """Of a statement's executions: with more that found no row, its rate is mostly one of misses."""
@@ -69,7 +68,6 @@ class StepComparison:
     cells: tuple[Cell, ...]
     group: str | None = None  # the title under which tables list it
     notices: tuple[str, ...] = ()  # what the arms did not have alike
-    attributions: tuple[Attribution, ...] = ()  # by metric; none without a design
 
     def each(self, facts: type[F]) -> Iterator[F]:
         """What a finding tells of each run, by arm and block."""
@@ -161,7 +159,6 @@ class Comparison:
     calibration: Calibration | None = None  # where an A/A arm was shown
     looked: Looked | None = None  # how far the looks have come; None where nothing is judged
     aims: Aims = field(default_factory=Aims)
-    work: WorkComparison | None = None  # counts of what servers do for an operation, if any
     design: Design | None = None  # by which two arms are taken apart
     differences: tuple[Difference, ...]
     warnings: tuple[str, ...]
@@ -173,6 +170,11 @@ class Comparison:
         """What a finding tells of the result; facts without values where it tells nothing."""
         kept = self.findings.get(facts.__name__)
         return kept if isinstance(kept, facts) else facts()
+
+    def name_of(self, step: StepComparison | ByNode) -> str:
+        """A step's name, with its workload's where there are several."""
+        several = len({each.workload for each in self.steps}) > 1
+        return f"{step.workload} {step.step}" if several else step.step
 
     @property
     def tolerances(self) -> tuple[Tolerance, ...]:

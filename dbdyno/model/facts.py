@@ -17,12 +17,13 @@ class Facts:
     """What one finding tells of a step of a run, or of a whole result; by default nothing."""
 
 
-def says(what: str, unit: str = "") -> Meta:
+def says(what: str, unit: str = "", *, table: str = "") -> Meta:
     """The meaning of a row's field, and its unit where it has one: `Annotated[int, says(…)]`.
 
-    On a field of facts: what one of its rows is.
+    On a field of facts: what one of its rows is, and the table's name if it is not the field's. On
+    further rows of a row: they are a table of their own.
     """
-    return Meta(description=what, extra={"unit": unit})
+    return Meta(description=what, extra={"unit": unit, "table": table})
 
 
 def columns(meanings: Mapping[str, str]) -> Meta:

@@ -7,7 +7,9 @@ beyond the scatter of their blocks, or not.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from dbdyno.model.facts import says
 
 UNNAMED = "unnamed"
 """The node of blocks that name no host, in a result in which others do."""
@@ -20,30 +22,45 @@ Agreement = Literal["disagree", "disagree, within the margin", "no difference se
 class NodeRatio:
     """The mean ratio of one node's blocks."""
 
-    node: str
-    blocks: int
-    ratio: float
-    low: float | None  # 95 % t interval by the scatter within all nodes; None where there is none
-    high: float | None
+    node: Annotated[str, says("the node's name")]
+    blocks: Annotated[int, says("its blocks in which both arms have the metric")]
+    ratio: Annotated[float, says("geometric mean of these blocks' ratios, arm by base")]
+    low: Annotated[
+        float | None, says("lower end of its 95 % interval; null: no node has two blocks")
+    ]  # by the scatter within all nodes
+    high: Annotated[float | None, says("upper end of its 95 % interval")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ByNode:
     """A metric of an arm in a step, on two nodes or more (docs/method.md)."""
 
-    metric: str
+    workload: Annotated[str, says("the workload's name")]
+    ordinal: Annotated[int, says("the step's place in its workload, from 1")]
+    step: Annotated[str, says("the step's name")]
+    base: Annotated[str, says("the arm to compare with")]
+    arm: Annotated[str, says("the arm's name")]
+    metric: Annotated[str, says("the metric's name")]
     nodes: tuple[NodeRatio, ...]
-    agreement: Agreement
-    p: float | None  # of an F test that all nodes have one ratio; None: no node has two blocks
-    q: float | None  # after Benjamini-Hochberg over the arm's steps and primary metrics
-    spread: float | None  # between nodes: a standard deviation, as a share; None: not estimated
-    spread_low: float | None  # its 95 % interval
-    spread_high: float | None
-    ratio: float  # of such machines, of which these nodes are a sample
-    low: float  # its 95 % interval, by how nodes differ
-    high: float
-    freedom: int  # its degrees of freedom: nodes less one
-    reach: float  # so many standard errors that interval reaches to each side, for so few nodes
+    agreement: Annotated[Agreement, says("of all nodes: whether they disagree")]
+    p: Annotated[
+        float | None, says("p that all have one ratio (F test); null: no node has two blocks")
+    ]
+    q: Annotated[
+        float | None, says("the same, adjusted over the arm's steps and primary metrics")
+    ]  # Benjamini-Hochberg
+    spread: Annotated[
+        float | None, says("standard deviation between nodes, as a share; null: not estimated")
+    ]
+    spread_low: Annotated[float | None, says("lower end of its 95 % interval")]
+    spread_high: Annotated[float | None, says("upper end of its 95 % interval")]
+    machines_ratio: Annotated[float, says("ratio on machines of which the nodes are a sample")]
+    machines_low: Annotated[float, says("lower end of its 95 % interval, by how nodes differ")]
+    machines_high: Annotated[float, says("upper end of its 95 % interval")]
+    freedom: Annotated[int, says("its degrees of freedom: nodes less one")]
+    reach: Annotated[
+        float, says("standard errors that the interval reaches to each side, for so few nodes")
+    ]
 
     @property
     def lowest(self) -> NodeRatio:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
-from dbdyno.model.count_storage import NOT_TOLD, Storage
+from dbdyno.model.facts import Facts, says
 from dbdyno.model.host_facts import CountScatter
 from dbdyno.model.ratio import Ratio
 from dbdyno.model.step import StepName
@@ -26,84 +26,114 @@ EventWord = Literal["more", "fewer", "same", "open"]
 class FunctionChange:
     """A function whose instructions of an operation differ between an arm and the base."""
 
-    function: str
-    subsystem: str
-    binary: str
-    base: float  # instructions of an operation, by itself
-    arm: float
-    base_with_callees: float
-    arm_with_callees: float
-    base_calls: float
-    arm_calls: float
-    base_atomics: float
-    arm_atomics: float
-    base_system_calls: float = 0.0
-    arm_system_calls: float = 0.0
-    changed: bool  # whether it differs beyond what repeats differ by
+    function: Annotated[str, says("its name; ? for all that has no symbol in a binary")]
+    binary: Annotated[str, says("the function's binary")]
+    subsystem: Annotated[str, says("the function's subsystem")]
+    changed: Annotated[bool, says("whether it differs beyond what repeats differ by")]
+    base_instructions: Annotated[float, says("by itself, in an operation, the base's")]
+    arm_instructions: Annotated[float, says("the same of the arm")]
+    base_whole_instructions: Annotated[float, says("with what it calls, the base's")]
+    arm_whole_instructions: Annotated[float, says("the same of the arm")]
+    base_calls: Annotated[float, says("calls in an operation, the base's")]
+    arm_calls: Annotated[float, says("the same of the arm")]
+    base_atomics: Annotated[float, says("atomic instructions by itself, the base's")]
+    arm_atomics: Annotated[float, says("the same of the arm")]
+    base_system_calls: Annotated[float, says("system calls by itself, the base's")] = 0.0
+    arm_system_calls: Annotated[float, says("the same of the arm")] = 0.0
 
     @property
     def change(self) -> float:
         """The instructions that the arm has more."""
-        return self.arm - self.base
+        return self.arm_instructions - self.base_instructions
 
 
 @dataclass(frozen=True, kw_only=True)
 class Amounts:
-    """The work of an operation, a mean over repeats."""
+    """The work of an operation, a mean over repeats; None: not told."""
 
-    instructions: float
-    atomics: float
-    system_calls: float
-    storage: Storage = NOT_TOLD
-    background: Mapping[str, float] | None = None  # instructions by kind; None: not told
+    instructions: Annotated[float, says("instructions of an operation")]
+    atomics: Annotated[float, says("atomic instructions of an operation")]
+    system_calls: Annotated[float, says("system calls of an operation")]
+    log_bytes: Annotated[float | None, says("log of an operation; null: not told", "bytes")] = None
+    pages_hit: Annotated[float | None, says("pages found in the server's cache")] = None
+    pages_read: Annotated[float | None, says("pages that were not in it")] = None
+    pages_dirtied: Annotated[float | None, says("how often a page was marked as changed")] = None
+    background: Annotated[
+        float | None, says("instructions of background processes, apart; null: not told")
+    ] = None
+    background_by_kind: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class EventInterval:
     """How many events an operation of an arm has more than the base's, whatever chance did."""
 
-    low: float
-    high: float
-    chance: float  # what of it two windows of one build may differ by
-    least: float  # the least change that matters
+    low: Annotated[float, says("the fewest more of an operation, whatever chance did")]
+    high: Annotated[float, says("the most more of it")]
+    chance: Annotated[float, says("of that, what two windows of one build may differ by")]
+    least: Annotated[float, says("the least change that matters")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class EventChange:
     """Atomic instructions or system calls of an operation that are not the same as the base's."""
 
-    event: Event
-    word: EventWord  # never "same"
-    base: float
-    arm: float
+    event: Annotated[Event, says("atomics or system calls")]
+    word: Annotated[EventWord, says("more, fewer or open")]
+    base_events: Annotated[float, says("of an operation, the base's")]
+    arm_events: Annotated[float, says("the same of the arm")]
     change: EventInterval
-    operations_needed: int | None  # to tell the least change; None: there were as many
-    function: str  # whose own change comes nearest to the whole
-    binary: str
-    function_change: float
+    operations_needed: Annotated[
+        int | None, says("to tell the least change; null: there were as many")
+    ]
+    function: Annotated[str, says("whose own change comes nearest to the whole")]
+    binary: Annotated[str, says("the function's binary")]
+    function_change: Annotated[float, says("how many more the function has")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkChange:
     """The work of one arm in a step beside the base's."""
 
-    step: StepName
-    arm: str
-    word: WorkWord
-    reason: str = ""  # why it failed; why it is open, whatever the margin
-    failed_arm: str | None = None  # which of both failed, the base or the arm
-    base: Amounts | None = None
-    work: Amounts | None = None
-    ratio: Ratio | None = None  # of instructions
-    standard_error: float = 0.0  # of the log ratio
-    degrees: float = 1.0  # of freedom of the standard error
-    margin: float = MARGIN
-    functions: tuple[FunctionChange, ...] = ()  # the largest change first
-    events: tuple[EventChange, ...] = ()
-    operations: int = 0  # counted in each repeat
-    # How many fills each of both arms had of its own; 0: both began from the same files; None: an
-    # older result does not tell.
-    fills: int | None = None
+    workload: Annotated[str, says("the workload's name")]
+    step: Annotated[str, says("the step's name")]
+    base: Annotated[str, says("the arm to compare with")] = ""
+    arm: Annotated[str, says("the arm's name")]
+    word: Annotated[WorkWord, says("more, less, same, open or failed")]
+    reason: Annotated[str, says("why it failed, or is open whatever the margin; else empty")] = ""
+    failed_arm: Annotated[str | None, says("which of both failed; null: none")] = None
+    repeats: Annotated[int, says("counts of each arm, each by a fresh server")] = 0
+    operations: Annotated[int, says("operations counted in each repeat")] = 0
+    fills: Annotated[
+        int | None,
+        says(
+            "fills that each arm had of its own; 0: both began from the same; null: an older "
+            "result does not tell"
+        ),
+    ] = None
+    ratio: Annotated[Ratio | None, says("of instructions, arm by base; null: it failed")] = None
+    margin: Annotated[float, says("the share below which work is the same")] = MARGIN
+    of_base: Annotated[Amounts | None, says("the base's")] = None
+    of_arm: Annotated[Amounts | None, says("the arm's")] = None
+    functions: Annotated[
+        tuple[FunctionChange, ...],  # the largest change first
+        says(
+            "a function in an operation of a counted step, a mean over repeats, beside the base; "
+            "functions by themselves add up to the session's instructions"
+        ),
+    ] = ()
+    events: Annotated[
+        tuple[EventChange, ...],
+        says(
+            "atomic instructions or system calls in an operation of a counted step that are not "
+            "the same as the base's, or open (docs/counts.md)"
+        ),
+    ] = ()
+
+    @property
+    def name(self) -> StepName:
+        """Its workload and step."""
+        return self.workload, self.step
 
     @property
     def instructions_change(self) -> float:
@@ -122,17 +152,24 @@ class WorkChange:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkComparison:
-    """The counts of a result: each step of each arm beside the base."""
+class WorkComparison(Facts):
+    """The counts of a result: each step of each arm beside the base; no repeats: none counted."""
 
-    base: str
-    arms: tuple[str, ...]  # the base first
-    repeats: int
-    tool: str
-    left_out: tuple[str, ...]
-    scatter: float  # the standard deviation of a repeat's log ratio, of steps that read
-    scatter_of_writes: float
+    base: str = ""
+    arms: tuple[str, ...] = ()  # the base first
+    repeats: int = 0
+    tool: str = ""
+    left_out: tuple[str, ...] = ()
+    scatter: float = 0.0  # the standard deviation of a repeat's log ratio, of steps that read
+    scatter_of_writes: float = 0.0
     calibration: CountScatter | None = None  # that the scatter is of; None: these repeats'
     # Of the workloads while they were counted, where the plan names them for counts alone.
     parameters: Mapping[str, object] = field(default_factory=dict)
-    changes: tuple[WorkChange, ...]
+    changes: Annotated[
+        tuple[WorkChange, ...],
+        says(
+            "the work of an operation of a counted step: what an arm's server executes for it in "
+            "user space, a mean over repeats, beside the base (docs/counts.md)",
+            table="work",
+        ),
+    ] = ()

@@ -195,6 +195,31 @@ def percent(share: float) -> str:
     return f"{number(100 * share, 1).removesuffix('.0')} %"
 
 
+LARGE = 0.995
+"""Of shares from here on a digit after the point says nothing."""
+
+
+def measured(share: float, digits: int = 1) -> str:
+    """A share that was measured, as a percentage: 3.0 %, and 31 % of large ones."""
+    return f"{number(100 * share, digits if abs(share) < LARGE else 0)} %"
+
+
+VISIBLE_MAX = 10.0
+"""A share, 1,000 %: a larger one says no more than that so few blocks see nothing."""
+
+
+def visible(share: float | None) -> str:
+    """The smallest change that is seen, in percent: 3.1, 130; > 1,000 beyond, or of no number."""
+    if share is None or share > VISIBLE_MAX:
+        return "> 1,000"
+    return measured(share).removesuffix(" %")
+
+
+def probability(value: float) -> str:
+    """A p or q; a small one by its bound."""
+    return "under 0.0001" if value < 0.0001 else number(value, 4 if value < 0.01 else 2)
+
+
 def size_of_change(value: float) -> str:
     """A change without its sign: 7.5 %."""
     return change(value).lstrip(f"+{MINUS}")

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dbdyno.findings.work import show as section
 from dbdyno.model.bisection import Bisection, CommitChange, CommitCount, StepWork
 from dbdyno.parts import number
 from dbdyno.parts.part import Column, Finding, Page, Row, Table, TableCell, Text
 from dbdyno.report.bisection import SUSPECTS_MAX, framed, short, skipped
-from dbdyno.report.section import work as section
 from dbdyno.stats.halving import Stretch
 
 UNPARTED_MAX = 5
@@ -105,7 +105,7 @@ def of_change(search: Bisection, change: CommitChange) -> Iterator[str]:
     commit = commits[change.commit]
     changed = [step for step in change.work.changes if step.word != "same"]
     steps = "; ".join(
-        ", ".join([f"{section.step_of(step)} {section.verdict(step)}", *section.functions(step)])
+        ", ".join([f"{step.step} {section.verdict(step)}", *section.functions(step)])
         for step in changed or change.work.changes
     )
     yield f"Commit {commit.short} “{short(commit.subject)}”: {steps}."

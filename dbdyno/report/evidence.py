@@ -6,7 +6,6 @@ from dbdyno.model import Cell, Comparison
 from dbdyno.model.metric.primary import called
 from dbdyno.model.verdict import Judgement
 from dbdyno.parts import number
-from dbdyno.report.section.headline import step_name
 
 COLUMNS = 80
 STEPS_MAX = 12
@@ -16,7 +15,7 @@ STEPS_MAX = 12
 def lines(comparison: Comparison) -> list[str]:
     """A line for each step and arm, at most 80 columns: ratio to the base and its interval."""
     rows = [
-        (step_name(comparison, step), cell)
+        (comparison.name_of(step), cell)
         for step in comparison.steps
         for cell in step.cells[1:]
         if cell.verdict is not None and cell.verdict.judgements

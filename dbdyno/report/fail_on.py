@@ -16,7 +16,7 @@ from dbdyno.model import Cell, Comparison
 from dbdyno.model.answer_word import AnswerWord
 from dbdyno.model.error import DynoError
 from dbdyno.model.verdict import CHANGED, Word, shaded
-from dbdyno.model.work import Event
+from dbdyno.model.work import Event, WorkComparison
 from dbdyno.parts import known, number
 from dbdyno.report.json_document import aa_arm
 
@@ -93,11 +93,11 @@ def _verdicts(comparison: Comparison) -> Iterator[tuple[str, tuple[str, str], st
         if answer.place.arm != excepted:
             place = answer.place
             yield place.arm, (place.workload, place.query), ANSWERS.get(answer.word, "same")
-    for change in comparison.work.changes if comparison.work else ():
+    for change in comparison.of(WorkComparison).changes:
         word = change.word if change.word in ("open", "failed") else f"{change.word} work"
-        yield change.arm, change.step, word
+        yield change.arm, change.name, word
         for event in change.changed_events:
-            yield change.arm, change.step, f"{event.word} {event.event}"
+            yield change.arm, change.name, f"{event.word} {event.event}"
 
 
 # --- Where there is nothing to be found ----------------------------------------------------------
@@ -117,7 +117,7 @@ def uncompared(comparison: Comparison, words: Collection[str] = ()) -> str | Non
         for cell in step.cells[1:]
     )
     answers = comparison.queries.answers
-    counts = comparison.work.changes if comparison.work else ()
+    counts = comparison.of(WorkComparison).changes
     counted = any(change.word != "failed" or change.failed_arm == change.arm for change in counts)
     answered = any(answer.word not in UNANSWERED for answer in answers)
     if timed or counted or (answered and (not words or {*words} & {*ANSWERS.values()})):
@@ -142,7 +142,7 @@ def _why(comparison: Comparison) -> str:
         (detail, _), *_ = Counter(answer.detail for answer in answers).most_common(1)
         asked = len({answer.place.query for answer in answers})
         return f"of {number.queries(asked)} none is answered on both: {detail}"
-    counts = comparison.work.changes if comparison.work else ()
+    counts = comparison.of(WorkComparison).changes
     reasons = [change.reason for change in counts]
     reasons += [
         run.ending.reason

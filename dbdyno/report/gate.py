@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import msgspec
 
+from dbdyno.findings.work import show as counts
 from dbdyno.model.bisection import short
 from dbdyno.model.gate import (
     Change,
@@ -21,12 +22,10 @@ from dbdyno.model.gate import (
 from dbdyno.model.metric.primary import called
 from dbdyno.model.tolerance import Answer
 from dbdyno.parts import known, number
-from dbdyno.report.section import work as counts
 
 COLUMNS = 80
 STEPS_MAX = 20
 REASONS_MAX = 12
-FUNCTIONS_NAMED = 3
 ORDER: Sequence[Answer] = ("no", "not yet", "yes")
 
 
@@ -105,7 +104,7 @@ def of_work(check: WorkCheck) -> Iterator[str]:
     if check.instructions == "no" and not check.reason:
         functions = [
             f"{function.function} {number.signed(function.instructions)}"
-            for function in check.functions[:FUNCTIONS_NAMED]
+            for function in check.functions[: counts.FUNCTIONS_NAMED]
         ]
         if functions and check.base is not None and check.head is not None:
             amounts = f"{check.base:,.0f} → {check.head:,.0f} instructions"
@@ -120,7 +119,7 @@ def of_work(check: WorkCheck) -> Iterator[str]:
 
 def of_events(event: ChangedEvents) -> str:
     """more system calls: 4.0 → 5.0 an operation; what it takes to tell, where that is open."""
-    figures = f"{event.base:,.1f} → {event.head:,.1f} an operation"
+    figures = counts.of_operation(event.base, event.head)
     if event.answer == "not yet":
         return f"{event.event} open: {figures}; {counts.why_open([event.operations_needed])}"
     word = "more" if event.head > event.base else "fewer"

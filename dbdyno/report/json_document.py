@@ -17,8 +17,8 @@ from msgspec import to_builtins
 from dbdyno import __version__
 from dbdyno.findings.application.show import Answer
 from dbdyno.model import Cell, Comparison, Json, StepComparison
-from dbdyno.model.attribution import Attribution, Effect
 from dbdyno.model.comparison import ApplicationResult
+from dbdyno.model.facts import Facts
 from dbdyno.model.looks import Looked
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.verdict import Explanation, Judgement, Overall
@@ -40,7 +40,7 @@ def render(comparison: Comparison) -> str:
 
 def form(comparison: Comparison) -> Json:
     """The same as plain values. What is not known, or infinite, is None."""
-    plan = comparison.plan
+    plan, work = comparison.plan, comparison.of(WorkComparison)
     found = {
         "format": FORMAT,
         "dyno": __version__,
@@ -60,10 +60,10 @@ def form(comparison: Comparison) -> Json:
         "design": comparison.design.written if comparison.design else None,
         "overall": [_overall(one) for one in comparison.overall],
         "steps": [_step(step) for step in comparison.steps],
-        "work": of_work(comparison.work) if comparison.work else None,
+        "work": of_work(work) if work.repeats else None,
         "applications": [_application(comparison, result) for result in comparison.applications],
         "queries": to_builtins(comparison.queries),
-        "tables": _whole_tables(comparison),
+        "tables": tables(comparison.findings.values()),
         "warnings": comparison.warnings,
         "void_blocks": comparison.void_blocks,
         "incomplete": comparison.incomplete,
@@ -72,7 +72,7 @@ def form(comparison: Comparison) -> Json:
 
 
 def of_work(work: WorkComparison) -> Json:
-    """The counts; of functions those that changed."""
+    """How the work of operations was counted; its figures are in tables."""
     return {
         "repeats": work.repeats,
         "tool": work.tool,
@@ -80,11 +80,21 @@ def of_work(work: WorkComparison) -> Json:
         "scatter": work.scatter,
         "scatter_of_writes": work.scatter_of_writes,
         "calibration": work.calibration and to_builtins(work.calibration),
-        "changes": [
-            to_builtins(change) | {"functions": to_builtins(change.changed)}
-            for change in work.changes
-        ],
     }
+
+
+def of_commit(work: WorkComparison) -> Json:
+    """The counts of a commit beside those of the one before it, with their tables."""
+    return of_work(work) | {"tables": tables([work])}
+
+
+def tables(findings: Iterable[Facts]) -> dict[str, list[Json]]:
+    """The tables of findings as exports have them, but of functions only those that `changed`."""
+    by_name: dict[str, list[Json]] = {}
+    for table, row in (each for facts in findings for each in derived.rows(facts)):
+        if not UNCHANGED.items() <= ({"kind": "function"} | row).items():
+            by_name.setdefault(table, []).append(row)
+    return by_name
 
 
 def aa_arm(comparison: Comparison) -> str | None:
@@ -144,37 +154,8 @@ def _step(step: StepComparison) -> Json:
             )
         },
         "notices": step.notices,
-        "attributions": [_attribution(attribution) for attribution in step.attributions],
         "tables": _tables(step),
     }
-
-
-def _attribution(one: Attribution) -> Json:
-    return {
-        "metric": one.metric,
-        "whole": of_ratio(one.whole),
-        "effects": [_effect(effect) for effect in one.effects],
-        "interactions": [_effect(effect) for effect in one.interactions],
-        "remainder": of_ratio(one.remainder) if one.remainder else None,
-    }
-
-
-def _effect(one: Effect) -> Json:
-    return {
-        "factors": one.factors,
-        **of_ratio(one.change),
-        "q": one.q,
-        "found": one.significant,
-    }
-
-
-def _whole_tables(comparison: Comparison) -> dict[str, list[Json]]:
-    """The tables of findings of the result, as exports have them; of functions what changed."""
-    tables: dict[str, list[Json]] = {}
-    for table, row in derived.of_comparison(comparison):
-        if not UNCHANGED.items() <= row.items():
-            tables.setdefault(table, []).append(row)
-    return tables
 
 
 def _tables(step: StepComparison) -> dict[str, list[Json]]:
@@ -210,7 +191,6 @@ def _arm(step: StepComparison, cell: Cell, base: Cell) -> Json:
         "against": verdict.against if verdict else (),
         "outcome": verdict.outcome if verdict else "",
         "metrics": metrics,
-        "nodes": [asdict(node) for node in cell.nodes],
         "findings": [_finding(cell.explanation)] if cell.explanation else [],
     }
 

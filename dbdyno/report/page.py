@@ -5,24 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from dbdyno.findings.answer import show as answer
 from dbdyno.findings.answers import show as answers
 from dbdyno.findings.application import show as application
+from dbdyno.findings.attribution import show as attribution
+from dbdyno.findings.calibration import show as calibration
 from dbdyno.findings.device import show as device
 from dbdyno.findings.differences import show as differences
 from dbdyno.findings.fairness import show as fairness
 from dbdyno.findings.fragmentation import show as fragmentation
 from dbdyno.findings.groups import show as groups
+from dbdyno.findings.headline import show as headline
 from dbdyno.findings.highest_rate import show as highest_rate
 from dbdyno.findings.measured_on import show as measured_on
 from dbdyno.findings.measured_steps import show as steps_section
 from dbdyno.findings.metrics import show as metrics
 from dbdyno.findings.network import show as network
+from dbdyno.findings.nodes import show as nodes
 from dbdyno.findings.outcomes import show as outcomes
 from dbdyno.findings.over_time import show as over_time
 from dbdyno.findings.own_query import show as own_query
 from dbdyno.findings.owners import show as owners
 from dbdyno.findings.placement import show as placement
 from dbdyno.findings.profiles import show as profiles
+from dbdyno.findings.queries import show as queries
 from dbdyno.findings.query_plans import show as query_plans
 from dbdyno.findings.repeat import show as repeat
 from dbdyno.findings.response_times import show as response_times
@@ -40,21 +46,11 @@ from dbdyno.findings.unseen import show as unseen
 from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.findings.waits import show as waits
 from dbdyno.findings.why import show as why
+from dbdyno.findings.work import show as work
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.parts.colors import Scheme
 from dbdyno.parts.part import AnyPart, Group, Page, Section, Subject, anchored, flat
-from dbdyno.report.section import (
-    answer,
-    attribution,
-    calibration,
-    fill_noise,
-    headline,
-    nodes,
-    notices,
-    queries,
-    warnings,
-    work,
-)
+from dbdyno.report.section import notices, warnings
 
 __all__ = ["Page", "make"]
 
@@ -172,7 +168,6 @@ PAGE: tuple[Section, ...] = (
     work.SECTION,
     nodes.SECTION,
     calibration.SECTION,
-    fill_noise.SECTION,
     network.SECTION,
     measured_on.SECTION,
     repeat.SECTION,

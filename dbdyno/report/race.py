@@ -6,18 +6,17 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from dbdyno.findings.answer.show import cells_of, counted, size
 from dbdyno.findings.application import show as application
 from dbdyno.findings.own_query import show as own_query
 from dbdyno.findings.verdicts import show as verdicts
+from dbdyno.findings.work import show as work
 from dbdyno.model import Cell, Comparison, StepComparison
 from dbdyno.model.compiler import flags_of, for_size
 from dbdyno.model.open_steps import is_open, open_steps
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import known, number, tolerate
 from dbdyno.report import fail_on
-from dbdyno.report.section import work
-from dbdyno.report.section.answer import cells_of, counted, size
-from dbdyno.report.section.headline import step_name
 
 COLUMNS = 80
 
@@ -35,7 +34,7 @@ def lines(comparison: Comparison, report: Path) -> list[str]:
         *([safe] if safe else []),
         *of_applications(comparison),
         *(line[:COLUMNS] for line in told(comparison)),
-        *([of_work(comparison.work)] if comparison.work is not None else []),
+        *([of_work(counts)] if (counts := comparison.of(WorkComparison)).repeats else []),
         of_builds(comparison),
         of_report(report),
     ]
@@ -94,7 +93,7 @@ def of_work(counts: WorkComparison) -> str:
     return joined(
         "counted: ",
         [
-            (f"{change.arm} " if several else "") + f"{work.step_of(change)} {work.brief(change)}"
+            (f"{change.arm} " if several else "") + f"{change.step} {work.brief(change)}"
             for change in changes
         ],
     )[:COLUMNS]
@@ -122,7 +121,7 @@ def with_bound(comparison: Comparison, step: StepComparison, cell: Cell) -> str:
     bound = cell.verdict.reason if drifts else known.bound(cell.verdict, cell.ratio_bound)
     if not bound:
         return figures(comparison, step, cell)
-    return f"{step_name(comparison, step).replace(' ', '/')} {bound}"
+    return f"{comparison.name_of(step).replace(' ', '/')} {bound}"
 
 
 def figures(comparison: Comparison, step: StepComparison, cell: Cell) -> str:
@@ -130,7 +129,7 @@ def figures(comparison: Comparison, step: StepComparison, cell: Cell) -> str:
     assert cell.verdict is not None
     by = [judgement for judgement in cell.verdict.judgements if judgement.metric in cell.verdict.by]
     one = next(iter(by or cell.verdict.judgements), None)
-    name = step_name(comparison, step).replace(" ", "/")
+    name = comparison.name_of(step).replace(" ", "/")
     if one is None:
         return f"{name} {cell.verdict.outcome}".rstrip()
     return f"{name} {verdicts.figures(one, cell.ratio_bound)}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dbdyno.model.host_facts import FillScatter
 from dbdyno.model.ratio import Ratio
@@ -120,13 +120,15 @@ def reach(scatter: Scatter) -> float:
 def ratio(log_ratios: Sequence[float], scatter: Scatter) -> Ratio:
     """The ratio over a step's repeats, with the interval that a scatter gives."""
     mean = math.fsum(log_ratios) / len(log_ratios)
-    quantile = t_quantile((1 + CONFIDENCE) / 2, scatter.freedom)
-    half = quantile * scatter.deviation / math.sqrt(len(log_ratios))
+    se = scatter.deviation / math.sqrt(len(log_ratios))
+    half = t_quantile((1 + CONFIDENCE) / 2, scatter.freedom) * se
     return Ratio(
         value=math.exp(mean),
         low=math.exp(mean - half),
         high=math.exp(mean + half),
         blocks=len(log_ratios),
+        se=se,
+        freedom=scatter.freedom,
     )
 
 
@@ -168,8 +170,6 @@ class CountVerdict:
 
     word: WorkWord
     ratio: Ratio
-    standard_error: float  # of the log ratio
-    degrees: float  # of freedom of the standard error
     withheld: str  # why it is open, whatever the margin
 
 
@@ -178,12 +178,10 @@ def judged(sample: CountSample, margin: float) -> CountVerdict:
     interval, withheld = ratio(sample.ratios, sample.scatter), sample.withheld
     if apart(sample.ratios, sample.scatter):
         low, high = (math.exp(end(sample.ratios)) for end in (min, max))
-        interval = Ratio(value=interval.value, low=low, high=high, blocks=len(sample.ratios))
+        interval = replace(interval, low=low, high=high)
         withheld = withheld or APART_REASON
     return CountVerdict(
         word=word(interval, margin, withheld),
         ratio=interval,
-        standard_error=sample.scatter.deviation / math.sqrt(len(sample.ratios)),
-        degrees=sample.scatter.freedom,
         withheld=withheld,
     )

@@ -7,23 +7,23 @@ its target is a result: it stays, with its words, and never falls out in favour 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from dbdyno.analysis.compare import (
     application,
-    attribution,
     provider,
     query_changes,
     restores,
     void_blocks,
-    work,
 )
 from dbdyno.analysis.step import collect
 from dbdyno.evidence import damaged_files
 from dbdyno.evidence.damaged_files import PREFIX, Damage
 from dbdyno.findings import plans
 from dbdyno.findings.plan_finding import Compared
+from dbdyno.findings.work import plan as work
 from dbdyno.judge import (
     arm_order,
     arms_and_blocks,
@@ -44,13 +44,13 @@ from dbdyno.judge import (
     witness,
 )
 from dbdyno.judge.arm_vs_base import Where
-from dbdyno.judge.arms_and_blocks import Arms
 from dbdyno.model import Comparison, Ending, StepComparison, StepRun
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.figures import changes_since
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.server_facts import ServerFacts
+from dbdyno.model.work import WorkComparison
 from dbdyno.parts.number import ARMS_NAMED_MAX, listed
 from dbdyno.store import BlockFolder, Results, checksums, safe_name
 from dbdyno.store.checksums import Checksums
@@ -76,7 +76,8 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
     counted = fills.of_result(results, arms.base, runs, copies, load)
     own = step_cells.rows(plan, arms, runs, counted.units)
     rows = arm_order.with_orders(own, blocks, arms, plan)
-    known, sights = _known(results, blocks, arms, lost), _sights(results, blocks, arms.shown, lost)
+    compared = plans.derived(Compared(results, plan, blocks, arms, aims, rows, lost))
+    known, sights = _known(compared), _sights(results, blocks, arms.shown, lost)
     rules = conclusions.Rules(
         aims=aims,
         sights=sights,
@@ -86,9 +87,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         plans=known.queries.plans,
     )
     ended = conclusions.conclude(application.without_common_failures(rows, plan), arms, rules)
-    reasoned = witness.with_counts(ended.steps, known.counts)
-    steps = attribution.with_attributions(reasoned, plan.design)
-    findings = plans.facts(Compared(results, plan, blocks, arms, aims, rows, lost, steps))
+    steps = witness.with_counts(ended.steps, known.counts)
     return Comparison(
         title=_title(plan, arms.shown),
         label=plan.label,
@@ -104,7 +103,6 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         nodes=where,
         servers=(last := {arm: servers[arm][-1] for arm in arms.shown if servers[arm]}),
         plan=plan,
-        work=known.counts,
         steps=steps,
         design=plan.design,
         overall=ended.overall,
@@ -125,21 +123,20 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
             *about_hosts,
         ),
         one_fill=counted.alone,
-        findings=findings,
+        findings=plans.derived(replace(compared, steps=steps)).findings,
         incomplete=arms_and_blocks.incomplete(
             results, arms, looked, _in_every_block(ended.steps, blocks, copies)
         ),
     )
 
 
-def _known(
-    results: Results, blocks: Sequence[BlockFolder], arms: Arms, lost: Damage
-) -> application.Known:
+def _known(compared: Compared) -> application.Known:
     """The answers and plans of queries, what was counted, and what was restored."""
+    blocks, lost = compared.blocks, compared.lost
     return application.Known(
-        queries=query_changes.load(blocks, arms, lost),
-        counts=lost.usable(partial(work.load, results, arms.base)),
-        restores=restores.load([*blocks, *work.repeats(results)], lost),
+        queries=query_changes.load(blocks, compared.arms, lost),
+        counts=compared.of(WorkComparison),
+        restores=restores.load([*blocks, *work.repeats(compared.results)], lost),
     )
 
 

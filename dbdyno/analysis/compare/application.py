@@ -34,7 +34,7 @@ class Known:
     """What is known of queries beside their steps."""
 
     queries: QueryChanges = field(default_factory=QueryChanges)
-    counts: WorkComparison | None = None
+    counts: WorkComparison = field(default_factory=WorkComparison)
     restores: Restores = field(default_factory=dict)
 
 
@@ -178,9 +178,9 @@ class _OfArm:
             },
             timed=reasons,
             counted={
-                change.step[1]: "" if change.work is not None else "fails while it is counted"
-                for change in (counts.changes if counts is not None else ())
-                if (change.step[0], change.arm) == (self.workload, self.arm)
+                change.step: "" if change.of_arm is not None else "fails while it is counted"
+                for change in counts.changes
+                if (change.workload, change.arm) == (self.workload, self.arm)
             },
             restored=self.known.restores.get(
                 (self.workload, self.arm), EARLIER if self.use.restore else None

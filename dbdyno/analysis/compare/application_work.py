@@ -12,19 +12,15 @@ from dbdyno.model.work import WorkChange, WorkComparison
 
 
 def of_arm(
-    application: ApplicationRecord, workload: str, arm: str, counts: WorkComparison | None
+    application: ApplicationRecord, workload: str, arm: str, counts: WorkComparison
 ) -> ApplicationWork | None:
     """What the application's queries execute on an arm beside the base; None: none was counted."""
-    if counts is None:
-        return None
     changes = (
         change
         for change in counts.changes
-        if change.arm == arm
-        and change.step[0] == workload
-        and change.step[1] in application.by_name
+        if change.arm == arm and change.workload == workload and change.step in application.by_name
     )
-    return _work(application, [change for change in changes if change.work is not None])
+    return _work(application, [change for change in changes if change.of_arm is not None])
 
 
 def _work(application: ApplicationRecord, changes: Sequence[WorkChange]) -> ApplicationWork | None:
@@ -35,17 +31,17 @@ def _work(application: ApplicationRecord, changes: Sequence[WorkChange]) -> Appl
     """
     base = of_arm = square = 0.0
     for change in changes:
-        assert change.base is not None and change.work is not None and change.ratio is not None
-        calls = application.by_name[change.step[1]].calls
-        base += calls * change.base.instructions
-        of_arm += calls * change.work.instructions
+        assert change.of_base is not None and change.of_arm is not None and change.ratio is not None
+        calls = application.by_name[change.step].calls
+        base += calls * change.of_base.instructions
+        of_arm += calls * change.of_arm.instructions
         low, high = change.ratio.low, change.ratio.high
         half = math.log(high / low) / 2 if low and high else 0.0
-        square += (calls * change.work.instructions * half) ** 2
+        square += (calls * change.of_arm.instructions * half) ** 2
     if not base or not of_arm:
         return None
     value, half = of_arm / base, math.sqrt(square) / of_arm
-    time_s = sum(application.by_name[change.step[1]].time_s for change in changes)
+    time_s = sum(application.by_name[change.step].time_s for change in changes)
     whole_s = application.whole_s
     return ApplicationWork(
         instructions=Ratio(
@@ -67,9 +63,9 @@ def _named(
     """The queries of a word, those first whose calls together change most."""
 
     def weight(change: WorkChange) -> float:
-        assert change.base is not None and change.work is not None
-        each = abs(change.work.instructions - change.base.instructions)
-        return application.by_name[change.step[1]].calls * each
+        assert change.of_base is not None and change.of_arm is not None
+        each = abs(change.of_arm.instructions - change.of_base.instructions)
+        return application.by_name[change.step].calls * each
 
     own = [change for change in changes if change.word == word]
-    return tuple(change.step[1] for change in sorted(own, key=weight, reverse=True))
+    return tuple(change.step for change in sorted(own, key=weight, reverse=True))

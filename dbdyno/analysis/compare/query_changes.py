@@ -112,7 +112,7 @@ def plan_changes(base: PlanTrees, other: PlanTrees, arm: str) -> Iterator[PlanCh
 
 
 def with_effects(
-    changes: QueryChanges, steps: Sequence[StepComparison], work: WorkComparison | None
+    changes: QueryChanges, steps: Sequence[StepComparison], work: WorkComparison
 ) -> QueryChanges:
     """The plans with what became of their queries: by time, else by counted work."""
     verdicts = {
@@ -121,8 +121,8 @@ def with_effects(
         for cell in step.cells
     }
     counted = {
-        QueryPlace(workload=change.step[0], query=change.step[1], arm=change.arm): change.word
-        for change in (work.changes if work is not None else ())
+        QueryPlace(workload=change.workload, query=change.step, arm=change.arm): change.word
+        for change in work.changes
     }
     plans = (
         replace(plan, effect=_effect(verdicts.get(plan.place), counted.get(plan.place)))

@@ -10,6 +10,7 @@ from dbdyno.model.compiler import flags_of, for_size
 from dbdyno.model.host_facts import Cpu, HostFacts, Storage
 from dbdyno.model.plan_record import ArmRecord, PlanRecord
 from dbdyno.model.server_facts import ServerFacts
+from dbdyno.model.work import WorkComparison
 from dbdyno.parts import nodes, number
 from dbdyno.parts.part import Finding, Section, Subject, Text
 
@@ -170,8 +171,8 @@ def _blocks(comparison: Comparison) -> Iterable[str]:
     arms = "Every arm" if len(comparison.arms) > 1 else "The arm"
     order = ", in an order drawn from the seed" if len(comparison.arms) > 1 else ""
     count = comparison.blocks
-    if comparison.work is not None:
-        repeats = comparison.work.repeats
+    repeats = comparison.of(WorkComparison).repeats
+    if repeats:
         fresh = ", by a fresh server each" if repeats > 1 else ""
         yield f"{arms}'s work was counted {number.times(repeats)}{fresh}."
     if comparison.plan.counts_only:

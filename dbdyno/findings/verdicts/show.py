@@ -23,8 +23,6 @@ from dbdyno.parts import cells, known, nodes, number, step_groups
 from dbdyno.parts.colors import ARROWS, tone, trusted
 from dbdyno.parts.part import Column, Row, Section, Subject, Table, TableCell
 
-LARGE = 0.995
-"""Of shares from here on a digit after the point says nothing."""
 NOT_JUDGED = "not judged"
 """Said of a step that has a ratio and no verdict, as where an estimate is all that was wanted."""
 BEFORE_WRITES = "before the writes"
@@ -73,22 +71,6 @@ def by_word(judged: Iterable[Verdict], sure: bool) -> dict[str, list[Verdict]]:
     return words
 
 
-def measured(share: float, digits: int = 1) -> str:
-    """A share that was measured, as a percentage: 3.0 %, and 31 % of large ones."""
-    return f"{number.number(100 * share, digits if abs(share) < LARGE else 0)} %"
-
-
-VISIBLE_MAX = 10.0
-"""A share, 1,000 %: a larger one says no more than that so few blocks see nothing."""
-
-
-def visible(share: float | None) -> str:
-    """The smallest change that is seen, in percent: 3.1, 130; > 1,000 beyond, or of no number."""
-    if share is None or share > VISIBLE_MAX:
-        return "> 1,000"
-    return measured(share).removesuffix(" %")
-
-
 def change(judgement: Judgement, of: Bound = "exact") -> str:
     """A change with its interval: −7.5 % [−7.9, −7.1]; `of`: what the ratio is to the true one.
 
@@ -127,15 +109,15 @@ def details(judgement: Judgement) -> str:
         "sign test p over all blocks": judgement.p_still,
     }
     tests = ", ".join(
-        f"{name} {probability(value)}" for name, value in found.items() if value is not None
+        f"{name} {number.probability(value)}" for name, value in found.items() if value is not None
     )
     ran = " in which both ran" if judgement.blocks != judgement.blocks_all else ""
     blocks = f"{number.blocks(judgement.blocks)}{ran}"
-    sd = f"sd between blocks {measured(judgement.sd, 2)}" if judgement.sd is not None else ""
+    sd = f"sd between blocks {number.measured(judgement.sd, 2)}" if judgement.sd is not None else ""
     figures = (blocks, tests, sd, _lent(judgement), _evidence(judgement))
     return "; ".join(
         (
-            f"{called_in_full(judgement.metric)}: {', '.join(_told(judgement))}",
+            f"{metric.title_of(judgement.metric)}: {', '.join(_told(judgement))}",
             ", ".join(text for text in figures if text),
         )
     )
@@ -175,16 +157,6 @@ def _evidence(judgement: Judgement) -> str:
     if judgement.evidence is None:
         return ""
     return f"evidence so far: e = {number.short(judgement.evidence)}"
-
-
-def called_in_full(name: str) -> str:
-    """A metric's title; a name that is no metric's stands for itself, as that of several steps."""
-    return next((row.title for row in metric.METRICS if row.name == name), name)
-
-
-def probability(value: float) -> str:
-    """A p or q; a small one by its bound."""
-    return "under 0.0001" if value < 0.0001 else number.number(value, 4 if value < 0.01 else 2)
 
 
 def primary(verdict: Verdict, cpu: bool) -> Judgement | None:
@@ -262,7 +234,7 @@ def _table(
         return None
     margin = number.percent(aims.margin)
     wanted = f"with a power of {number.percent(aims.power)}"
-    cpu = called_in_full(cpu_of(result for step in steps for result in step.cells))
+    cpu = metric.title_of(cpu_of(result for step in steps for result in step.cells))
     return Table(
         name=name,
         title=f"Verdicts: {arm} against {comparison.base}",

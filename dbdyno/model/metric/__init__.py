@@ -42,6 +42,11 @@ def by_name(name: str) -> Metric:
     return _BY_NAME[name]
 
 
+def title_of(name: str) -> str:
+    """A metric's title; a name that is no metric's stands for itself, as that of several steps."""
+    return by_name(name).title if name in _BY_NAME else name
+
+
 def less_is_better(name: str | None) -> bool:
     """Whether less of a metric is better, as of costs and times; no metric's name is not."""
     known = _BY_NAME.get(name or "")

@@ -2,15 +2,17 @@
 
 A field of facts that has a meaning (`dbdyno.model.facts.says`) is a table of its name; it is a
 tuple of rows. Of a row, a field that has a meaning is a column; a ratio has its interval beside
-it; a nested row adds columns that begin with the field's name; a tuple of further rows makes a row
-of each, which begins with the outer one; a tuple of figures is a column for each (`columns`).
+it; a nested row adds columns that begin with the field's name (`of_base`: with `base`); a tuple of
+figures is a column for each (`columns`). A tuple of further rows makes a row of each, which begins
+with the outer one; if they have a meaning they are a table of their own: `work_functions` of
+`functions` in a row of `work`.
 """
 
 from __future__ import annotations
 
 import types
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from functools import cache
 from operator import attrgetter, itemgetter
@@ -56,7 +58,14 @@ class Field:
         unit = str(((self.meaning and self.meaning.extra) or {}).get("unit", ""))
         return Column(name=name, type=TYPES[self.form], unit=unit, what=what)
 
+    @property
+    def table(self) -> str:
+        """The name of its table."""
+        return str(((self.meaning and self.meaning.extra) or {}).get("table") or self.name)
 
+
+WHOSE = frozenset({"workload", "ordinal", "step", "base", "arm"})
+"""The columns of a row that say whose it is; further rows with a table of their own have them."""
 Told = tuple[Column, Callable[[Any], Any]]
 """A column, and how its value is had of a row."""
 
@@ -85,9 +94,17 @@ def tables(facts: Any, key: tuple[Column, ...]) -> Iterator[Table]:
     """The tables of a type of facts; `key`: the columns between those of the result and its own."""
     for field in fields_of(facts):
         if field.meaning is not None:
-            yield Table(
-                name=field.name, row=field.what, columns=(*RESULT, *key, *_columns(field.row))
-            )
+            whose = (*RESULT, *key)
+            yield Table(name=field.table, row=field.what, columns=(*whose, *_columns(field.row)))
+            whose += tuple(column for column, _ in _own(field.row) if column.name in WHOSE)
+            for inner in _apart(field.row):
+                columns = (*whose, *_columns(inner.row))
+                yield Table(name=f"{field.table}_{inner.name}", row=inner.what, columns=columns)
+
+
+def _apart(form: Any) -> Iterator[Field]:
+    """The fields of a row that hold further rows, which are a table of their own."""
+    return (field for field in fields_of(form) if field.row is not None and field.meaning)
 
 
 def _columns(form: Any) -> Iterator[Column]:
@@ -99,8 +116,10 @@ def _columns(form: Any) -> Iterator[Column]:
 
 
 def _further(form: Any) -> Field | None:
-    """The field of a row that holds further rows."""
-    return next((field for field in fields_of(form) if field.row is not None), None)
+    """The field of a row that holds further rows, each of which is a row of the same table."""
+    return next(
+        (field for field in fields_of(form) if field.row is not None and not field.meaning), None
+    )
 
 
 @cache
@@ -121,8 +140,9 @@ def _of_field(field: Field, prefix: str) -> Iterator[Told]:
             yield field.column(f"{prefix}{ends}{end}", said), _part(get, end)
     elif is_dataclass(field.form):
         nested: Any = field.form
-        for column, inner in _own(nested, f"{name}_"):
-            yield column, _then(get, inner)
+        for column, inner in _own(nested, f"{prefix}{field.name.removeprefix('of_')}_"):
+            what = f"{column.what}, {field.what}" if field.what else column.what
+            yield replace(column, what=what), _then(get, inner)
     elif get_origin(field.form) is tuple:
         form, columns = (
             TYPES[get_args(field.form)[0]],
@@ -167,9 +187,18 @@ def rows(facts: Facts) -> Iterator[tuple[str, Json]]:
     """The rows of each table of facts, without the columns that they begin with."""
     form: Any = type(facts)
     for field in fields_of(form):
-        if field.meaning is not None:
-            for value in getattr(facts, field.name):
-                yield from ((field.name, row) for row in _rows(value))
+        for value in getattr(facts, field.name) if field.meaning is not None else ():
+            yield from ((field.table, row) for row in _rows(value))
+            yield from ((f"{field.table}_{name}", row) for name, row in _rows_apart(value))
+
+
+def _rows_apart(value: Any) -> Iterator[tuple[str, Json]]:
+    """Its further rows that are in tables of their own, with the names of their fields."""
+    form: Any = type(value)
+    whose = {column.name: get(value) for column, get in _own(form) if column.name in WHOSE}
+    for field in _apart(form):
+        for inner in getattr(value, field.name):
+            yield from ((field.name, whose | row) for row in _rows(inner))
 
 
 def _rows(value: Any) -> Iterator[Json]:

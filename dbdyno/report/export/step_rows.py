@@ -19,10 +19,7 @@ from dbdyno.model.server_facts import ServerFacts
 from dbdyno.report.estimate_form import of_estimate, of_judgement
 from dbdyno.report.export import (
     derived,
-    effect_rows,
-    node_rows,
     query_rows,
-    work_rows,
 )
 from dbdyno.report.export.source import Place, Source, started
 from dbdyno.report.export.tables import by_name
@@ -31,10 +28,6 @@ Rows = Iterator[tuple[str, Json]]
 """Rows by the name of their table."""
 
 CAUSES: Mapping[str, Callable[[Comparison], Iterator[Json]]] = {
-    "work": work_rows.operations,
-    "work_functions": work_rows.functions,
-    "effects": effect_rows.effects,
-    "nodes": node_rows.nodes,
     "answers": query_rows.answers,
     "plan_trees": query_rows.plan_trees,
 }

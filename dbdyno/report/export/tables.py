@@ -9,10 +9,8 @@ from __future__ import annotations
 from dbdyno.findings import plans, steps
 from dbdyno.model.metric.device import COLUMNS, IN_FLIGHT
 from dbdyno.report.estimate_form import ESTIMATE
-from dbdyno.report.export.cause_tables import CAUSES
 from dbdyno.report.export.derived import tables
 from dbdyno.report.export.form import RUN, Table, table
-from dbdyno.report.export.node_tables import NODES
 from dbdyno.report.export.query_tables import QUERIES
 
 _COLUMNS = "\n".join(
@@ -161,9 +159,7 @@ TABLES: tuple[Table, ...] = (
         (),
     ),
     *(table for finding in plans.FINDINGS for table in tables(finding.facts, ())),
-    *CAUSES,
     *QUERIES,
-    *NODES,
     table(
         "notices", "a reason to doubt a comparison, in a sentence",
         """

@@ -9,7 +9,6 @@ from dbdyno.model import Comparison
 from dbdyno.model.comparison import PLACES_MAX
 from dbdyno.parts import number
 from dbdyno.parts.part import Callout, Finding, Section, Subject
-from dbdyno.report.section.headline import step_name
 
 BRIEF_MAX = 3
 """So many warnings stand on the first screen; the others are counted."""
@@ -55,7 +54,7 @@ def _uneven(comparison: Comparison) -> Iterable[str]:
     for step in comparison.steps:
         for notice in step.notices:
             subject, _, details = notice.partition(": ")
-            place = f"{step_name(comparison, step)} {details}"
+            place = f"{comparison.name_of(step)} {details}"
             places.setdefault(subject, []).append(place)
     for subject, its in places.items():
         more = len(its) - PLACES_MAX

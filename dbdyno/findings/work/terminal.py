@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from dbdyno.findings.work import show as section
 from dbdyno.model.work import WorkChange, WorkComparison
-from dbdyno.report.section import work as section
 
 COLUMNS = 80
 NOT_CALIBRATED = "intervals: by these repeats; with `dyno calibrate --count` by this host's"
@@ -26,7 +26,7 @@ def lines(work: WorkComparison, report: Path | None = None) -> Iterator[str]:
         counts += [f"{count} {event}" for event, count in sorted(events.items())]
         first = f"{arm} against {work.base}: {', '.join(counts)}; {work.repeats} repeats each"
         yield from textwrap.wrap(first, COLUMNS, subsequent_indent="  ")
-        width = max((len(section.step_of(change)) for change in changes), default=0)
+        width = max((len(change.step) for change in changes), default=0)
         for change in changes:
             yield from of_step(change, width)
     if any(change.changed_events for change in work.changes):
@@ -43,10 +43,10 @@ def lines(work: WorkComparison, report: Path | None = None) -> Iterator[str]:
 
 def of_step(change: WorkChange, width: int) -> Iterator[str]:
     """point-query  42,574 → 43,968  more work +3.27 % [+3.26, +3.28], and what changed."""
-    name = f"{section.step_of(change):{width}}"
+    name = f"{change.step:{width}}"
     figures = ""
-    if change.base is not None and change.work is not None:
-        figures = f"{change.base.instructions:,.0f} → {change.work.instructions:,.0f}  "
+    if change.of_base is not None and change.of_arm is not None:
+        figures = f"{change.of_base.instructions:,.0f} → {change.of_arm.instructions:,.0f}  "
     yield f"{name}  {figures}{section.verdict(change)}"
     indent = " " * (width + 2)
     functions = ", ".join(section.functions(change))

@@ -14,9 +14,9 @@ from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Cell, Comparison, Ratio, StepComparison, configuration, engine, metric
 from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.verdict import CHANGED, TOO_FEW, Judgement, Verdict, is_wide
+from dbdyno.model.work import WorkComparison
 from dbdyno.parts import cells, colors, known, nodes, number, reasons, step_groups, tolerate
 from dbdyno.parts.part import AnyPart, Chart, Effect, Effects, Finding, Group, Section, Text
-from dbdyno.report.section.headline import step_name
 
 SHOWN_MAX = 3
 """So many challengers have their picture unfolded."""
@@ -87,7 +87,7 @@ def _said(name: str, words: str, entry: str = "") -> Text:
 
 def nothing_compared(comparison: Comparison) -> bool:
     """Whether no time of complete blocks stands side by side, nor anything else."""
-    others = comparison.applications or comparison.work is not None
+    others = comparison.applications or comparison.of(WorkComparison).repeats
     return bool(
         comparison.blocks
         and comparison.arms[1:]
@@ -155,7 +155,7 @@ def _not_judged(comparison: Comparison, arm: str) -> Iterable[Effect]:
                 ends = (cell.ratio.low, cell.ratio.high)
                 change = number.changes(cell.ratio.value, *ends, of)
                 yield Effect(
-                    step=step_name(comparison, step) + verdicts.mark(step, cell),
+                    step=comparison.name_of(step) + verdicts.mark(step, cell),
                     word=verdicts.NOT_JUDGED,
                     tone="",
                     figures=cells.signed(change, cell.ratio_bound),
@@ -172,13 +172,15 @@ def _effect(comparison: Comparison, step: StepComparison, cell: Cell) -> Effect:
     deciding = [one for one in verdict.judgements if one.metric in (*verdict.by, *verdict.against)]
     shown = deciding or verdict.judgements[:1]
     return Effect(
-        step=step_name(comparison, step) + verdicts.mark(step, cell),
+        step=comparison.name_of(step) + verdicts.mark(step, cell),
         word=verdict.word if sure or verdict.word not in CHANGED else f"perhaps {verdict.word}",
         tone=colors.tone(verdict, sure),
         figures=verdicts.figures(shown[0], cell.ratio_bound) if shown else verdict.outcome,
         also=_also(cell, verdict, deciding[1:]),
         speed=_speed(shown[0]) if shown and shown[0].blocks else None,
-        reason=_reason(cell, verdict, counted="" if comparison.work is None else verdict.witness),
+        reason=_reason(
+            cell, verdict, counted=verdict.witness if comparison.of(WorkComparison).repeats else ""
+        ),
     )
 
 

@@ -63,8 +63,8 @@ def change(
     return EventChange(
         event=event,
         word=events.word(interval),
-        base=mean,
-        arm=own_mean,
+        base_events=mean,
+        arm_events=own_mean,
         change=interval,
         operations_needed=windows.operations_needed(event, min(before)),
         function="" if nearest is None else nearest.function,

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from msgspec import UNSET
 
 from dbdyno import store
-from dbdyno.analysis.compare import work_events, work_fills
 from dbdyno.evidence import subsystems
 from dbdyno.evidence.subsystems import BINARY, Subsystems
+from dbdyno.findings.plan_finding import Compared, PlanFinding
+from dbdyno.findings.work import event_changes, fill_scatter
 from dbdyno.model.count import Count, FunctionWork
 from dbdyno.model.count_storage import Storage
 from dbdyno.model.engine import recorded
@@ -39,11 +41,20 @@ Repeats = Mapping[str, Sequence[Count | str]]
 """By arm: the counts of each repeat, or why there are none."""
 
 
-def load(results: Results, base: str | None = None) -> WorkComparison | None:
-    """The counts of a result folder; None where it has none. Raises ResultError: damaged files."""
+def of_plan(compared: Compared) -> WorkComparison:
+    """The counts of a result; no repeats where nothing was counted."""
+    read = partial(load, compared.results, compared.arms.base)
+    return compared.lost.usable(read) or WorkComparison()
+
+
+FINDING = PlanFinding(facts=WorkComparison, of_plan=of_plan, before_verdicts=True)
+
+
+def load(results: Results, base: str | None = None) -> WorkComparison:
+    """The counts of a result folder; no repeats: none. Raises ResultError: damaged files."""
     blocks = repeats(results)
     if not blocks:
-        return None
+        return WorkComparison()
     counted = Results.open(store.count_folder(results.folder) / PART)
     plan, host = counted.plan, counted.host()
     calibration = host.counts if host is not None and host.counts is not UNSET else None
@@ -53,14 +64,14 @@ def load(results: Results, base: str | None = None) -> WorkComparison | None:
     counts = [count for step in steps.values() for of_arm in step.values() for count in of_arm]
     known = [count for count in counts if isinstance(count, Count)]
     if not known:
-        return None
+        return WorkComparison()
     ratios = {
         (step, arm): log_ratios(of_step, base, arm)
         for step, of_step in steps.items()
         for arm in arms[1:]
     }
     writing = {step for step, of_step in steps.items() if writes(of_step)}
-    begun = work_fills.begun(blocks)
+    begun = fill_scatter.begun(blocks)
     scatters = {
         kept: known_scatter(calibration, writes=kept)
         or stats.pooled(
@@ -68,13 +79,13 @@ def load(results: Results, base: str | None = None) -> WorkComparison | None:
                 logs
                 for (step, arm), logs in ratios.items()
                 if (step in writing) == kept
-                and not work_fills.apart(work_fills.own_fills(begun, step[0], base, arm))
+                and not fill_scatter.apart(fill_scatter.own_fills(begun, step[0], base, arm))
             ]
         )
         for kept in (False, True)
     }
-    beside = Beside(base=base, plan=plan)
-    samples = work_fills.samples(
+    beside = Beside(base=base, plan=plan, repeats=len(blocks))
+    samples = fill_scatter.samples(
         ratios,
         begun,
         base,
@@ -157,16 +168,20 @@ class Beside:
 
     base: str
     plan: PlanRecord
+    repeats: int
 
     def change(self, step: StepName, arm: str, repeats: Repeats, sample: CountSample) -> WorkChange:
         """A step of an arm beside the base; `sample`: what its repeats say together."""
+        row = WorkChange(
+            workload=step[0], step=step[1], base=self.base, arm=arm, word="failed",
+            repeats=self.repeats,
+        )  # fmt: skip
         for name in (self.base, arm):
             failures = [repeat for repeat in repeats.get(name, ()) if isinstance(repeat, str)]
             if failures:
-                reason = f"{name}: {failures[0]}"
-                return WorkChange(step=step, arm=arm, word="failed", reason=reason, failed_arm=name)
+                return replace(row, reason=f"{name}: {failures[0]}", failed_arm=name)
         if not sample.ratios:
-            return WorkChange(step=step, arm=arm, word="failed", reason="no repeat has both arms")
+            return replace(row, reason="no repeat has both arms")
         of_base, of_arm = (
             [count for count in repeats[name] if isinstance(count, Count)]
             for name in (self.base, arm)
@@ -174,19 +189,18 @@ class Beside:
         margin = of_base[0].margin
         said = stats.judged(sample, margin)
         changed = tuple(functions(of_base, of_arm, subsystems.of_arm(self.plan, arm)))
-        return WorkChange(
-            step=step,
-            arm=arm,
+        return replace(
+            row,
             word=said.word,
             reason=said.withheld,
-            base=mean(of_base),
-            work=mean(of_arm),
+            of_base=mean(of_base),
+            of_arm=mean(of_arm),
             ratio=said.ratio,
-            standard_error=said.standard_error,
-            degrees=said.degrees,
             margin=margin,
             functions=changed,
-            events=tuple(work_events.changes(of_base, of_arm, changed, threads=self.threads(arm))),
+            events=tuple(
+                event_changes.changes(of_base, of_arm, changed, threads=self.threads(arm))
+            ),
             operations=of_arm[0].operations,
             fills=sample.fills,
         )
@@ -203,40 +217,36 @@ def writes(repeats: Repeats) -> bool:
 
 
 def mean(counts: Sequence[Count]) -> Amounts:
-    """The mean work over repeats."""
+    """The mean work over repeats, of log, pages and background what all of them tell."""
+    background = mean_background([count.background for count in counts])
     return Amounts(
         instructions=math.fsum(count.instructions for count in counts) / len(counts),
         atomics=math.fsum(count.atomics for count in counts) / len(counts),
         system_calls=math.fsum(count.system_calls for count in counts) / len(counts),
-        storage=mean_storage([count.storage for count in counts]),
-        background=mean_background([count.background for count in counts]),
+        background=None if background is None else sum(background.values()),
+        background_by_kind=background or {},
+        **{
+            name: of_all([getattr(count.storage, name) for count in counts])
+            for name in Storage.__struct_fields__
+        },
     )
+
+
+def of_all(figures: Sequence[float | None]) -> float | None:
+    """The mean; None where one is not told."""
+    known = [figure for figure in figures if figure is not None]
+    return math.fsum(known) / len(known) if len(known) == len(figures) else None
 
 
 def mean_background(repeats: Sequence[Mapping[str, float] | None]) -> dict[str, float] | None:
     """The mean over repeats by kind; None where one does not tell."""
-    known = [by_purpose for by_purpose in repeats if by_purpose is not None]
+    known = [by_kind for by_kind in repeats if by_kind is not None]
     if len(known) < len(repeats):
         return None
+    kinds = sorted({kind for by_kind in known for kind in by_kind})
     return {
-        purpose: math.fsum(of.get(purpose, 0.0) for of in known) / len(known)
-        for purpose in sorted({purpose for of in known for purpose in of})
+        kind: math.fsum(by_kind.get(kind, 0.0) for by_kind in known) / len(known) for kind in kinds
     }
-
-
-def mean_storage(repeats: Sequence[Storage]) -> Storage:
-    """The mean over repeats of what all of them tell."""
-
-    def mean_of(figures: Sequence[float | None]) -> float | None:
-        known = [figure for figure in figures if figure is not None]
-        return math.fsum(known) / len(known) if len(known) == len(figures) else None
-
-    return Storage(
-        log_bytes=mean_of([storage.log_bytes for storage in repeats]),
-        pages_hit=mean_of([storage.pages_hit for storage in repeats]),
-        pages_read=mean_of([storage.pages_read for storage in repeats]),
-        pages_dirtied=mean_of([storage.pages_dirtied for storage in repeats]),
-    )
 
 
 NOTHING = FunctionWork(function="", binary="", instructions=0.0, with_callees=0.0, calls=0.0)
@@ -263,10 +273,10 @@ def functions(
                 function=name[0],
                 binary=name[1],
                 subsystem=table.of(name) or subsystems.OTHER,
-                base=base_mean.instructions,
-                arm=arm_mean.instructions,
-                base_with_callees=base_mean.with_callees,
-                arm_with_callees=arm_mean.with_callees,
+                base_instructions=base_mean.instructions,
+                arm_instructions=arm_mean.instructions,
+                base_whole_instructions=base_mean.with_callees,
+                arm_whole_instructions=arm_mean.with_callees,
                 base_calls=base_mean.calls,
                 arm_calls=arm_mean.calls,
                 base_atomics=base_mean.atomics,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from dbdyno.findings.attribution.facts import AttributionFacts, FactorEffect
 from dbdyno.model import Comparison, Ratio, StepComparison
-from dbdyno.model.attribution import Attribution, Design, DesignKind, Effect
+from dbdyno.model.attribution import Design, DesignKind
 from dbdyno.model.metric.primary import called
 from dbdyno.parts import cells, number
 from dbdyno.parts.part import AnyPart, Column, Finding, Row, Section, Table, TableCell, Text
@@ -21,88 +22,85 @@ BY_DESIGN: Mapping[DesignKind, str] = {
     "one factor adds to the effect of another.",
 }
 """How effects are to be read."""
+ByMetric = Mapping[str, Sequence[FactorEffect]]
+"""The effects of a step, of each metric the whole first."""
 
 
-def surest(found: Sequence[Attribution]) -> Attribution:
-    """The first metric that tells a factor's effect from none; where none does, the headline's."""
+def surest(by_metric: ByMetric) -> Sequence[FactorEffect]:
+    """Of the first metric that tells a factor's effect from none, else of the headline."""
+    of_metrics = list(by_metric.values())
     return next(
-        (one for one in found if any(effect.significant for effect in one.effects)), found[0]
+        (
+            effects
+            for effects in of_metrics
+            if any(effect.significant for effect in effects if effect.kind == "effect")
+        ),
+        of_metrics[0],
     )
 
 
-def sentence(step: StepComparison, told: Attribution) -> str:
+def sentence(step: StepComparison, effects: Sequence[FactorEffect]) -> str:
     """What each factor has of the whole change, the surest named as such."""
-    whole = "" if told.whole is None else f"of {called(told.metric)}'s {_change(told.whole)}, "
-    return f"{step.step}: {whole}{_shares(told)}."
-
-
-def _shares(told: Attribution) -> str:
-    """The effects in words: `a has +0.1 % […], b the rest, −12.1 % […]`."""
-    known = sorted(
-        (effect for effect in told.effects if effect.change is not None),
-        key=lambda one: abs(math.log(one.change.value)) if one.change is not None else 0.0,
-        reverse=True,
+    whole, *_ = effects
+    of_whole = (
+        "" if whole.ratio is None else f"of {called(whole.metric)}'s {_change(whole.ratio)}, "
     )
-    found = [one for one in known if one.significant]
-    others = [one for one in known if not one.significant]
+    return f"{step.step}: {of_whole}{_shares(effects)}."
+
+
+def _shares(effects: Sequence[FactorEffect]) -> str:
+    """The effects in words: `a has +0.1 % […], b the rest, −12.1 % […]`."""
+    known = {
+        effect.factor: effect.ratio
+        for effect in effects
+        if effect.kind == "effect" and effect.ratio is not None
+    }
     if not known:
         return "no block has the arms that tell the factors apart"
-    named = [_has(other) for other in others[:NAMED_MAX]]
+    significant = {effect.factor for effect in effects if effect.significant}
+    names = sorted(known, key=lambda name: abs(math.log(known[name].value)), reverse=True)
+    sure = [name for name in names if name in significant]
+    others = [name for name in names if name not in significant]
+    named = [f"`{name}` has {_change(known[name])}" for name in others[:NAMED_MAX]]
     more = f" and {len(others) - NAMED_MAX} more" if len(others) > NAMED_MAX else ""
-    if len(found) == 1 and others and told.remainder is None:
-        (rest,) = found
-        return f"{', '.join(named)}{more}, `{_name(rest)}` the rest: {_amount(rest)}"
-    if not found:
+    left = any(effect.kind == "remainder" for effect in effects)
+    if len(sure) == 1 and others and not left:
+        return f"{', '.join(named)}{more}, `{sure[0]}` the rest: {_change(known[sure[0]])}"
+    if not sure:
         return f"no factor's effect is told from none: {', '.join(named)}{more}"
-    said = ", ".join(map(_has, found))
+    said = ", ".join(f"`{name}` has {_change(known[name])}" for name in sure)
     return said if not named else f"{said}; not told from none: {', '.join(named)}{more}"
-
-
-def _has(one: Effect) -> str:
-    return f"`{_name(one)}` has {_amount(one)}"
-
-
-def _amount(one: Effect) -> str:
-    assert one.change is not None, "only effects that are known are said"
-    return _change(one.change)
 
 
 def _change(ratio: Ratio) -> str:
     return number.unbroken(number.changes(ratio.value, ratio.low, ratio.high))
 
 
-def _name(one: Effect) -> str:
-    return f" {number.TIMES} ".join(one.factors)
-
-
 # --- Tables ----------------------------------------------------------------------------------
 
 
-def table(steps: Sequence[StepComparison], design: Design) -> Table:
+def table(facts: AttributionFacts, steps: Sequence[StepComparison], design: Design) -> Table:
     """A row for each factor of each step, and for what is of no single factor."""
-    attributions = [attribution for step in steps for attribution in step.attributions]
-    metrics = tuple(dict.fromkeys(called(attribution.metric) for attribution in attributions))
+    metrics = tuple(dict.fromkeys(called(effect.metric) for effect in facts.effects))
     several = len({step.workload for step in steps}) > 1
-    blocks = max(
-        (attribution.whole.blocks for attribution in attributions if attribution.whole is not None),
-        default=0,
-    )
-    rows = (
-        row
-        for step in steps
-        for row in _rows(step, metrics, f"{step.workload} {step.step}" if several else step.step)
-    )
+    blocks = max(effect.blocks for effect in facts.effects if effect.kind == "whole")
     return Table(
         name="attribution",
         title=f"What makes {design.arm} differ from {design.base}",
         depth="brief",
         entry="factors",
         columns=(Column(text="factor", left=True), *(Column(text=metric) for metric in metrics)),
-        rows=tuple(rows),
+        rows=tuple(
+            row
+            for step in steps
+            for row in _rows(
+                facts.of(step), metrics, f"{step.workload} {step.step}" if several else step.step
+            )
+        ),
         note=cells.sentences(
             BY_DESIGN[design.kind],
             "The remainder is what the effects lack of the whole."
-            if any(attribution.remainder for attribution in attributions)
+            if any(effect.kind == "remainder" for effect in facts.effects)
             else "",
             f"With 95 % t intervals of {number.blocks(blocks)}." if blocks > 1 else "",
             f"{TOLD}: told from none; at most 5 % of these are expected to be none. "
@@ -113,33 +111,31 @@ def table(steps: Sequence[StepComparison], design: Design) -> Table:
     )
 
 
-def _rows(step: StepComparison, metrics: Sequence[str], group: str) -> Iterable[Row]:
+def _rows(by_metric: ByMetric, metrics: Sequence[str], group: str) -> Iterable[Row]:
     """The whole, each factor, each interaction, and what is left."""
     figures = {
-        called(attribution.metric): _figures(attribution) for attribution in step.attributions
+        called(metric): {_name(effect): _cell(effect) for effect in effects}
+        for metric, effects in by_metric.items()
     }
     for name in dict.fromkeys(name for figure in figures.values() for name in figure):
-        its = (figures.get(metric, {}).get(name, TableCell(text="")) for metric in metrics)
-        yield Row(cells=(TableCell(text=name), *its), group=group)
+        row = (figures.get(metric, {}).get(name, TableCell(text="")) for metric in metrics)
+        yield Row(cells=(TableCell(text=name), *row), group=group)
 
 
-def _figures(one: Attribution) -> dict[str, TableCell]:
-    """The figures of a metric by the heading of their row."""
-    effects = (*one.effects, *one.interactions)
-    return {
-        "whole": _cell(one.whole),
-        **{_name(effect): _cell(effect.change, found=effect.significant) for effect in effects},
-        **({"remainder": _cell(one.remainder)} if one.remainder else {}),
-    }
+def _name(effect: FactorEffect) -> str:
+    """The heading of its row: its factors, or which sum it is."""
+    factors = [factor for factor in (effect.factor, effect.other) if factor is not None]
+    return f" {number.TIMES} ".join(factors) or effect.kind
 
 
-def _cell(ratio: Ratio | None, *, found: bool = False) -> TableCell:
+def _cell(effect: FactorEffect) -> TableCell:
+    ratio = effect.ratio
     if ratio is None:
         return TableCell(text=number.MISSING, title="no block has all arms that tell it")
     ends = number.change_interval(ratio.low, ratio.high)
     return TableCell(
         text=number.change(ratio.value),
-        mark=TOLD if found else "",
+        mark=TOLD if effect.significant else "",
         detail=f"[{ends}]" if ends else "",
     )
 
@@ -171,11 +167,11 @@ def values(design: Design) -> Table:
             Row(
                 cells=(
                     TableCell(text=arm),
-                    *(TableCell(text="+" if value else number.MINUS) for value in its),
+                    *(TableCell(text="+" if value else number.MINUS) for value in row),
                 ),
                 arm=arm,
             )
-            for arm, its in design.values.items()
+            for arm, row in design.values.items()
         ),
         note=f"{number.MINUS}: as in {design.base}; +: as in {design.arm}.",
     )
@@ -183,17 +179,18 @@ def values(design: Design) -> Table:
 
 def parts(comparison: Comparison) -> Iterable[AnyPart]:
     """Sentences, figures, the factors, the design; nothing without one."""
-    design = comparison.design
-    steps = [step for step in comparison.steps if step.attributions]
+    design, facts = comparison.design, comparison.of(AttributionFacts)
+    steps = [step for step in comparison.steps if facts.of(step)]
     if design is None or not steps:
         return
+    sentences = (sentence(step, surest(facts.of(step))) for step in steps)
     yield Text(
         name="attributed",
         title="Which factor",
         depth="brief",
-        items=tuple(Finding(text=sentence(step, surest(step.attributions))) for step in steps),
+        items=tuple(Finding(text=text) for text in sentences),
     )
-    yield table(steps, design)
+    yield table(facts, steps, design)
     yield factors(design)
     yield values(design)
 

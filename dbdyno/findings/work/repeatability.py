@@ -7,7 +7,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dbdyno.analysis.compare import work, work_fills
+from dbdyno.findings.work import fill_scatter
+from dbdyno.findings.work import plan as work
 from dbdyno.model.count import Count
 from dbdyno.model.error import ResultError
 from dbdyno.model.host_facts import CountScatter, FillScatter, fills_key
@@ -49,7 +50,7 @@ class Repeated:
 def steps(results: Results) -> Iterator[Repeated]:
     """The counted steps of a result's base. Raises ResultError where one has no two repeats."""
     base, blocks = results.plan.base, work.repeats(results)
-    begun = work_fills.begun(blocks)
+    begun = fill_scatter.begun(blocks)
     for step, arms in work.read(blocks).items():
         began = begun.get((step[0], base))
         fills = () if began is None else began.fills

@@ -7,16 +7,17 @@ from collections.abc import Iterable, Sequence
 from dbdyno.findings.application import show as answer
 from dbdyno.findings.own_query import show as own_query
 from dbdyno.findings.verdicts import show as verdicts
+from dbdyno.findings.work import show as work
 from dbdyno.model import Bound, Cell, Comparison
 from dbdyno.model.answer_word import WORDS
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.query_change import AnswerChange, PlanChange, QueryPlace
 from dbdyno.model.verdict import Verdict
+from dbdyno.model.work import WorkComparison
 from dbdyno.parts import colors, known, number
 from dbdyno.parts.part import AnyPart, Column, Group, Row, Section, Table, TableCell
 from dbdyno.parts.table_layout import without_blank_columns
-from dbdyno.report.section import work
 
 DRAWN = "; values drawn from the data"
 NOT_TIMED = "not timed"
@@ -147,11 +148,9 @@ def _row(
 
 def _counted(comparison: Comparison, place: QueryPlace) -> str:
     """The word and the size of a query's counted work; nothing where it was not counted."""
-    step, counts = (place.workload, place.query), comparison.work
-    changes = () if counts is None else counts.changes
-    return next(
-        (work.brief(each) for each in changes if (each.step, each.arm) == (step, place.arm)), ""
-    )
+    wanted = (place.workload, place.query, place.arm)
+    changes = comparison.of(WorkComparison).changes
+    return next((work.brief(each) for each in changes if (*each.name, each.arm) == wanted), "")
 
 
 def _word_of(changes: Sequence[AnswerChange | PlanChange], place: QueryPlace) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from dbdyno.model.count_storage import NOT_TOLD, Storage
 from dbdyno.model.profile import NO_SYMBOL
 from dbdyno.model.work import (
+    Amounts,
     Event,
     EventChange,
     FunctionChange,
@@ -32,12 +32,8 @@ NOTICE = (
     "Counts user-space instructions of the server: not the kernel, waiting, cache misses or clock "
     "speed. Measure time before you publish."
 )
-STORAGE: dict[str, Callable[[Storage], float | None]] = {
-    "log, bytes": lambda storage: storage.log_bytes,
-    "pages hit": lambda storage: storage.pages_hit,
-    "pages read": lambda storage: storage.pages_read,
-    "pages dirtied": lambda storage: storage.pages_dirtied,
-}
+STORAGE = ("log_bytes", "pages_hit", "pages_read", "pages_dirtied")
+"""The amounts of log and pages."""
 EVENTS = (
     "An atomic instruction or a system call more costs little here, and much on a host of 64 "
     "processors."
@@ -49,6 +45,7 @@ WORDS: dict[WorkWord, str] = {
     "open": "open",
     "failed": "failed",
 }
+STEP_AND_ARM = (Column(text="step", left=True), Column(text="arm", left=True))
 FUNCTIONS_NAMED = 3
 FUNCTIONS_MAX = 20
 
@@ -93,7 +90,13 @@ def events(change: WorkChange) -> Iterator[str]:
     for event in change.changed_events:
         own = number.signed(event.function_change, 1)
         function = f" ({named(event)} {own})" if event.function else ""
-        yield f"{event_word(event)}: {event.base:,.1f} → {event.arm:,.1f} an operation{function}"
+        amounts = of_operation(event.base_events, event.arm_events)
+        yield f"{event_word(event)}: {amounts}{function}"
+
+
+def of_operation(base: float, arm: float) -> str:
+    """How many events an operation has on both: 32.0 → 33.0 an operation."""
+    return f"{base:,.1f} → {arm:,.1f} an operation"
 
 
 def open_events(work: WorkComparison) -> Iterator[str]:
@@ -103,7 +106,7 @@ def open_events(work: WorkComparison) -> Iterator[str]:
         for event in change.events:
             if event.word == "open":
                 of = event.event, event.operations_needed is None
-                rows.setdefault(of, []).append((step_of(change), event.operations_needed))
+                rows.setdefault(of, []).append((change.step, event.operations_needed))
     for (name, _), of_steps in rows.items():
         steps = ", ".join(dict.fromkeys(step for step, _ in of_steps))
         yield f"{name} open in {steps}: {why_open(needed for _, needed in of_steps)}"
@@ -120,8 +123,8 @@ def why_open(operations_needed: Iterable[int | None]) -> str:
 
 def parts(subject: Subject) -> Iterable[AnyPart]:
     """The table of steps, then for each what changed by subsystem and function."""
-    work = subject.comparison.work
-    if work is None:
+    work = subject.comparison.of(WorkComparison)
+    if not work.repeats:
         return
     yield Group(
         name="work",
@@ -139,7 +142,7 @@ def of_result(work: WorkComparison) -> Iterator[AnyPart]:
     yield from storage_table(work)
     yield from background_table(work)
     findings = [
-        Finding(text=f"{step_of(change)}, {change.arm}: {text}")
+        Finding(text=f"{change.step}, {change.arm}: {text}")
         for change in work.changes
         for text in events(change)
     ]
@@ -157,11 +160,6 @@ def of_result(work: WorkComparison) -> Iterator[AnyPart]:
             yield function_table(work, change)
 
 
-def step_of(change: WorkChange) -> str:
-    """The step's name."""
-    return change.step[1]
-
-
 def steps_table(work: WorkComparison) -> Table:
     """Instructions of each arm by step, the change, and the functions that changed most."""
     each = "one repeat" if work.repeats == 1 else f"{work.repeats} repeats"
@@ -170,8 +168,7 @@ def steps_table(work: WorkComparison) -> Table:
         title="Instructions of an operation",
         depth="brief",
         columns=(
-            Column(text="step", left=True),
-            Column(text="arm", left=True),
+            *STEP_AND_ARM,
             Column(text=work.base),
             Column(text="arm's"),
             Column(text="work", left=True),
@@ -226,14 +223,14 @@ def steps_row(change: WorkChange) -> Row:
     """One step of one arm."""
     figures = [
         "" if amounts is None else f"{amounts.instructions:,.0f}"
-        for amounts in (change.base, change.work)
+        for amounts in (change.of_base, change.of_arm)
     ]
     verdict_on = f"{verdict(change)} {ON_ONE_FILL}" if change.fills == 0 else verdict(change)
     words = "; ".join([verdict_on, *withheld(change), *map(event_word, change.changed_events)])
     tone = {"more": "slower", "less": "faster"}.get(change.word, "")
     return Row(
         cells=(
-            TableCell(text=step_of(change)),
+            TableCell(text=change.step),
             TableCell(text=change.arm),
             *(TableCell(text=figure) for figure in figures),
             TableCell(text=words, tone=tone),  # type: ignore[arg-type]
@@ -245,55 +242,63 @@ def steps_row(change: WorkChange) -> Row:
 
 def storage_table(work: WorkComparison) -> Iterator[Table]:
     """Log and pages of each step of both arms; nothing where servers told none."""
-    rows = tuple(
-        Row(cells=tuple(storage_cells(change)), arm=change.arm)
-        for change in work.changes
-        if change.base is not None and change.base.storage != NOT_TOLD
-    )
-    if rows:
+    known = [
+        (change, [(getattr(base, name), getattr(arm, name)) for name in STORAGE])
+        for change, base, arm in counted(work)
+        if any(getattr(base, name) is not None for name in STORAGE)
+    ]
+    if known:
         yield Table(
             name="work-storage",
             title="Log and pages of an operation",
             depth="brief",
             columns=(
-                Column(text="step", left=True),
-                Column(text="arm", left=True),
-                *(Column(text=title) for title in STORAGE),
+                *STEP_AND_ARM,
+                Column(text="log, bytes"),
+                *(Column(text=name.replace("_", " ")) for name in STORAGE[1:]),
             ),
-            rows=rows,
+            rows=tuple(both(change, figures, digits=1) for change, figures in known),
             note=f"By the servers' own counters over the same window: {work.base}, then the arm.",
             narrow="figures",
         )
 
 
-def storage_cells(change: WorkChange) -> Iterator[TableCell]:
-    """A step's figures, those of the base before the arm's."""
-    assert change.base is not None
-    assert change.work is not None
-    yield from (TableCell(text=step_of(change)), TableCell(text=change.arm))
-    for of in STORAGE.values():
-        before, after = of(change.base.storage), of(change.work.storage)
-        both = before is not None and after is not None
-        yield TableCell(text=f"{before:,.1f} → {after:,.1f}" if both else "")
+def counted(work: WorkComparison) -> Iterator[tuple[WorkChange, Amounts, Amounts]]:
+    """The changes of which both amounts are known."""
+    for change in work.changes:
+        if change.of_base is not None and change.of_arm is not None:
+            yield change, change.of_base, change.of_arm
+
+
+def both(
+    change: WorkChange, figures: Iterable[tuple[float | None, float | None]], digits: int
+) -> Row:
+    """A step's figures, those of the base before the arm's; none where one is not told."""
+    texts = (
+        f"{base:,.{digits}f} → {arm:,.{digits}f}" if base is not None and arm is not None else ""
+        for base, arm in figures
+    )
+    cells = (TableCell(text=text) for text in (change.step, change.arm, *texts))
+    return Row(cells=tuple(cells), arm=change.arm)
 
 
 def background_table(work: WorkComparison) -> Iterator[Table]:
     """What background processes executed beside each step; nothing where no server said it."""
-    changes = [change for change in work.changes if before(change) or after(change)]
-    names = sorted({name for change in changes for name in {**before(change), **after(change)}})
-    if changes:
+    known = [
+        (change, base.background_by_kind, arm.background_by_kind)
+        for change, base, arm in counted(work)
+        if base.background_by_kind or arm.background_by_kind
+    ]
+    names = sorted({name for _, base, arm in known for name in (*base, *arm)})
+    if known:
         yield Table(
             name="work-background",
             title="Instructions of background processes, for each operation",
             depth="detail",
-            columns=(
-                Column(text="step", left=True),
-                Column(text="arm", left=True),
-                *(Column(text=name) for name in names),
-            ),
+            columns=(*STEP_AND_ARM, *(Column(text=name) for name in names)),
             rows=tuple(
-                Row(cells=tuple(background_cells(change, names)), arm=change.arm)
-                for change in changes
+                both(change, ((base.get(name, 0.0), arm.get(name, 0.0)) for name in names), 0)
+                for change, base, arm in known
             ),
             note=(
                 f"{work.base}, then the arm, in no other figure: over the whole step, warm-up "
@@ -303,35 +308,17 @@ def background_table(work: WorkComparison) -> Iterator[Table]:
         )
 
 
-def background_cells(change: WorkChange, names: Sequence[str]) -> Iterator[TableCell]:
-    """A step's figures by process, those of the base before the arm's."""
-    yield from (TableCell(text=step_of(change)), TableCell(text=change.arm))
-    for name in names:
-        base, arm = (side.get(name, 0.0) for side in (before(change), after(change)))
-        yield TableCell(text=f"{base:,.0f} → {arm:,.0f}")
-
-
-def before(change: WorkChange) -> Mapping[str, float]:
-    """The base's background by process."""
-    return (change.base and change.base.background) or {}
-
-
-def after(change: WorkChange) -> Mapping[str, float]:
-    """The arm's background by process."""
-    return (change.work and change.work.background) or {}
-
-
 def subsystem_table(work: WorkComparison, change: WorkChange) -> Table:
     """Instructions by subsystem."""
     sums: dict[str, list[float]] = {}
     for function in change.functions:
         row = sums.setdefault(function.subsystem, [0.0, 0.0])
-        row[0] += function.base
-        row[1] += function.arm
+        row[0] += function.base_instructions
+        row[1] += function.arm_instructions
     ordered = sorted(sums.items(), key=lambda row: -abs(row[1][1] - row[1][0]))
     return Table(
-        name=f"work-{step_of(change)}-{change.arm}-subsystems",
-        title=f"Work by subsystem, {step_of(change)}, {change.arm} against {work.base}",
+        name=f"work-{change.step}-{change.arm}-subsystems",
+        title=f"Work by subsystem, {change.step}, {change.arm} against {work.base}",
         depth="detail",
         columns=figures_columns(work, change, ("subsystem",)),
         rows=tuple(
@@ -346,8 +333,8 @@ def subsystem_table(work: WorkComparison, change: WorkChange) -> Table:
 def function_table(work: WorkComparison, change: WorkChange) -> Table:
     """Instructions by function, those that changed most, with their calls."""
     return Table(
-        name=f"work-{step_of(change)}-{change.arm}-functions",
-        title=f"Work by function, {step_of(change)}, {change.arm} against {work.base}",
+        name=f"work-{change.step}-{change.arm}-functions",
+        title=f"Work by function, {change.step}, {change.arm} against {work.base}",
         depth="detail",
         columns=(
             *figures_columns(work, change, ("function", "subsystem")),
@@ -388,7 +375,10 @@ def function_rows(change: WorkChange) -> Iterator[Row]:
     shown = change.changed[:FUNCTIONS_MAX]
     yield from map(function_row, shown)
     rest = [function for function in change.functions if function not in shown]
-    before, after = sum(row.base for row in rest), sum(row.arm for row in rest)
+    before, after = (
+        sum(getattr(row, name) for row in rest)
+        for name in ("base_instructions", "arm_instructions")
+    )
     empty = TableCell(text="")
     name = TableCell(text=f"{len(rest)} other functions")
     yield Row(cells=(name, empty, *figures(before, after), empty, empty))
@@ -400,7 +390,7 @@ def function_row(function: FunctionChange) -> Row:
         cells=(
             TableCell(text=named(function)),
             TableCell(text=function.subsystem),
-            *figures(function.base, function.arm),
+            *figures(function.base_instructions, function.arm_instructions),
             TableCell(text=number.number(function.base_calls, 2)),
             TableCell(text=number.number(function.arm_calls, 2)),
         )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from dbdyno.findings.calibration import show as calibration
 from dbdyno.findings.verdicts import show as verdicts
-from dbdyno.model import Comparison, StepComparison
+from dbdyno.model import Comparison
 from dbdyno.model.metric.primary import called, is_cpu
 from dbdyno.model.verdict import CHANGED, Judgement, Overall, is_wide, shaded
+from dbdyno.model.work import WorkComparison
 from dbdyno.parts import cells, colors, dependence, known, looks, nodes, number, step_groups
 from dbdyno.parts.part import Finding, Section, Subject, Text
-from dbdyno.report.section import calibration
 
 
 def findings(comparison: Comparison) -> list[Finding]:
@@ -32,12 +33,6 @@ def findings(comparison: Comparison) -> list[Finding]:
     return found
 
 
-def step_name(comparison: Comparison, step: StepComparison) -> str:
-    """A step's name, with its workload's where there are several."""
-    several = len({one.workload for one in comparison.steps}) > 1
-    return f"{step.workload} {step.step}" if several else step.step
-
-
 def _judged(comparison: Comparison) -> bool:
     """Whether any step is judged, or nothing but times was asked for."""
     cells_of = (cell for step in comparison.steps for cell in step.cells)
@@ -46,7 +41,7 @@ def _judged(comparison: Comparison) -> bool:
 
 def _sureness(comparison: Comparison) -> list[Finding]:
     if comparison.blocks == 0:
-        if comparison.work is not None and comparison.plan.counts_only:
+        if comparison.of(WorkComparison).repeats and comparison.plan.counts_only:
             return [Finding(text="No time is measured; what is counted stands below.")]
         return [Finding(text="No block is complete: there is nothing to compare yet.")]
     if not _judged(comparison):
@@ -139,7 +134,7 @@ def _ends(judgement: Judgement) -> str:
 def _missed_targets(comparison: Comparison) -> list[Finding]:
     items = [
         f"{result.arm} held {number.number(cells.target(step))} rows/s in {result.sla_met or 0} of "
-        f"{cells.judged(result)} blocks in {step_name(comparison, step)}{cells.MISSED}"
+        f"{cells.judged(result)} blocks in {comparison.name_of(step)}{cells.MISSED}"
         for step in comparison.steps
         for result in step.cells
         if cells.missed_target(result)
@@ -153,7 +148,7 @@ def _missed_targets(comparison: Comparison) -> list[Finding]:
 def _unfound(comparison: Comparison) -> list[Finding]:
     items = [
         f"{result.arm}: {number.number(result.metrics.get('found_share'), 1)} % of the statements "
-        f"of {step_name(comparison, step)}"
+        f"of {comparison.name_of(step)}"
         for step in comparison.steps
         if step_groups.measured(step)
         for result in step.cells
@@ -165,7 +160,7 @@ def _unfound(comparison: Comparison) -> list[Finding]:
 
 def _failures(comparison: Comparison) -> list[Finding]:
     items = [
-        f"{result.arm}, {step_name(comparison, step)}, {cells.failure(result)}"
+        f"{result.arm}, {comparison.name_of(step)}, {cells.failure(result)}"
         for step in comparison.steps
         for result in step.cells
         if any(run.ending.status == "failed" for run in result.runs)

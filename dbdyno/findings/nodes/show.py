@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
-from dbdyno.findings.verdicts import show as verdicts
-from dbdyno.model import Comparison, StepComparison
+from dbdyno.findings.nodes.facts import NodeFacts
+from dbdyno.model import Comparison
 from dbdyno.model.metric.primary import called, is_cpu
 from dbdyno.model.nodes import ByNode, NodeRatio
 from dbdyno.parts import number
@@ -22,7 +21,6 @@ from dbdyno.parts.part import (
     TableCell,
     Text,
 )
-from dbdyno.report.section.headline import step_name
 
 NODES_SHOWN_MAX = 6
 """So many nodes have a column each; of more the least and the greatest, and a table of all."""
@@ -32,26 +30,6 @@ FEW = {2: "Two nodes tell next to nothing", 3: "Three nodes tell little"}
 """What so few tell of other machines."""
 
 _TONES: Mapping[str, Tone] = {"disagree": "notice", "disagree, within the margin": "alike"}
-
-
-@dataclass(frozen=True)
-class _Row:
-    """A metric of an arm in a step."""
-
-    step: StepComparison
-    arm: str
-    one: ByNode
-
-
-def _rows(comparison: Comparison, arm: str | None = None) -> list[_Row]:
-    """All there is by node; of one arm, or of all."""
-    return [
-        _Row(step, cell.arm, node)
-        for step in comparison.steps
-        for cell in step.cells
-        for node in cell.nodes
-        if arm in (None, cell.arm)
-    ]
 
 
 # --- Sentences -------------------------------------------------------------------------------
@@ -73,16 +51,16 @@ def sentences(comparison: Comparison) -> Iterable[str]:
         f"{len(counts)} nodes measured: {named}. Each ratio is of one node's runs; verdicts are of "
         "these nodes together."
     )
-    rows = _rows(comparison)
+    rows = comparison.of(NodeFacts).nodes
     if rows:
         yield _agreement(comparison, rows)
-        yield _machines(max(rows, key=lambda row: row.one.freedom).one)
+        yield _machines(max(rows, key=lambda row: row.freedom))
 
 
-def _agreement(comparison: Comparison, rows: Sequence[_Row]) -> str:
+def _agreement(comparison: Comparison, rows: Sequence[ByNode]) -> str:
     """Where nodes disagree, and by how much at most where they were not seen to."""
-    apart = [row for row in rows if row.one.agreement == "disagree"]
-    within = sum(row.one.agreement == "disagree, within the margin" for row in rows)
+    apart = [row for row in rows if row.agreement == "disagree"]
+    within = sum(row.agreement == "disagree, within the margin" for row in rows)
     if apart:
         names = [_found(comparison, row) for row in apart]
         more = f"; within the margin in {within} more" if within else ""
@@ -92,11 +70,11 @@ def _agreement(comparison: Comparison, rows: Sequence[_Row]) -> str:
             f"Nodes disagree by less than the margin in {within} of {len(rows)} comparisons, and "
             "in none by more."
         )
-    if all(row.one.agreement == "open" for row in rows):
+    if all(row.agreement == "open" for row in rows):
         return "No node has two blocks of a step: whether nodes disagree cannot be told."
-    ends = [row.one.spread_high for row in rows if row.one.spread_high is not None]
+    ends = [row.spread_high for row in rows if row.spread_high is not None]
     reach = (
-        f" A spread between nodes of up to {verdicts.measured(max(ends))} is possible."
+        f" A spread between nodes of up to {number.measured(max(ends))} is possible."
         if ends
         else ""
     )
@@ -108,22 +86,22 @@ def _rest(names: Sequence[str]) -> str:
     return f"; and {more} more" if more > 0 else ""
 
 
-def _found(comparison: Comparison, row: _Row) -> str:
+def _found(comparison: Comparison, row: ByNode) -> str:
     """qr100 of pg18 from −4.1 % on n3 to +2.0 % on n1."""
-    low, high = row.one.lowest, row.one.highest
-    what = f" by {called(row.one.metric)}" if is_cpu(row.one.metric) else ""
+    low, high = row.lowest, row.highest
+    what = f" by {called(row.metric)}" if is_cpu(row.metric) else ""
     return (
-        f"{step_name(comparison, row.step)} of {row.arm}{what} from {number.change(low.ratio)} on "
+        f"{comparison.name_of(row)} of {row.arm}{what} from {number.change(low.ratio)} on "
         f"{low.node} to {number.change(high.ratio)} on {high.node}"
     )
 
 
-def _machines(one: ByNode) -> str:
+def _machines(row: ByNode) -> str:
     """How far the interval for such machines reaches for so few nodes."""
-    count = one.freedom + 1
+    count = row.freedom + 1
     few = FEW.get(count)
-    degrees = f"{one.freedom} degree{'s' * (one.freedom != 1)} of freedom"
-    reach = f"{number.number(one.reach, 1)} standard errors to each side"
+    degrees = f"{row.freedom} degree{'s' * (row.freedom != 1)} of freedom"
+    reach = f"{number.number(row.reach, 1)} standard errors to each side"
     if few is not None:
         return (
             f"{few} of other machines: the interval for such machines has {degrees} and reaches "
@@ -143,8 +121,9 @@ def tables(comparison: Comparison) -> Iterable[Table]:
     for place, arm in enumerate(comparison.arms[1:], start=1):
         rows = [
             row
-            for row in _rows(comparison, arm)
-            if not is_cpu(row.one.metric) or row.one.agreement.startswith("disagree")
+            for row in comparison.of(NodeFacts).nodes
+            if row.arm == arm
+            if not is_cpu(row.metric) or row.agreement.startswith("disagree")
         ]
         if not rows:
             continue
@@ -156,18 +135,16 @@ def tables(comparison: Comparison) -> Iterable[Table]:
 
 def _names(comparison: Comparison) -> list[str]:
     """The nodes in the order in which rows have them."""
-    every = (node.node for row in _rows(comparison) for node in row.one.nodes)
-    order = list(dict.fromkeys(every))
-    whole = max((row.one for row in _rows(comparison)), key=lambda one: len(one.nodes))
-    first = [node.node for node in whole.nodes]
-    return [*first, *(name for name in order if name not in first)]
+    rows = comparison.of(NodeFacts).nodes
+    whole = max(rows, key=lambda row: len(row.nodes))
+    return list(dict.fromkeys(node.node for row in (whole, *rows) for node in row.nodes))
 
 
-def _summary(comparison: Comparison, arm: str, rows: Sequence[_Row], name: str) -> Table:
+def _summary(comparison: Comparison, arm: str, rows: Sequence[ByNode], name: str) -> Table:
     """A row for each step: what nodes found, and what follows."""
     names = _names(comparison)
     few = len(names) <= NODES_SHOWN_MAX
-    metrics = any(is_cpu(row.one.metric) for row in rows)
+    metrics = any(is_cpu(row.metric) for row in rows)
     columns = (
         Column(text="step", left=True),
         *((Column(text="metric", left=True),) if metrics else ()),
@@ -193,10 +170,10 @@ def _summary(comparison: Comparison, arm: str, rows: Sequence[_Row], name: str) 
         rows=tuple(
             Row(
                 cells=(
-                    TableCell(text=step_name(comparison, row.step)),
-                    *((TableCell(text=called(row.one.metric)),) if metrics else ()),
-                    *(_of_nodes(row.one, names) if few else _ends(row.one)),
-                    *_together(row.one),
+                    TableCell(text=comparison.name_of(row)),
+                    *((TableCell(text=called(row.metric)),) if metrics else ()),
+                    *(_of_nodes(row, names) if few else _ends(row)),
+                    *_together(row),
                 )
             )
             for row in rows
@@ -213,27 +190,27 @@ _NOTE = (
 )
 
 
-def _of_nodes(one: ByNode, names: Sequence[str]) -> Iterable[TableCell]:
+def _of_nodes(row: ByNode, names: Sequence[str]) -> Iterable[TableCell]:
     """A cell for each node; an empty one for a node without the step."""
-    found = {node.node: node for node in one.nodes}
+    found = {node.node: node for node in row.nodes}
     for name in names:
         yield _change(found[name]) if name in found else TableCell(text="")
 
 
-def _ends(one: ByNode) -> Iterable[TableCell]:
+def _ends(row: ByNode) -> Iterable[TableCell]:
     """The least and the greatest, with their nodes."""
-    for its in (one.lowest, one.highest):
-        cell = _change(its)
+    for node in (row.lowest, row.highest):
+        cell = _change(node)
         yield TableCell(
-            text=cell.text, detail=f"{its.node} {cell.detail}".rstrip(), title=cell.title
+            text=cell.text, detail=f"{node.node} {cell.detail}".rstrip(), title=cell.title
         )
 
 
-def _change(its: NodeRatio) -> TableCell:
+def _change(node: NodeRatio) -> TableCell:
     return TableCell(
-        text=number.change(its.ratio).removesuffix(" %"),
-        detail=_interval(its.low, its.high),
-        title=number.blocks(its.blocks),
+        text=number.change(node.ratio).removesuffix(" %"),
+        detail=_interval(node.low, node.high),
+        title=number.blocks(node.blocks),
     )
 
 
@@ -242,41 +219,41 @@ def _interval(low: float | None, high: float | None) -> str:
     return f"[{ends}]" if ends else ""
 
 
-def _together(one: ByNode) -> Iterable[TableCell]:
+def _together(row: ByNode) -> Iterable[TableCell]:
     """Whether nodes disagree, their spread, and such machines."""
-    tests = (("p", one.p), ("q", one.q))
+    tests = (("p", row.p), ("q", row.q))
     yield TableCell(
-        text=one.agreement,
-        tone=_TONES.get(one.agreement, ""),
+        text=row.agreement,
+        tone=_TONES.get(row.agreement, ""),
         title=", ".join(
-            f"{name} {verdicts.probability(value)}" for name, value in tests if value is not None
+            f"{name} {number.probability(value)}" for name, value in tests if value is not None
         ),
     )
-    yield _spread(one)
+    yield _spread(row)
     yield TableCell(
-        text=number.change(one.ratio).removesuffix(" %"),
-        detail=_interval(one.low, one.high),
-        title=f"{one.freedom} degrees of freedom",
+        text=number.change(row.machines_ratio).removesuffix(" %"),
+        detail=_interval(row.machines_low, row.machines_high),
+        title=f"{row.freedom} degrees of freedom",
     )
 
 
-def _spread(one: ByNode) -> TableCell:
-    if one.spread is None:
+def _spread(row: ByNode) -> TableCell:
+    if row.spread is None:
         return TableCell(text=number.EN_DASH, title="no node has two blocks")
-    high = None if one.spread_high is None else _percent(one.spread_high)
-    if one.spread == 0:
+    high = None if row.spread_high is None else _percent(row.spread_high)
+    if row.spread == 0:
         return TableCell(text="not seen", detail=f"up to {high}" if high else "")
-    low = None if one.spread_low is None else _percent(one.spread_low)
+    low = None if row.spread_low is None else _percent(row.spread_low)
     ends = number.EN_DASH.join((low, high)) if low and high else ""
-    return TableCell(text=_percent(one.spread), detail=ends)
+    return TableCell(text=_percent(row.spread), detail=ends)
 
 
 def _percent(share: float) -> str:
     """A share in a column of percentages; one beyond any use is short."""
-    return verdicts.visible(share) if share >= 1 else verdicts.measured(share).removesuffix(" %")
+    return number.visible(share) if share >= 1 else number.measured(share).removesuffix(" %")
 
 
-def _each(comparison: Comparison, arm: str, rows: Sequence[_Row], name: str) -> Table:
+def _each(comparison: Comparison, arm: str, rows: Sequence[ByNode], name: str) -> Table:
     """A row for each node in each step, where nodes are too many for columns."""
     return Table(
         name=name,
@@ -291,10 +268,10 @@ def _each(comparison: Comparison, arm: str, rows: Sequence[_Row], name: str) -> 
         rows=tuple(
             Row(
                 cells=(TableCell(text=node.node), TableCell(text=str(node.blocks)), _change(node)),
-                group=f"{step_name(comparison, row.step)}, {called(row.one.metric)}",
+                group=f"{comparison.name_of(row)}, {called(row.metric)}",
             )
             for row in rows
-            for node in row.one.nodes
+            for node in row.nodes
         ),
     )
 

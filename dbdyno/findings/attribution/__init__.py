@@ -1,0 +1,1 @@
+"""Which of several factors makes two arms differ."""

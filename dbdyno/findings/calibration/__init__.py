@@ -1,0 +1,1 @@
+"""How far the base differs from itself."""

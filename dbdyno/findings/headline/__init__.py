@@ -1,0 +1,1 @@
+"""The head of a report: each arm against the base, confidence, failures."""

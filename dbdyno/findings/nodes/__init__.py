@@ -1,0 +1,1 @@
+"""What each node found of an arm, and whether nodes disagree."""

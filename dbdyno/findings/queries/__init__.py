@@ -1,0 +1,1 @@
+"""Tables of queries of an application."""

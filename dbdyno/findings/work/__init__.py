@@ -1,0 +1,1 @@
+"""What servers do for an operation, counted."""

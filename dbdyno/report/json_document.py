@@ -18,6 +18,7 @@ from dbdyno import __version__
 from dbdyno.model import Across, Cell, Comparison, Json, StepComparison
 from dbdyno.model.attribution import Attribution, Effect
 from dbdyno.model.comparison import ApplicationResult
+from dbdyno.model.doubt import DoubtGroup
 from dbdyno.model.looks import Looked
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.verdict import Explanation, Judgement, Overall
@@ -65,8 +66,7 @@ def form(comparison: Comparison) -> Json:
         "queries": to_builtins(comparison.queries),
         "across": [_across(one) for one in comparison.across],
         "tables": _whole_tables(comparison),
-        "warnings": comparison.warnings,
-        "void_blocks": comparison.void_blocks,
+        "doubts": [_doubt(group) for group in comparison.doubts],
         "incomplete": comparison.incomplete,
     }
     return {key: _finite(value) for key, value in found.items()}
@@ -103,6 +103,10 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(one) for one in value]
     return value
+
+
+def _doubt(group: DoubtGroup) -> Json:
+    return {**to_builtins(group), "grade": group.subject.grade}
 
 
 def _nodes(nodes: Mapping[int, str]) -> list[Json]:
@@ -144,7 +148,6 @@ def _step(step: StepComparison) -> Json:
                 )
             )
         },
-        "notices": step.notices,
         "attributions": [_attribution(attribution) for attribution in step.attributions],
         "tables": _tables(step),
     }

@@ -38,11 +38,11 @@ from dbdyno.report.section import (
     attribution,
     calibration,
     differences,
+    doubts,
     fill_noise,
     headline,
     measured_on,
     nodes,
-    notices,
     over_time,
     own_query,
     queries,
@@ -51,7 +51,6 @@ from dbdyno.report.section import (
     setup,
     unseen,
     verdicts,
-    warnings,
     why,
     work,
 )
@@ -72,7 +71,7 @@ WORKLOAD: tuple[Section, ...] = (
 """Sections about the steps of a workload together, in reading order."""
 
 STEP: tuple[Section, ...] = (
-    notices.SECTION,
+    doubts.OF_STEP,
     throughput.SECTION,
     placement.SECTION,
     why.SECTION,
@@ -119,7 +118,7 @@ def _workload(subject: Subject, title: str) -> Group:
         depth="brief",
         entry="",
     )
-    shown = [step for step in subject.steps if _worth_showing(step)]
+    shown = [step for step in subject.steps if _worth_showing(subject.comparison, step)]
     names = own_query.names(subject.comparison, title)
     queries = [_step(subject, step) for step in shown if step.step in names]
     together = Group(
@@ -138,9 +137,11 @@ def _workload(subject: Subject, title: str) -> Group:
     )
 
 
-def _worth_showing(step: StepComparison) -> bool:
-    """Whether it is measured, or did not end well."""
-    return any(run.facts.measured or run.ending.status != "ok" for run in step.runs)
+def _worth_showing(comparison: Comparison, step: StepComparison) -> bool:
+    """Whether it is measured, or there is something to doubt."""
+    return any(run.facts.measured for run in step.runs) or any(
+        group.of_step(step.workload, step.ordinal) for group in comparison.doubts
+    )
 
 
 def _step(workload: Subject, step: StepComparison) -> Group:
@@ -161,7 +162,7 @@ PAGE: tuple[Section, ...] = (
     attribution.SECTION,
     application.SECTION,
     answer.SECTION,
-    warnings.SECTION,
+    doubts.SECTION,
     queries.SECTION,
     answers.SECTION,
     query_plans.SECTION,

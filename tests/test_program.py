@@ -455,7 +455,8 @@ import msgspec, signal, sys
 from dbdyno.model.job import Job
 from dbdyno.run.driver import program
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
-with program.ProgramRun(msgspec.json.decode(sys.argv[1], type=Job), lambda line: None, cpus=None) as run:
+job = msgspec.json.decode(sys.argv[1], type=Job)
+with program.ProgramRun(job, lambda line: None, cpus=None) as run:
     for event in run.events():
         if event.name == "ready":
             run.go()

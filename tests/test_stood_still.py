@@ -253,7 +253,6 @@ def shown() -> Comparison:
         overall=found.overall,
         servers={},
         differences=(),
-        across=(),
     )
 
 

@@ -16,7 +16,7 @@ from msgspec import to_builtins
 
 from dbdyno import __version__
 from dbdyno.findings.application.show import Answer
-from dbdyno.model import Across, Cell, Comparison, Json, StepComparison
+from dbdyno.model import Cell, Comparison, Json, StepComparison
 from dbdyno.model.attribution import Attribution, Effect
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.doubt import DoubtGroup
@@ -64,7 +64,6 @@ def form(comparison: Comparison) -> Json:
         "work": of_work(comparison.work) if comparison.work else None,
         "applications": [_application(comparison, result) for result in comparison.applications],
         "queries": to_builtins(comparison.queries),
-        "across": [_across(one) for one in comparison.across],
         "tables": _whole_tables(comparison),
         "doubts": [_doubt(group) for group in comparison.doubts],
         "incomplete": comparison.incomplete,
@@ -268,15 +267,3 @@ def _application(comparison: Comparison, result: ApplicationResult) -> Json:
         | {name: None if ratio is None else of_ratio(ratio) for name, ratio in costs.items()}
         | {"work": work, "answer": Answer(comparison, result).sentence}
     )
-
-
-def _across(pair: Across) -> Json:
-    return {
-        "kind": pair.kind,
-        "workload": pair.workload,
-        "arm": pair.arm,
-        "first": pair.first,
-        "second": pair.second,
-        "clients": pair.clients,
-        **of_ratio(pair.ratio),
-    }

@@ -139,7 +139,7 @@ def _workload(subject: Subject, title: str) -> Group:
 
 def _worth_showing(comparison: Comparison, step: StepComparison) -> bool:
     """Whether it is measured, or there is something to doubt."""
-    return any(run.facts.measured for run in step.runs) or any(
+    return step.measured or any(
         group.of_step(step.workload, step.ordinal) for group in comparison.doubts
     )
 

@@ -80,7 +80,6 @@ def compared(
         base="old",
         arms=ARMS,
         blocks=blocks,
-        void_blocks=(),
         host=HostFacts(),
         generator=None,
         servers={},
@@ -89,7 +88,7 @@ def compared(
         applications=application.results(rows, record, ARMS, asked),
         queries=query_changes.with_effects(queries, steps, None),
         differences=(),
-        warnings=(),
+        doubts=(),
         incomplete=None,
     )
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
 import comparison_facts as facts
 from comparison_clients import client_series, planted
-from dbdyno.judge import estimates
+from dbdyno.judge import doubts, estimates
 from dbdyno.judge.pairing import facing
 from dbdyno.model import (
     Cell,
@@ -30,12 +30,18 @@ from dbdyno.model import (
     TargetFacts,
     metric,
 )
+from dbdyno.model.doubt import Doubt, DoubtSubject
+from dbdyno.model.plan import Void
 from run_builder import step_run
 from verdict_builder import verdict
 
 CLIENTS = 4
 CORES = 8
-NOTICE = "checkpoints in the windows differ: block 2: none in pg17's, 12.1 s in pg18's"
+STALLED = Doubt(
+    subject=DoubtSubject.NO_OPERATION, words="no operation ended for 12 s, from second 300 on"
+)
+UNLIKE = "none in pg17's, 12.1 s in pg18's"
+"""What a checkpoint did in one arm's window of l.i2."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,8 @@ def comparison(
     """
     steps = tuple(
         _step(ordinal, made, arms, blocks, troubles)
-        for ordinal, made in enumerate(STEPS, start=1)
+        for place, made in enumerate(STEPS, start=1)
+        for ordinal in [place if place < 5 else place + 1]
         if names is None or made.name in names
     )
     return Comparison(
@@ -90,19 +97,38 @@ def comparison(
         base=arms[0],
         arms=tuple(arms),
         blocks=blocks,
-        void_blocks=("block 4, void 1: 812 MB were swapped out",) if troubles else (),
         host=facts.host(),
         generator=facts.generator(),
         servers={arm: facts.server(arm) for arm in arms},
         plan=facts.plan(arms, blocks),
         steps=steps,
         differences=facts.differences(arms),
-        warnings=(
-            "pg17 and pg18 were compiled by different compilers: read “version” as "
-            "“version and build”",
-        ),
+        doubts=doubts.groups(arms, _doubts(steps, troubles)),
         incomplete="3 of 4 blocks done" if troubles else None,
     )
+
+
+def _doubts(steps: Sequence[StepComparison], troubles: bool) -> Iterator[Doubt]:
+    """What is to doubt of these steps."""
+    compilers = "pg17 and pg18 were compiled by different compilers"
+    yield Doubt(subject=DoubtSubject.BUILD, words=compilers)
+    yield from doubts.of_runs(
+        (run for step in steps for cell in step.cells for run in cell.runs), Void()
+    )
+    if troubles:
+        yield Doubt(subject=DoubtSubject.NOT_FINISHED, words="3 of 4 blocks done")
+        swapped = "try 1: 812 MB were swapped out"
+        yield Doubt(subject=DoubtSubject.VOID, words=swapped, block=4)
+        for step in steps:
+            if step.step == "l.i2":
+                yield Doubt(
+                    subject=DoubtSubject.CHECKPOINTS,
+                    words=UNLIKE,
+                    workload=step.workload,
+                    ordinal=step.ordinal,
+                    step=step.step,
+                    block=2,
+                )
 
 
 def _step(
@@ -118,11 +144,10 @@ def _step(
     cells = all_cells(made.headline, [runs[arm] for arm in arms])
     return StepComparison(
         workload="insert-benchmark",
-        ordinal=ordinal if ordinal < 5 else ordinal + 1,
+        ordinal=ordinal,
         step=made.name,
         headline=made.headline,
         cells=cells,
-        notices=(NOTICE,) if troubles and made.name == "l.i2" else (),
     )
 
 
@@ -169,7 +194,7 @@ def one_run(
         spans=_spans(seconds, stall, draw),
         end_spread=draw.uniform(0, 0.02),
         limited=(),
-        warnings=("no operation ended for 12 s, from second 300 on",) if stall else (),
+        doubts=(STALLED,) if stall else (),
         **(
             planted(
                 made.name, place, seconds=seconds, rate=rate, target=made.target, achieved=achieved

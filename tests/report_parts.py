@@ -49,6 +49,12 @@ def texts(page: Page, name: str) -> tuple[str, ...]:
     return tuple(one.text for one in items(page, name))
 
 
+def brief(page: Page) -> tuple[str, ...]:
+    """The lines of the doubts on the first screen."""
+    parts = (part for part in flat(page.parts) if isinstance(part, Callout))
+    return next((part.brief for part in parts if part.name == "doubts"), ())
+
+
 def pairs(page: Page, name: str) -> dict[str, str]:
     """The facts of a text of the whole, by their names."""
     return {one.label: one.text for one in items(page, name)}
@@ -117,8 +123,8 @@ def scale_ups(page: Page) -> tuple[Chart, ...]:
 
 
 def warned(page: Page, text: str) -> Page:
-    """The page with this as its only warning."""
-    callout = Callout(name="warnings", title="Warnings", items=(Finding(text=text),), depth="brief")
+    """The page with this as its only doubt."""
+    callout = Callout(name="doubts", title="Doubts", items=(Finding(text=text),), depth="brief")
     others = (one for one in page.parts if not isinstance(one, Callout))
     return replace(page, parts=(callout, *others))
 
@@ -170,7 +176,7 @@ def bars(step: Group) -> tuple[Bar, ...]:
     return next(data.bars for data in found if isinstance(data, Bars))
 
 
-def notices(step: Group) -> list[str]:
+def doubts(step: Group) -> list[str]:
     """What is said of a step that must not be missed."""
     found = (part for part in step.parts if isinstance(part, Callout))
     return [item.text for part in found for item in part.items]

@@ -18,6 +18,7 @@ from comparison_builder import Made, all_cells, one_run
 from dbdyno.findings.statements.facts import StatementUse
 from dbdyno.findings.step_pairs import plan as step_pairs
 from dbdyno.model import Comparison, Extent, StepComparison, StepRun
+from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.model.plan_record import WorkloadRecord
 from run_builder import changed
 
@@ -121,7 +122,6 @@ def comparison(
         base=arms[0],
         arms=tuple(arms),
         blocks=blocks,
-        void_blocks=(),
         host=facts.host(),
         generator=facts.generator(),
         servers={arm: facts.server(arm) for arm in arms},
@@ -129,7 +129,7 @@ def comparison(
         steps=steps,
         findings={"StepPairFacts": step_pairs.derived(steps)},
         differences=facts.differences(arms),
-        warnings=(),
+        doubts=(),
         incomplete=None,
     )
 
@@ -172,6 +172,7 @@ def _run(ordinal: int, plain: Plain, place: int, arm: str, block: int, seconds: 
     own = run.metrics[made.headline] or 0.0
     found = (0.1 if place else 0.37) if plain.name == "delete" else 1.0
     metrics = {**run.metrics, **_more(plain, own, found, draw)}
+    words = f"{100 * found:.0f} % of `delete` found a row"
     return changed(
         run,
         workload=WORKLOAD,
@@ -183,7 +184,7 @@ def _run(ordinal: int, plain: Plain, place: int, arm: str, block: int, seconds: 
         extent=Extent(clients=1, connections=1, tables=1),
         group=plain.group,
         statements=tuple(_statements(plain, own, found)) if headline else (),
-        warnings=(f"{100 * found:.0f} % of `delete` found a row",) if found < 1 else (),
+        doubts=(Doubt(subject=DoubtSubject.NO_ROW, words=words),) if found < 1 else (),
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from dbdyno.engine.answer_hash import ResultColumn, Rows
-from dbdyno.model.answer import Answer, Doubt
+from dbdyno.model.answer import Answer, OpenQueryPart
 from dbdyno.model.answer_word import compared
 
 INT, FLOAT, TEXT = (
@@ -135,29 +135,29 @@ def test_of_more_rows_than_are_read_a_difference_says_nothing() -> None:
     assert word(base, base) == "same"
 
 
-def doubt(*columns: int, order: bool = False) -> Doubt:
+def doubt(*columns: int, order: bool = False) -> OpenQueryPart:
     """A doubt of these columns; of none: of the whole answer."""
-    return Doubt(query="q", reason="open", columns=columns or None, order=order)
+    return OpenQueryPart(query="q", reason="open", columns=columns or None, order=order)
 
 
 def test_a_column_that_is_open_differs_in_nothing_and_the_others_do() -> None:
     base = answer((INT, TEXT), (b"1", b"a"), (b"2", b"b"))
     other = answer((INT, TEXT), (b"1", b"a"), (b"2", b"c"))
     assert word(base, other) == "different"
-    assert compared(base, other, doubts=[doubt(1)]).word == "not determined"
-    assert compared(base, other, doubts=[doubt(1)]).detail == "open"
-    assert compared(base, other, doubts=[doubt(0)]).word == "different"
-    assert compared(base, other, doubts=[doubt(1, order=True)]).word == "different"
+    assert compared(base, other, open_parts=[doubt(1)]).word == "not determined"
+    assert compared(base, other, open_parts=[doubt(1)]).detail == "open"
+    assert compared(base, other, open_parts=[doubt(0)]).word == "different"
+    assert compared(base, other, open_parts=[doubt(1, order=True)]).word == "different"
     fewer = answer((INT, TEXT), (b"1", b"a"))
-    assert compared(base, fewer, doubts=[doubt(0), doubt(1)]).word == "different"
-    assert compared(base, fewer, doubts=[doubt()]).word == "not determined"
+    assert compared(base, fewer, open_parts=[doubt(0), doubt(1)]).word == "different"
+    assert compared(base, fewer, open_parts=[doubt()]).word == "not determined"
 
 
 def test_rows_that_only_an_open_column_joins_differently_are_not_determined() -> None:
     base = answer((INT, TEXT), (b"1", b"a"), (b"2", b"b"))
     swapped = answer((INT, TEXT), (b"1", b"b"), (b"2", b"a"))
-    assert compared(base, swapped, doubts=[doubt(0)]).word == "not determined"
-    assert compared(base, swapped, doubts=[doubt(0, order=True)]).word == "different"
+    assert compared(base, swapped, open_parts=[doubt(0)]).word == "not determined"
+    assert compared(base, swapped, open_parts=[doubt(0, order=True)]).word == "different"
 
 
 def test_an_order_that_is_open_is_no_other_order() -> None:
@@ -170,4 +170,4 @@ def test_an_order_that_is_open_is_no_other_order() -> None:
 
 def test_an_error_is_told_whatever_is_open() -> None:
     well, failed = answer((INT,), (b"1",)), Answer(query="q", outcome="failed", code="42601")
-    assert compared(well, failed, doubts=[doubt()]).word == "fails"
+    assert compared(well, failed, open_parts=[doubt()]).word == "fails"

@@ -84,7 +84,7 @@ FORM = {
     "": "format dyno title label plan base arms ghost blocks unverified nodes aims tolerate "
     "looks design "
     "calibration "
-    "overall steps applications queries work tables warnings void_blocks incomplete",
+    "overall steps applications queries work tables doubts incomplete",
     "applications": "workload arm covered queries cpu cpu_lacks time time_bound failed base_failed "
     "both_failed work answer basis",
     "applications.basis": "by parts lacks dumped first last cut",
@@ -108,7 +108,9 @@ FORM = {
     "calibration.fills": "workload step metric fills blocks sd sd_low sd_high blocks_sd "
     "blocks_sd_low blocks_sd_high means_sd",
     "overall": f"arm workload steps metric {JUDGEMENT}",
-    "steps": "workload ordinal step group headline base_values arms limited notices tables",
+    "steps": "workload ordinal step group headline base_values arms limited tables",
+    "doubts": "subject grade arm blocks items",
+    "doubts.items": "words amount workload ordinal step blocks",
     "design": "kind base arm factors levels",
     "design.factors": "name base arm",
     "steps.arms": "arm verdict within_margin reason by against outcome metrics findings",

@@ -17,6 +17,7 @@ from dbdyno.model import Comparison, Plan, ResponseFacts
 from dbdyno.model.error import PlanError, ResultError
 from dbdyno.run import blocks as runner
 from dbdyno.store import Results
+from doubted import void_blocks
 
 PLAN = """
 name = "planted"
@@ -173,7 +174,7 @@ def test_a_broken_block_is_kept_as_void_and_done_again(once: Path) -> None:
     assert names == ["001", "001.void1"]
     comparison = compare.load(once)
     assert comparison.blocks == 1
-    assert "interrupted" in comparison.void_blocks[0]
+    assert "interrupted" in void_blocks(comparison)[0].words
 
 
 def test_a_killed_generator_spoils_the_block_which_is_done_again(
@@ -189,7 +190,7 @@ def test_a_killed_generator_spoils_the_block_which_is_done_again(
     monkeypatch.setenv("DYNO_LOADGEN", str(script))
     outcome = runner.run(planted(blocks=1), tmp_path / "out", wait=True)
     assert (outcome.voids, outcome.failed) == (1, 0)
-    assert "killed by signal 9" in compare.load(outcome.folder).void_blocks[0]
+    assert "killed by signal 9" in void_blocks(compare.load(outcome.folder))[0].words
 
 
 def test_more_blocks_go_on_in_the_same_folder(once: Path) -> None:

@@ -12,9 +12,11 @@ import pytest
 from dbdyno.analysis import compare
 from dbdyno.judge import validity
 from dbdyno.model import Json, Plan
+from dbdyno.model.doubt import DoubtSubject
 from dbdyno.model.error import ResultError
 from dbdyno.model.figures import CHANGES
 from dbdyno.store import Results
+from doubted import doubted, flat
 from result_builder import UNIX_NS, build, make_plan, plan_json
 from run_builder import concluded, plan_of, series
 
@@ -46,7 +48,7 @@ def edited(folder: Path, name: str = "plan.json", **changes: object) -> Json:
 
 
 def lines_of(folder: Path, subject: str) -> list[str]:
-    return [line for line in compare.load(folder).warnings if line.startswith(f"{subject}:")]
+    return [line for line in doubted(compare.load(folder)) if line.startswith(f"{subject}:")]
 
 
 def test_a_race_that_repeats_a_race_counts_those_before(built: Path, tmp_path: Path) -> None:
@@ -81,13 +83,16 @@ def test_aims_that_changed_after_blocks_were_measured_are_said(folder: Path) -> 
 def test_interrupted_blocks_are_counted(built: Path, tmp_path: Path) -> None:
     void = {2: "interrupted: dyno ended before the block was complete"}
     folder = build(tmp_path, void=void, steps=("l.i0",))
-    (line,) = lines_of(folder, "interrupted")
-    assert line.startswith("interrupted: 1 block ended early (block 2)")
+    (interrupted,) = [
+        doubt for doubt in flat(compare.load(folder)) if doubt.subject is DoubtSubject.INTERRUPTED
+    ]
+    assert interrupted.block == 2
+    assert interrupted.words.startswith("ended early, with figures on the screen")
     assert lines_of(built, "interrupted") == []
 
 
 def test_another_base_is_a_choice(folder: Path) -> None:
-    warnings = compare.load(folder, base="pg18").warnings
+    warnings = doubted(compare.load(folder, base="pg18"))
     assert "another base: pg18 was chosen, the plan has pg17" in warnings
 
 
@@ -103,7 +108,7 @@ def test_blocks_of_several_versions_are_warned_of(folder: Path) -> None:
     assert lines_of(folder, "several versions") == []
     other_version(folder, 3, dyno="9.9")
     (line,) = lines_of(folder, "several versions")
-    assert line.startswith("several versions: dyno was 0.1.0 in blocks 1 to 2 and 9.9 in block 3;")
+    assert line.startswith("several versions: dyno was 0.1.0 in blocks 1, 2 and 9.9 in block 3;")
 
 
 def test_blocks_of_several_generators_are_warned_of(folder: Path) -> None:
@@ -154,20 +159,20 @@ def test_the_change_list_marks_each_change_of_figures() -> None:
 SIX = [1_000.0] * 6
 
 
-def whole_servers(cpu: float, whole: float) -> tuple[str, ...]:
+def whole_servers(cpu: float, whole: float) -> list[str]:
     """What is said of an arm with so much CPU per operation, beside 100 and 1,000."""
     base = series("base", SIX, cpu=100.0, metrics={"whole_server_cpu_per_op": 1_000.0})
     other = series("other", SIX, cpu=cpu, metrics={"whole_server_cpu_per_op": whole})
     steps = concluded([*base, *other], plan_of(("base", "other"))).steps
-    return validity.whole_servers(steps, 0.03)
+    return [str(doubt) for doubt in validity.whole_servers(steps[0].cells, 0.03)]
 
 
 def test_a_whole_server_that_changed_otherwise_is_said_whatever_the_signs() -> None:
     (line,) = whole_servers(70.0, 995.0)
     assert line == (
-        "CPU of the whole server changed otherwise: one other: 30.0 % less CPU per operation; "
+        "CPU of the whole server changed otherwise: 30.0 % less CPU per operation; "
         "including the server's background, other roles and ended processes 0.5 % less"
     )
     assert len(whole_servers(130.0, 950.0)) == 1
-    assert whole_servers(70.0, 705.0) == ()
-    assert whole_servers(70.0, 715.0) == (), "within the margin of the other"
+    assert whole_servers(70.0, 705.0) == []
+    assert whole_servers(70.0, 715.0) == [], "within the margin of the other"

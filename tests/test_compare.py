@@ -8,7 +8,9 @@ import pytest
 
 from dbdyno.analysis import compare
 from dbdyno.model import Cell, Comparison
+from dbdyno.model.doubt import DoubtSubject
 from dbdyno.model.error import ResultError
+from doubted import doubted, flat, void_blocks
 from result_builder import build, plant
 from result_planted import Planted
 
@@ -134,13 +136,17 @@ def test_a_step_that_a_run_never_came_to_is_skipped(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_maintenance_that_failed_is_among_the_warnings(tmp_path: Path) -> None:
     comparison = compare.load(build(tmp_path, failed={(1, "pg18", "cleanup"): "no room"}))
-    assert "failed: cleanup of pg18 in block 1: no room" in comparison.warnings
+    failed, *skipped = flat(comparison)
+    assert {doubt.subject for doubt in skipped} == {DoubtSubject.SKIPPED}
+    place = (failed.step, failed.arm, failed.block, failed.words)
+    assert place == ("cleanup", "pg18", 1, "no room")
 
 
 @pytest.mark.long
 def test_void_blocks_are_named_and_not_judged(tmp_path: Path) -> None:
     comparison = compare.load(build(tmp_path, void={2: "812 MB were swapped out"}))
-    assert comparison.void_blocks == ("block 2 (void 1): 812 MB were swapped out",)
+    (void,) = void_blocks(comparison)
+    assert (void.block, void.words) == (2, "try 1: 812 MB were swapped out")
     assert comparison.blocks == 3
     assert len(cell(comparison, "qr100", "pg18").runs) == 3
 
@@ -180,10 +186,9 @@ def test_targets_held_are_counted_over_the_blocks(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_the_same_warning_of_many_steps_is_one_line_with_its_places(tmp_path: Path) -> None:
     folder = build(tmp_path, planted=lambda arm, step, block: plant(step, steal_us_per_s=60_000.0))
-    (line,) = compare.load(folder).warnings
-    assert line.startswith("CPU taken by other machines: ")
-    assert "l.i0 pg17 block 1: 3.0 % of all cores' time" in line
-    assert line.endswith("; and 26 more")  # 2 arms × 3 blocks × 5 steps, 4 named
+    comparison = compare.load(folder)
+    assert doubted(comparison) == ("CPU taken by other machines: 3.0 % of all cores' time",)
+    assert len(flat(comparison)) == 2 * 3 * 5, "arms, blocks and steps"
 
 
 def test_results_that_were_written_once_are_read_ever_after() -> None:
@@ -197,5 +202,5 @@ def test_results_that_were_written_once_are_read_ever_after() -> None:
     metrics = cell(comparison, "qr100", "pg17").metrics
     assert metrics["cpupq"] == pytest.approx(112.72)
     assert metrics["server_cpu_per_op"] == pytest.approx(100.0)
-    assert comparison.warnings == ()
+    assert doubted(comparison) == ()
     assert comparison.incomplete is None

@@ -21,6 +21,7 @@ from dbdyno.model.error import ResultError
 from dbdyno.report import page
 from dbdyno.report.render import markdown
 from dbdyno.store import Results, derived_cache
+from doubted import doubted, flat, void_blocks
 from result_builder import build
 
 RUN = "blocks/002/pg18"
@@ -37,7 +38,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path in folder.rglob("*"):
         os.utime(path, (LONG_AGO_S, LONG_AGO_S))
     (folder / "generator.jsonl").write_text("")
-    assert compare.load(folder).warnings == ()
+    assert doubted(compare.load(folder)) == ()
     return folder
 
 
@@ -169,7 +170,7 @@ def test_a_step_that_cannot_be_judged_has_failed_with_the_name_of_its_file(
         return  # as a lab that was killed leaves it: no damage
     assert f"{STEP}/{name}" in reason
     assert "restore it from a copy" in reason or "use the version of dyno" in reason
-    assert reason in comparison.warnings
+    assert f"damaged: {reason}" in doubted(comparison)
 
 
 @pytest.mark.parametrize("error", [KeyError, TypeError, ValueError, ZeroDivisionError])
@@ -239,7 +240,7 @@ def test_a_file_of_counters_that_is_damaged_is_named_and_the_rates_are_shown(
     assert runs[1].metrics["qps"] == 5_000.0
     assert runs[1].metrics[missing] is None
     assert runs[0].metrics[missing] is not None
-    assert any(name in text and "block 2" in text for text in comparison.warnings)
+    assert any(name in doubt.words and doubt.block == 2 for doubt in flat(comparison))
 
 
 def test_an_unknown_event_or_key_is_of_a_newer_version_and_is_said(result: Path) -> None:
@@ -247,9 +248,9 @@ def test_an_unknown_event_or_key_is_of_a_newer_version_and_is_said(result: Path)
     text = path.read_text().replace('"late_us_max"', '"novel":1,"late_us_max"')
     path.write_text(text.replace("\n", '\n{"event":"eclipse","mono_ns":1}\n', 1))
     comparison = shown(result)
-    (line,) = comparison.warnings
-    assert line.startswith("of a newer version: qr100 pg18 block 2: the event `eclipse`; ")
-    assert "the key `novel` of ticks" in line
+    event, key = doubted(comparison)
+    assert event.startswith("of a newer version: the event `eclipse`")
+    assert key.startswith("of a newer version: the key `novel` of ticks")
     assert cell(comparison, "qr100", "pg18").runs[1].metrics["qps"] == 5_000.0
 
 
@@ -278,8 +279,8 @@ def test_without_its_order_a_block_has_the_arms_that_have_folders(result: Path, 
     comparison = shown(result)
     assert comparison.blocks == 2
     assert [run.ending.status for run in cell(comparison, "qr100", "pg18").runs][:2] == ["ok", "ok"]
-    assert any(text.startswith("damaged: blocks/002") for text in comparison.warnings)
-    assert not any("rebooted" in text for text in comparison.warnings)
+    assert any(text.startswith("damaged: blocks/002") for text in doubted(comparison))
+    assert not any("rebooted" in text for text in doubted(comparison))
 
 
 @pytest.mark.parametrize("harm", [remove, empty, cut])
@@ -287,7 +288,7 @@ def test_without_its_order_a_block_has_the_arms_that_have_folders(result: Path, 
 def test_facts_that_are_missing_are_said(result: Path, name: str, harm: Harm) -> None:
     harm(result / name)
     comparison = shown(result)
-    (line,) = comparison.warnings
+    (line,) = doubted(comparison)
     assert line.startswith(f"damaged: {name}: ")
     assert line.endswith("; restore it from a copy")
     assert cell(comparison, "qr100", "pg18").ratio is not None
@@ -297,7 +298,7 @@ def test_a_damaged_ceiling_of_the_generator_is_said(result: Path) -> None:
     (result / "generator.jsonl").write_text('{"loads": [{"connections": "many"}]}\n')
     comparison = shown(result)
     assert comparison.generator is None
-    assert any(text.startswith("damaged: generator.jsonl:1: ") for text in comparison.warnings)
+    assert any(text.startswith("damaged: generator.jsonl:1: ") for text in doubted(comparison))
 
 
 def test_a_run_that_is_gone_is_said(result: Path) -> None:
@@ -307,13 +308,13 @@ def test_a_run_that_is_gone_is_said(result: Path) -> None:
         "ok",
         "skipped",
     ]
-    assert any("blocks/002: has no folder of the arm `pg18`" in w for w in comparison.warnings)
+    assert any("blocks/002: has no folder of the arm `pg18`" in w for w in doubted(comparison))
 
 
 def test_a_damaged_reason_of_a_void_block_does_not_end_the_report(result: Path) -> None:
     (result / "blocks/003.void1").mkdir()
     (result / "blocks/003.void1/void.json").write_text("{")
-    assert "void.json: is not JSON" in shown(result).void_blocks[0]
+    assert "void.json: is not JSON" in void_blocks(shown(result))[0].words
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ from dbdyno.run.driver import loadgen
 from dbdyno.run.in_window import Readings, TimedHooks
 from dbdyno.store import BlockFolder, Results
 from disk_sweep import ERRORS, KILL, Disk, Operation, Seam, State, View, states
+from doubted import doubted
 
 PLAN = """
 name = "swept"
@@ -460,7 +461,7 @@ def said(folder: Path) -> Iterator[str]:
     """What `dyno verify`, then a comparison, says of damage in a folder."""
     try:
         yield from verification.verify(folder).damage
-        yield from compare.load(folder).warnings
+        yield from doubted(compare.load(folder))
     except DynoError as error:
         assert "\n" not in str(error)
         yield str(error)

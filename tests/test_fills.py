@@ -34,6 +34,7 @@ from dbdyno.stats.interval import Spread, own_spread
 from dbdyno.stats.look_tests import Unit
 from dbdyno.stats.sample import Sample
 from dbdyno.store import Results, continuation
+from doubted import doubted
 from run_builder import changed, run
 from test_golden import step
 
@@ -417,7 +418,7 @@ def test_the_first_block_of_each_fill_makes_a_copy_and_later_ones_begin_from_it(
     )
     assert one.cells[1].ratio == said.estimate
     assert any(
-        line.startswith("fills of sysbench: intervals and tests count") for line in found.warnings
+        line.startswith("fills: intervals and tests of sysbench count") for line in doubted(found)
     )
     assert known.price([said]) == "more fills"
 
@@ -429,7 +430,9 @@ def test_two_fills_are_judged_by_blocks_and_said_to_be_too_few(
     data = tmp_path / "data"
     keeping_fake.install(monkeypatch, data, 0.01)
     _, found = measured(plan.parse(text(data, fills=2, blocks=4), None), tmp_path)
-    assert any(line.startswith("2 fills of sysbench: too few") for line in found.warnings)
+    assert any(
+        line.startswith("few fills: 2 fills of sysbench are too few") for line in doubted(found)
+    )
     said = [its for step in found.steps for cell in step.cells if cell.verdict
             for its in cell.verdict.judgements]  # fmt: skip
     assert said and all(its.fills is None for its in said)
@@ -444,9 +447,9 @@ def test_a_result_of_one_fill_warns_until_a_calibration_lies_beside_it(
     of = plan.parse(text(data, fills=None, blocks=4), None)
     results, before = measured(of, parent)
     assert (
-        "one fill of sysbench: all blocks begin from one golden copy of each arm, so the scatter "
+        "one fill: all blocks of sysbench begin from one golden copy of each arm, so the scatter "
         "between fills is in no interval; `dyno calibrate --fills 6` measures it"
-    ) in before.warnings
+    ) in doubted(before)
     other, calibrated = measured(calibration.of(of, 3, None, 6), parent)
     base, aa_arm = (golden_of(other, arm) for arm in ("a", "ghost"))
     assert not {key for _, _, key in base} & {key for _, _, key in aa_arm}
@@ -462,9 +465,9 @@ def test_a_result_of_one_fill_warns_until_a_calibration_lies_beside_it(
         assert one.sd_low is not None and one.sd_low < one.sd < (one.sd_high or 0)
     after = compare.load(results)
     assert (
-        "one fill of sysbench: intervals and words have the scatter between fills in them that "
+        "fills: intervals and words of sysbench have the scatter between fills in them that "
         "kept.calibration.fills measured"
-    ) in after.warnings
+    ) in doubted(after)
     for old, new in zip(before.steps, after.steps, strict=True):
         if new.step != "fill":
             assert width(new.cells[1].ratio) > 1.5 * width(old.cells[1].ratio)
@@ -478,7 +481,7 @@ def test_a_result_of_one_arm_has_no_interval_to_warn_of(
     keeping_fake.install(monkeypatch, data, 0.0)
     of = plan.parse(text(data, fills=None, blocks=2), None)
     _, found = measured(replace(of, arms=of.arms[:1]), tmp_path)
-    assert not any("one fill" in line for line in found.warnings)
+    assert not any("one fill" in line for line in doubted(found))
 
 
 def width(ratio: Any) -> float:

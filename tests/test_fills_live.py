@@ -16,6 +16,7 @@ from dbdyno.host.place import Place
 from dbdyno.model import Arm
 from dbdyno.run import blocks
 from dbdyno.store import Results
+from doubted import doubted
 from server_place import a_place, ends
 
 pytestmark = pytest.mark.live
@@ -89,4 +90,6 @@ def test_two_fills_have_copies_with_other_rows_and_the_aa_arm_has_its_own(
     assert first != second, "another seed"
     assert first == aa_arm, "the same rows, filled once more"
     found = compare.load(results)
-    assert any(line.startswith("2 fills of sysbench: too few") for line in found.warnings)
+    assert any(
+        line.startswith("few fills: 2 fills of sysbench are too few") for line in doubted(found)
+    )

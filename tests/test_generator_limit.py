@@ -24,6 +24,7 @@ from dbdyno.report import json_document, page
 from dbdyno.report.chart import bars
 from dbdyno.report.render import html, markdown, terminal
 from dbdyno.store import Results
+from doubted import doubted
 from result_builder import build, plant
 from result_planted import Planted
 
@@ -90,7 +91,7 @@ def test_a_busy_thread_makes_the_rate_a_lower_bound(
     (run,) = cell(compare.load(folder), "pg17").runs
     assert run.window.limited == reasons
     assert run.metrics["qps"] == pytest.approx(5_000.0), "the number stays"
-    said = [text for text in run.warnings if text.startswith("load generator at its limit")]
+    said = [text for text in doubted(run) if text.startswith("load generator at its limit")]
     assert [text.partition(": ")[2] for text in said] == list(reasons)
 
 
@@ -171,7 +172,7 @@ def test_a_queue_of_the_generators_own_makes_times_upper_and_rates_lower_bounds(
     assert (run.window.limited, run.window.delayed) == (reasons, reasons)
     bounds: tuple[Bound, Bound] = ("at least", "at most") if reasons else ("exact", "exact")
     assert (found.value_bound, found.time_bound) == bounds
-    said = [text for text in run.warnings if text.startswith("response times at most")]
+    said = [text for text in doubted(run) if text.startswith("response times at most")]
     assert [text.partition(": ")[2] for text in said] == list(reasons)
     words = " ".join(printed(page.make(comparison), full=True).split())
     assert ("≤" in words) == ("≥ 5,000" in words) == bool(reasons)

@@ -15,6 +15,7 @@ from dbdyno.analysis.step import assemble
 from dbdyno.model import StepRun
 from dbdyno.run import blocks
 from dbdyno.store import Results
+from doubted import doubted
 from mysql_place import ENGINES, SETTINGS, build_of
 from server_place import ends
 
@@ -145,4 +146,4 @@ def steps_of(folder: Path) -> Iterator[StepRun]:
 
 def idle_warnings(run: StepRun) -> list[str]:
     """What is said of an arm's idle work."""
-    return [warning for warning in run.warnings if warning.startswith("idle work")]
+    return [warning for warning in doubted(run) if warning.startswith("idle work")]

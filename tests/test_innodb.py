@@ -16,16 +16,17 @@ from dbdyno.evidence import query_plans
 from dbdyno.findings.server_counters.metrics import binlog_bytes
 from dbdyno.findings.state.step import state
 from dbdyno.judge import differences, validity
-from dbdyno.judge.imbalance import notices
 from dbdyno.model import Cell, Json, StepRun, engine
 from dbdyno.model.metric import METRICS
 from dbdyno.model.plan_record import ArmRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.snapshot import Binlog, Snapshot
 from dbdyno.store import Results
+from doubted import doubted
 from result_builder import build
 from result_planted import plant
 from run_builder import changed
+from test_imbalance import said
 
 OPERATIONS = 5_000 * 20
 """Of the step qr100: queries a second, and seconds."""
@@ -121,7 +122,7 @@ def test_counters_of_innodb_are_taken_by_operation(tmp_path: Path) -> None:
     }
     run = a_run(tmp_path)
     assert {name: run.metrics[name] for name in expected} == pytest.approx(expected)
-    assert run.warnings == ()
+    assert doubted(run) == ()
 
 
 def test_what_only_postgresql_has_is_missing_and_no_zero(tmp_path: Path) -> None:
@@ -250,12 +251,12 @@ def test_sizes_are_set_beside_those_of_the_same_servers_only(tmp_path: Path) -> 
     run = a_run(tmp_path)
     one = changed(run, arm="my84", state_before=small)
     other = changed(run, arm="my97", state_before=large)
-    said = notices([cell(one), cell(other)])
-    begin = "state at the start differs: "
-    assert len(said) == 2
-    assert said[0].startswith(f"{begin}tables and indexes 191 MiB (my84) and 572 MiB (my97)")
-    assert said[1].startswith(f"{begin}transactions to purge 0 (my84) and 90,000 (my97)")
-    assert notices([cell(one), cell(changed(other, servers="PostgreSQL"))]) == said[1:]
+    found = said([cell(one), cell(other)])
+    begin = "block 1: state at the start differs: "
+    assert len(found) == 2
+    assert found[0].startswith(f"{begin}tables and indexes 191 MiB (my84) and 572 MiB (my97)")
+    assert found[1].startswith(f"{begin}transactions to purge 0 (my84) and 90,000 (my97)")
+    assert said([cell(one), cell(changed(other, servers="PostgreSQL"))]) == found[1:]
 
 
 def a_server(engine: str, **settings: str) -> ServerFacts:
@@ -310,4 +311,4 @@ def test_what_comes_with_another_engine_is_named_by_it() -> None:
 def test_compilers_of_two_engines_are_not_set_against_each_other() -> None:
     newer = structs.replace(a_server("mysql"), version="2")
     servers = {"pg": [a_server("postgres")], "my": [newer]}
-    assert validity.warnings(list(servers), [], servers, {}) == ()
+    assert validity.doubts(list(servers), [], servers, {}) == ()

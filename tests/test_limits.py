@@ -9,6 +9,7 @@ import pytest
 
 from dbdyno.analysis.step import assemble
 from dbdyno.model import Json, StepRun
+from doubted import doubted
 from run_builder import operation, served
 from test_pgbench import complaint as pgbench_complaint
 from test_pgbench import steps as pgbench_steps
@@ -142,8 +143,8 @@ def test_what_was_skipped_and_over_the_limit_is_counted_and_said(tmp_path: Path)
     counts = {"skipped": 40, "over_limit": 10, "failed": {"40001": 60}}
     run = limited(tmp_path, counts, pace=RATE, latency_limit_ms=5.0)
     assert (run.metrics["skipped"], run.metrics["over_limit"]) == (800.0, 200.0)
-    assert run.warnings[:2] == (
-        "skipped: 800 of 102,000 (0.8 %) operations of `query`, never sent: already past "
+    assert doubted(run)[:2] == (
+        "operations skipped: 800 of 102,000 (0.8 %) of `query`, never sent: already past "
         "the latency limit when a connection was free",
         "over the latency limit: 200 of 100,000 (0.2 %) operations of `query` took over 5 ms",
     )
@@ -169,7 +170,7 @@ def test_failures_have_pgbenchs_classes_and_retries_their_operations(tmp_path: P
     classes = [run.metrics[f"failed_{name}"] for name in ("serialization", "deadlock", "other")]
     assert classes == [60.0, 40.0, 20.0]
     assert (run.metrics["retries"], run.metrics["retried"]) == (100.0, 80.0)
-    assert "retries: 100 statements were sent again, of 80 operations" in run.warnings
+    assert "retries: 100 statements were sent again, of 80 operations" in doubted(run)
 
 
 def test_on_innodb_40001_is_a_deadlock(tmp_path: Path) -> None:
@@ -206,7 +207,7 @@ def test_connections_of_operations_have_a_mean_and_no_owner(tmp_path: Path) -> N
     edit_ticks(made.path, edit)
     run = assemble.step_run(made)
     assert run.metrics["connect_us_mean"] == 10_500.0
-    assert run.warnings[0].startswith(
+    assert doubted(run)[0].startswith(
         "a connection for each operation: the owners of sessions are unknown"
     )
     assert run.metrics["connections_cpu_per_op"] is not None

@@ -11,6 +11,7 @@ import pytest
 import made_results
 from dbdyno.analysis import compare
 from dbdyno.model import Json
+from doubted import doubted
 from result_builder import build
 
 
@@ -53,7 +54,7 @@ def test_a_made_result_is_a_whole_one_with_noise_of_its_own(
 ) -> None:
     folder = make(monkeypatch, source, tmp_path / "made", "--blocks", "5")
     comparison = compare.load(folder)
-    assert (comparison.blocks, comparison.incomplete, comparison.warnings) == (5, None, ())
+    assert (comparison.blocks, comparison.incomplete, doubted(comparison)) == (5, None, ())
     assert comparison.label == "made from 2 measured blocks of example"
     (query,) = [step for step in comparison.steps if step.step == "qr100"]
     for cell in query.cells:

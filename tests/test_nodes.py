@@ -20,6 +20,7 @@ from dbdyno.judge.earlier_results import is_of_machine
 from dbdyno.model import Comparison, Json, StepRun
 from dbdyno.model.nodes import UNNAMED
 from dbdyno.store import Results
+from doubted import doubted
 from result_builder import HOST, build, plant
 from run_builder import cell, changed, concluded, plan_of, series
 
@@ -63,8 +64,9 @@ def test_nodes_that_disagree_are_told_with_what_each_found() -> None:
     assert one.machines_low < 0.7 and one.machines_high > 1.5, (
         "two nodes tell next to nothing of others"
     )
-    (said,) = nodes.warnings(its.steps)
-    assert said.startswith("nodes disagree: one other +0.0 % on n2 to +10.5 % on n1; ")
+    (said,) = nodes.doubts(its.steps[0].cells)
+    assert said.arm == "other"
+    assert str(said).startswith("nodes disagree: +0.0 % on n2 to +10.5 % on n1; ")
 
 
 def test_a_verdict_is_the_same_whether_blocks_name_nodes_or_not() -> None:
@@ -79,19 +81,19 @@ def test_a_verdict_is_the_same_whether_blocks_name_nodes_or_not() -> None:
     assert cell(plain, "other").nodes == ()
 
 
-def test_nodes_that_agree_are_no_warning() -> None:
+def test_nodes_that_agree_are_no_doubt() -> None:
     its = found(lifted(0.05), lifted(0.0505), lifted(0.05))
     (one,) = cell(its, "other").nodes
     assert one.agreement == "no difference seen" and one.spread == 0.0
-    assert list(nodes.warnings(its.steps)) == []
+    assert list(nodes.doubts(its.steps[0].cells)) == []
 
 
-def test_a_disagreement_within_the_margin_is_no_warning() -> None:
+def test_a_disagreement_within_the_margin_is_no_doubt() -> None:
     calm = [log / 10 for log in CALM]
     its = found(lifted(0.05, calm), lifted(0.06, calm))
     (one,) = cell(its, "other").nodes
     assert one.agreement == "disagree, within the margin"
-    assert list(nodes.warnings(its.steps)) == []
+    assert list(nodes.doubts(its.steps[0].cells)) == []
 
 
 def test_with_one_block_each_whether_nodes_disagree_cannot_be_told() -> None:
@@ -164,12 +166,12 @@ def two_nodes(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 def test_a_result_knows_which_node_measured_each_block(two_nodes: Comparison) -> None:
     assert two_nodes.nodes == {1: "n1", 2: "n2", 3: "n1", 4: "n2"}
     assert list(two_nodes.hosts) == ["n1", "n2"]
-    (disagree,) = [line for line in two_nodes.warnings if line.startswith("nodes disagree")]
-    assert "qr100 pg18 +0.0 % on n1 to +10.0 % on n2" in disagree
+    (disagree,) = [line for line in doubted(two_nodes) if line.startswith("nodes disagree")]
+    assert "nodes disagree: +0.0 % on n1 to +10.0 % on n2" in disagree
 
 
 def test_boots_of_several_nodes_are_no_reboots(two_nodes: Comparison) -> None:
-    assert not [line for line in two_nodes.warnings if line.startswith("rebooted")]
+    assert not [line for line in doubted(two_nodes) if line.startswith("rebooted")]
 
 
 def test_blocks_without_a_name_are_a_node_beside_others(tmp_path: Path) -> None:
@@ -186,7 +188,7 @@ def test_a_fact_of_a_named_host_that_changed_is_said_with_its_name(tmp_path: Pat
     results.write_host_of("n1", before)
     after = structs.replace(before, swap_bytes=1, since_unix_ns=25)
     results.write_host_of("n1", after, changed=True)
-    (said,) = [line for line in compare.load(results).warnings if line.startswith("changed host")]
+    (said,) = [line for line in doubted(compare.load(results)) if line.startswith("changed host")]
     assert said == "changed host: n1 between blocks bytes of swap was 0 in block 1 and 1 in block 3"
 
 
@@ -235,10 +237,11 @@ def test_a_result_of_unlike_nodes_is_no_earlier_one_of_this_machine(tmp_path: Pa
     assert not is_of_machine(made, HOST)
 
 
-def test_nodes_of_another_kind_are_a_warning() -> None:
+def test_nodes_of_another_kind_are_a_doubt() -> None:
     other = structs.replace(HOST, kernel="6.13.0", memory_bytes=4 << 30)
     plain = {"n1": HOST, "n2": HOST, "n10": other}
-    assert list(host_changes.unlike(plain, ["n10", "n1", "n2", "unnamed"])) == [
+    found = host_changes.unlike(plain, ["n10", "n1", "n2", "unnamed"])
+    assert [str(doubt) for doubt in found] == [
         "unlike nodes: memory is 8.0 GiB on n1, n2 and 4.0 GiB on n10; "
         "kernel is 6.12.0 on n1, n2 and 6.13.0 on n10"
     ]
@@ -250,4 +253,4 @@ def test_damaged_facts_of_a_host_are_named_and_the_rest_is_shown(tmp_path: Path)
     (results.folder / "hosts" / "n1.json").write_text("{")
     found = compare.load(results)
     assert found.hosts == {}
-    assert any("hosts/n1.json: is not JSON" in line for line in found.warnings)
+    assert any("hosts/n1.json: is not JSON" in line for line in doubted(found))

@@ -15,6 +15,7 @@ from dbdyno.run.driver import registry
 from dbdyno.run.driver.interface import RunningLoad
 from dbdyno.run.driver.pgbench import client
 from dbdyno.stats.response_times import Histogram
+from doubted import doubted
 from server_place import a_place, builds, started
 from step_load import bench, heard, only_step
 from two_arms import of_17, two_arms
@@ -227,6 +228,6 @@ def test_two_arms_are_measured_and_judged_by_rate_and_cpu(
     base_dir = with_pgbench() if program == client.OWN else of_17()
     outcome = two_arms(tmp_path, TABLES + read, base_dir, f'interleave = "{interleave}"')
     plain = outcome.slow_is_seen("select-only")
-    own = [text for text in plain.warnings if text.startswith("two programs compared: ")]
+    own = [text for text in doubted(plain) if text.startswith("two programs compared: ")]
     assert len(own) == (program == client.OWN)
-    assert not any("which sessions" in text or "what it costs" in text for text in plain.warnings)
+    assert not any("which sessions" in text or "what it costs" in text for text in doubted(plain))

@@ -12,6 +12,7 @@ from dbdyno.host import perf
 from dbdyno.model.error import HostError
 from dbdyno.run import blocks
 from dbdyno.store import Results, StepFolder
+from doubted import doubted
 from server_place import ends
 
 pytestmark = pytest.mark.live
@@ -106,7 +107,7 @@ def test_a_step_that_writes_is_repeated_from_where_it_began(steps: dict[str, Ste
 def test_what_a_server_did_is_in_the_profile(steps: dict[str, StepFolder], name: str) -> None:
     run = assemble.step_run(steps[name])
     its = run.profile
-    assert its is not None, run.warnings
+    assert its is not None, doubted(run)
     assert its.operations and its.cpu_us
     assert sum(its.stacks.values()) == its.samples > 0
     if name == "read":

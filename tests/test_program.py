@@ -31,6 +31,7 @@ from dbdyno.run.check import drivers, preflight
 from dbdyno.run.driver import program
 from dbdyno.run.driver.interface import GeneratorDied
 from dbdyno.store import Results
+from doubted import doubted
 from server_place import within
 from wire_form import plain
 
@@ -199,11 +200,11 @@ def test_what_a_program_does_not_tell_is_null_with_its_reason(tmp_path: Path) ->
     assert run.of(ResponseFacts) == ResponseFacts()
     assert not run.of(FairnessFacts).fairness
     assert "query.max_us" not in run.series
-    limit, untold = run.warnings
+    limit, untold = doubted(run)
     assert limit.startswith("load generator's limit unknown: `load` does not report its lateness")
     assert untold == (
-        "not reported by `load`: response times, which sessions are its own (CPU is of all "
-        "connections) and what it costs itself; figures that need it are missing"
+        "not reported: response times, which sessions are its own (CPU is of all connections) and "
+        "what it costs itself by `load`; figures that need it are missing"
     )
 
 
@@ -213,7 +214,7 @@ def test_without_seconds_there_is_nothing_over_time_and_the_step_says_so(tmp_pat
     assert (run.metrics["p50"], run.metrics["stalled_s"], run.window.shape) == (None, None, None)
     assert not [name for name in run.series if name.startswith("query")]
     assert run.of(FairnessFacts).stalls == ()
-    assert any(text.startswith("window without seconds: `load`") for text in run.warnings)
+    assert any(text.startswith("window without seconds: `load`") for text in doubted(run))
 
 
 @pytest.mark.parametrize(
@@ -231,7 +232,7 @@ def test_rows_and_retries_that_are_not_told_are_not_counted_as_none(
     _, run = measured(of)
     assert run.metrics["qps"] == 1000.0
     assert run.metrics[metric] is None
-    assert any(lost in text for text in run.warnings if text.startswith("not reported"))
+    assert any(lost in text for text in doubted(run) if text.startswith("not reported"))
 
 
 @pytest.mark.long
@@ -454,7 +455,8 @@ import msgspec, signal, sys
 from dbdyno.model.job import Job
 from dbdyno.run.driver import program
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
-with program.Run(msgspec.json.decode(sys.argv[1], type=Job), lambda line: None, cpus=None) as run:
+job = msgspec.json.decode(sys.argv[1], type=Job)
+with program.ProgramRun(job, lambda line: None, cpus=None) as run:
     for event in run.events():
         if event.name == "ready":
             run.go()

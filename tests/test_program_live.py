@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.analysis.step import assemble
+from doubted import doubted
 from two_arms import dyno, of_17, two_arms
 
 pytestmark = pytest.mark.live
@@ -42,7 +43,7 @@ def test_the_example_of_the_page_measures_two_arms_and_says_which_is_slower(
     assert run.metrics["generator_cpu_per_op"] is None
     assert assemble.step_run(outcome.slow.steps()[-1]).window.limited is None
     assert outcome.cell("points").estimates["connections_cpu_per_op"].value > 1.5
-    assert any("limit unknown" in text for text in run.warnings)
+    assert any("limit unknown" in text for text in doubted(run))
     words = " ".join(dyno("compare", outcome.folder).split())
     # How sure three short blocks are of it is up to the machine.
     said = r"slow against plain: 1 (slower|open) in 3 blocks"

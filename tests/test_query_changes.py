@@ -15,11 +15,12 @@ from dbdyno.analysis import compare
 from dbdyno.analysis.compare.query_changes import answer_changes, plan_changes
 from dbdyno.engine.answer_hash import ResultColumn, Rows
 from dbdyno.model import Comparison
-from dbdyno.model.answer import Answer, Answers, Doubt
+from dbdyno.model.answer import Answer, Answers, OpenQueryPart
 from dbdyno.model.plan_tree import PlanNode, PlanTree, PlanTrees
 from dbdyno.model.query_change import AnswerChange, PlanChange, QueryChanges, QueryPlace
 from dbdyno.report import fail_on, json_document
 from dbdyno.report.export import query_rows
+from doubted import doubted
 from result_builder import WORKLOAD, build
 
 FAILED = Answer(query="bad", outcome="failed", code="42601", reason="syntax error")
@@ -53,10 +54,14 @@ def test_the_gravest_of_a_querys_calls_is_its_word() -> None:
 
 def test_an_answer_that_is_not_determined_is_not_called_different() -> None:
     base, arm = (Answers(workload="w", answers=(answer("q", text),)) for text in (b"a", b"b"))
-    doubted = structs.replace(base, doubts=(Doubt(query="q", reason="LIMIT without ORDER BY"),))
+    doubted = structs.replace(
+        base, open_parts=(OpenQueryPart(query="q", reason="LIMIT without ORDER BY"),)
+    )
     (change,) = answer_changes(doubted, arm, "pg18")
     assert (change.word, change.detail) == ("not determined", "LIMIT without ORDER BY")
-    elsewhere = structs.replace(base, doubts=(Doubt(query="q", place=2, reason="by itself"),))
+    elsewhere = structs.replace(
+        base, open_parts=(OpenQueryPart(query="q", place=2, reason="by itself"),)
+    )
     (change,) = answer_changes(elsewhere, arm, "pg18")
     assert change.word == "different"
     failing = structs.replace(arm, answers=(structs.replace(FAILED, query="q"),))
@@ -135,7 +140,7 @@ def test_a_damaged_file_is_named_and_all_else_is_shown(folder: Path) -> None:
     loaded = compare.load(folder)
     assert loaded.queries.answers == ()
     assert [change.word for change in loaded.queries.plans] == ["changed"]
-    assert any("answers.json" in line for line in loaded.warnings)
+    assert any("answers.json" in line for line in doubted(loaded))
 
 
 def made() -> Comparison:

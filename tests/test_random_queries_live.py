@@ -17,7 +17,7 @@ from dbdyno.engine.inquiry import CallOutcome, Inquirer, QueryCall
 from dbdyno.engine.mysql import inquiry as mysql_inquiry
 from dbdyno.engine.postgres import inquiry
 from dbdyno.model import Address, Arm
-from dbdyno.model.answer import Answer, Doubt
+from dbdyno.model.answer import Answer, OpenQueryPart
 from dbdyno.model.answer_word import DIFFER, compared
 from dbdyno.workload.determined import open_parts
 from query_maker import QueryMaker
@@ -77,8 +77,8 @@ class Pair:
         ordered = open_parts.ordered(text, names, backticks=self.backticks)
         with self.first.catalog(call) as catalog:
             parts = open_parts.of(text, catalog, names)
-        doubts = [
-            Doubt(query="q", reason=part.reason, columns=part.columns, order=part.order)
+        left_open = [
+            OpenQueryPart(query="q", reason=part.reason, columns=part.columns, order=part.order)
             for part in parts
         ]
         differs, word = False, "open" if parts else "determined"
@@ -88,7 +88,7 @@ class Pair:
                 continue
             both = as_answer(base), as_answer(again)
             differs |= compared(*both, ordered).word in DIFFER
-            beside = compared(*both, ordered, doubts)
+            beside = compared(*both, ordered, left_open)
             word = f"{beside.word}: {beside.detail}" if beside.word in DIFFER else word
         return differs, word
 

@@ -13,7 +13,6 @@ import pytest
 import ruptures
 
 from dbdyno.analysis.step import assemble
-from dbdyno.judge.imbalance import notices
 from dbdyno.stats.rate_shape import (
     PENALTY,
     PLATEAU_MIN,
@@ -23,10 +22,11 @@ from dbdyno.stats.rate_shape import (
     plateaus,
     shape,
 )
+from doubted import doubted
 from result_planted import plant
 from test_analysis import change, change_lines, step_folder
 from test_fairness import without
-from test_imbalance import a_cell, a_run
+from test_imbalance import a_cell, a_run, said
 
 SECONDS = 300
 RUNS = 100
@@ -136,16 +136,16 @@ def test_a_timed_step_of_two_minutes_has_the_shape_of_what_its_headline_counts(
 
 
 def differing(**shapes: str) -> list[str]:
-    """The notices of arms with these shapes, a letter for each block: f, w, s, u, or none at -."""
+    """The doubts of arms with these shapes, a letter for each block: f, w, s, u, or none at -."""
     names = {"f": "flat", "w": "warmed up", "s": "slowed", "u": "unsteady", "-": None}
     cells = [
         a_cell(arm, [a_run(arm, block, shape=names[one]) for block, one in enumerate(letters, 1)])
         for arm, letters in shapes.items()
     ]
-    return list(notices(cells))
+    return said(cells)
 
 
-def test_arms_that_went_differently_have_a_notice() -> None:
+def test_arms_that_went_differently_have_a_doubt() -> None:
     assert differing(pg17="fff", pg18="ssf") == [
         "shapes of runs differ: flat in 3 of 3 blocks (pg17), slowed in 2 of 3 blocks (pg18)"
     ]
@@ -158,7 +158,7 @@ def test_arms_that_went_differently_have_a_notice() -> None:
     ("base", "other"),
     [("sss", "sss"), ("fff", "ffs"), ("fff", "fsu"), ("ffff", "ffss"), ("---", "sss")],
 )
-def test_what_half_of_the_blocks_or_fewer_say_is_no_notice(base: str, other: str) -> None:
+def test_what_half_of_the_blocks_or_fewer_say_is_no_doubt(base: str, other: str) -> None:
     assert differing(pg17=base, pg18=other) == []
 
 
@@ -174,5 +174,5 @@ def test_a_rate_that_changed_its_level_is_a_warning_of_the_step(tmp_path: Path) 
     folder = step_folder(tmp_path, "qr100", plant("qr100", seconds=150.0))
     change(folder.path / "job.json", lambda job: job["stop"].update(seconds=150))
     change_lines(folder.path / "events.jsonl", without("query", set(range(71, 151)), 0.5))
-    said = [line for line in assemble.step_run(folder).warnings if line.startswith("rate changed")]
-    assert said == ["rate changed its level: from 5,000 to 2,500 per second after 70 s"]
+    told = [line for line in doubted(assemble.step_run(folder)) if line.startswith("rate changed")]
+    assert told == ["rate changed its level: from 5,000 to 2,500 per second after 70 s"]

@@ -6,6 +6,7 @@ import io
 import re
 import tarfile
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,13 @@ from rich.console import Console
 import report_parts
 from comparison_builder import comparison
 from dbdyno.analysis import compare
+from dbdyno.judge.doubts import groups
 from dbdyno.model import Comparison, Ratio
+from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.parts import cells, number
 from dbdyno.parts.part import Effect, Effects, Page, Table, TableCell, Text, charts, flat
 from dbdyno.report import page
 from dbdyno.report.render import markdown, terminal
-from dbdyno.report.section import warnings
 
 EXAMPLES = Path(__file__).parent / "example_results"
 KINDS = sorted((EXAMPLES / "kinds").glob("*/result.tar.xz"))
@@ -83,20 +85,29 @@ def test_a_change_is_drawn_in_characters_with_the_margin_shaded() -> None:
     assert data.drawn(none, 21) == "         ░│░         "
 
 
-def test_identical_warnings_are_counted_and_name_no_process() -> None:
-    load = "foreign load: block 1: 41 % of cc1 (process 7); block 2: 9 % of ld; and 2 more blocks"
-    made = comparison(blocks=4)
-    made = type(made)(
-        **{**vars(made), "warnings": (load, "canary: a", "canary: b", "c: d", "e: f")}
+def test_the_first_screen_names_three_subjects_by_weight_with_the_blocks_of_each_arm() -> None:
+    def doubts(of: DoubtSubject, arm: str | None, *blocks: int | None) -> list[Doubt]:
+        return [Doubt(subject=of, words=f"{of} of {arm}", arm=arm, block=n) for n in blocks]
+
+    found = [
+        *doubts(DoubtSubject.STATE, None, 1, 2),
+        *doubts(DoubtSubject.CANARY, None, None, None),
+        *doubts(DoubtSubject.FOREIGN, "pg17", 1, 2, 4, 4),
+        *doubts(DoubtSubject.FOREIGN, "pg18", 3),
+        *doubts(DoubtSubject.VOID, None, 2, 3, 5),
+    ]
+    plain = comparison(blocks=4)
+    made = replace(plain, doubts=groups(plain.arms, reversed(found)))
+    assert report_parts.brief(page.make(made)) == (
+        "void block: blocks 2, 3, 5: void block of None",
+        "foreign load: pg17 in 3, pg18 in 1 of 4 blocks",
+        "canary: canary of None",
+        "and 1 more",
     )
-    lines = warnings.words(made)
-    assert not any("(process" in line for line in lines)
-    brief = list(warnings.brief([line for line in lines if not line.startswith("Void")], 4))
-    assert "foreign load in 4 of 4 blocks" in brief
-    assert "canary: a; and 1 more" in brief
-    done = "Not finished: 1 of 3 blocks done, block 2 begun and not finished."
-    assert list(warnings.brief([done], 1)) == [done]
-    assert brief[-1].startswith("and ") and len(brief) == warnings.BRIEF_MAX + 1
+    made = replace(made, doubts=groups([], doubts(DoubtSubject.STATE, None, 1)))
+    assert report_parts.brief(page.make(made)) == (
+        "state at the start differs in 1 of 4 blocks: state at the start differs of None",
+    )
 
 
 def test_a_post_is_one_page_and_says_what_makes_the_rest() -> None:

@@ -9,15 +9,17 @@ from msgspec import structs
 
 import report_parts
 import run_builder
-from comparison_builder import NOTICE
+from comparison_builder import UNLIKE
 from comparison_clients import DEAD_ROWS, PCT, served
 from dbdyno.findings.fairness.facts import Fairness, FairnessFacts
 from dbdyno.findings.fairness.show import CLIENT_LINES_MAX, client_lines, told
+from dbdyno.judge.doubts import groups
 from dbdyno.model import Comparison, ResponseFacts, StepComparison, StepRun
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import ArmRecord, PlanRecord, WorkloadRecord
 from dbdyno.parts.part import Group, Page, Table, TableCell
 from dbdyno.report import page
+from doubted import flat
 
 
 def section(page: Page, step: str) -> Group:
@@ -203,20 +205,18 @@ def test_what_a_step_left_undone_is_said_in_words(shown: Page) -> None:
     )
 
 
-def test_what_was_not_alike_stands_at_the_step_and_among_the_warnings(shown: Page) -> None:
-    assert NOTICE in report_parts.notices(section(shown, "l.i2"))
-    subject, _, details = NOTICE.partition(": ")
-    assert f"{subject}: l.i2 {details}" in report_parts.texts(shown, "warnings")
-
-
-def test_what_was_not_alike_in_many_steps_is_one_warning(three: Comparison) -> None:
-    steps = tuple(replace(step, notices=(NOTICE,)) for step in three.steps)
-    found = [
-        one
-        for one in report_parts.texts(page.make(replace(three, steps=steps)), "warnings")
-        if "in the windows" in one
+def test_what_was_not_alike_stands_at_the_step_and_is_counted_above(three: Comparison) -> None:
+    (of_l_i2,) = [doubt for doubt in flat(three) if doubt.words == UNLIKE]
+    doubts = [
+        structs.replace(of_l_i2, ordinal=step.ordinal, step=step.step) for step in three.steps
     ]
-    assert len(found) == 1 and found[0].count("12.1 s") == 4 and found[0].endswith("and 6 more")
+    shown = page.make(replace(three, doubts=groups([], doubts)))
+    subject = "checkpoints in the windows differ"
+    for step in three.steps:
+        assert f"block 2: {subject}: {UNLIKE}" in report_parts.doubts(section(shown, step.step))
+    (said,) = report_parts.texts(shown, "doubts")
+    names = ", ".join(step.step for step in three.steps)
+    assert said == f"{subject} in 1 of {three.blocks} blocks; in {names}"
 
 
 # --- What was measured -----------------------------------------------------------------------

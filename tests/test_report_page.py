@@ -12,8 +12,10 @@ from comparison_builder import comparison
 from dbdyno.findings.owners.show import per_operation
 from dbdyno.findings.response_times.show import longest_tone, merged, tables
 from dbdyno.findings.summary.show import absolute_tones, relative_tone
+from dbdyno.judge import doubts
 from dbdyno.model import Comparison, ResponseFacts, ResponseTimes
 from dbdyno.model.host_facts import HostFacts
+from dbdyno.model.plan import Void
 from dbdyno.parts.part import Effects, Group, Page, Table, TableCell, charts
 from dbdyno.report import page
 from run_builder import changed, owners
@@ -147,10 +149,17 @@ def test_a_step_that_failed_in_every_block_says_so_in_words(three: Comparison) -
     )
     broken = replace(step.cells[1], runs=runs, value=None, ratio=None, metrics={}, estimates={})
     steps = (*three.steps[:-1], replace(step, cells=(step.cells[0], broken)))
-    made = page.make(replace(three, steps=steps))
+    made = page.make(doubting(replace(three, steps=steps)))
     assert cell(table(made, "absolute"), "pg18", "qp1000").text == "failed"
     assert cell(table(made, "relative"), "pg18", "qp1000").text == "failed"
-    assert "pg18, blocks 1, 2, 3: failed: no room" in report_parts.notices(section(made, "qp1000"))
+    assert "pg18, blocks 1 to 3: failed: no room" in report_parts.doubts(section(made, "qp1000"))
+
+
+def doubting(comparison: Comparison) -> Comparison:
+    """The comparison with the doubts of its steps."""
+    runs = [run for step in comparison.steps for cell in step.cells for run in cell.runs]
+    found = doubts.of_steps(comparison.steps, runs, Void(), 0.03)
+    return replace(comparison, doubts=doubts.groups(comparison.arms, found))
 
 
 def test_a_skipped_step_says_so_in_words(three: Comparison) -> None:
@@ -160,9 +169,11 @@ def test_a_skipped_step_says_so_in_words(three: Comparison) -> None:
         for run in step.cells[1].runs
     )
     skipped = replace(step.cells[1], runs=runs, value=None, ratio=None, metrics={}, estimates={})
-    made = page.make(replace(three, steps=(replace(step, cells=(step.cells[0], skipped)),)))
+    made = page.make(
+        doubting(replace(three, steps=(replace(step, cells=(step.cells[0], skipped)),)))
+    )
     assert cell(table(made, "absolute"), "pg18", "l.i0").text == "skipped"
-    assert "pg18, blocks 1, 2, 3: skipped: state unknown" in report_parts.notices(
+    assert "pg18, blocks 1 to 3: skipped: state unknown" in report_parts.doubts(
         section(made, "l.i0")
     )
 
@@ -207,19 +218,26 @@ def test_maintenance_that_went_well_has_no_section_but_its_failure_has(three: Co
                 estimates={},
                 sla_met=None,
                 runs=tuple(
-                    changed(run, measured=False, status=status, reason="disk full", headline=None)
+                    changed(
+                        run,
+                        step="cleanup",
+                        measured=False,
+                        status=status,
+                        reason="disk full",
+                        headline=None,
+                    )
                     for run in result.runs
                 ),
             )
             for result in step.cells
         )
         cleanup = replace(step, step="cleanup", headline=None, cells=cells)
-        return replace(three, steps=(*three.steps[:4], cleanup))
+        return doubting(replace(three, steps=(*three.steps[:4], cleanup)))
 
     titles = [one.title for one in report_parts.steps(page.make(maintenance("ok")))]
     assert "cleanup" not in titles
     failed = page.make(maintenance("failed"))
-    assert "disk full" in report_parts.notices(section(failed, "cleanup"))[0]
+    assert "disk full" in report_parts.doubts(section(failed, "cleanup"))[0]
     assert "cleanup" not in [column.text for column in table(failed, "absolute").columns]
 
 
@@ -243,10 +261,8 @@ def test_the_headline_names_missed_targets_and_failed_steps(shown: Page) -> None
 
 
 def test_void_and_unfinished_blocks_are_among_the_warnings(shown: Page) -> None:
-    assert report_parts.texts(shown, "warnings")[0] == "Not finished: 3 of 4 blocks done."
-    assert any(
-        "812 MB were swapped out" in warning for warning in report_parts.texts(shown, "warnings")
-    )
+    assert report_parts.texts(shown, "doubts")[0] == "not finished: 3 of 4 blocks done"
+    assert any("812 MB were swapped out" in text for text in report_parts.texts(shown, "doubts"))
 
 
 def test_without_a_finished_block_nothing_is_compared(three: Comparison) -> None:

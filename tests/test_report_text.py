@@ -49,11 +49,11 @@ def test_eight_arms_fit_80_columns_too() -> None:
     assert max(cell_len(line) for line in printed(made).splitlines()) <= 80
 
 
-def test_the_default_is_headline_warnings_verdicts_and_the_three_tables(shown: Page) -> None:
+def test_the_default_is_headline_doubts_verdicts_and_the_three_tables(shown: Page) -> None:
     text = printed(shown)
     for words in (
         "pg18 against pg17",
-        "Warnings",
+        "Doubts",
         "Verdicts: pg18 against pg17",
         "Throughput",
         "Throughput relative to pg17",

@@ -28,6 +28,7 @@ from dbdyno.run.step import summary
 from dbdyno.run.step_progress import StepMeter
 from dbdyno.stats.response_times import Histogram
 from dbdyno.store import Results, StepFolder
+from doubted import doubted
 from result_builder import build
 from result_planted import plant
 from run_builder import concluded, plan_of, run
@@ -70,7 +71,7 @@ def test_an_older_result_does_not_say_what_found_a_row(tmp_path: Path) -> None:
     run = assemble.step_run(folder(tmp_path, {}))
     assert {one.found for one in run.of(StatementFacts).statements} == {None}
     assert run.metrics["found_share"] is None
-    assert run.warnings == ()
+    assert doubted(run) == ()
     assert uses(run)["query"].per_s == 5_000.0
 
 
@@ -84,7 +85,7 @@ def test_a_statement_that_is_to_find_none_has_no_share(tmp_path: Path) -> None:
     edit_json(at.path / "job.json", without_rows)
     run = assemble.step_run(at)
     assert uses(run)["query"].found is None
-    assert (run.metrics["found_share"], run.warnings) == (None, ())
+    assert (run.metrics["found_share"], doubted(run)) == (None, ())
 
 
 @pytest.mark.parametrize(
@@ -95,16 +96,16 @@ def test_under_99_percent_are_a_warning_that_names_the_statement(
     tmp_path: Path, name: str, share: float, said: bool
 ) -> None:
     """Also of a background role: what it does beside the queries is less than it seems."""
-    warnings = assemble.step_run(folder(tmp_path, FOUND | {name: share})).warnings
+    warnings = doubted(assemble.step_run(folder(tmp_path, FOUND | {name: share})))
     assert [text.split(" % of ")[1].split(";")[0] for text in warnings] == [f"`{name}`"] * said
 
 
 def test_the_same_misses_of_many_steps_are_one_line(tmp_path: Path) -> None:
     planted = plant("qr100", found=FOUND | {"query": 0.6})
     made = build(tmp_path, blocks=3, steps=("qr100",), planted=lambda *_: planted)
-    (line,) = compare.load(made).warnings
-    assert line.startswith("found no row: qr100 pg17 block 1: 40.0 % of `query`; its 5,000/s")
-    assert line.endswith("; and 2 more")
+    (line,) = doubted(compare.load(made))
+    assert line.startswith("found no row: 40.0 % of `query`; its 5,000/s")
+    assert [group.blocks for group in compare.load(made).doubts] == [(1, 2, 3)] * 2
 
 
 # --- Transactions ----------------------------------------------------------------------------
@@ -148,7 +149,7 @@ def test_qps_counts_begin_and_commit_where_the_step_says_statements(tmp_path: Pa
         "rows_ps": 4_000.0, "found_share": 99.0, "p50": 5_000.0, "p99": 5_000.0,
     }  # fmt: skip
     assert {name: run.metrics[name] for name in expected} == pytest.approx(expected)
-    assert run.warnings == ()
+    assert doubted(run) == ()
     assert run.series["query.rate"].y == (5_000.0,) * 20
     assert run.series["query.client.1.rate"].y == (250.0,) * 20, "transactions: of a client no more"
     assert run.metrics["cpupq"] == pytest.approx(112.72), "of what the headline counts"
@@ -226,9 +227,10 @@ def test_the_rate_of_scans_is_by_their_mean_and_not_by_what_the_window_cut(tmp_p
 def test_without_a_scan_that_ended_there_is_no_rate_and_it_is_said(tmp_path: Path) -> None:
     run = as_scan(folder(tmp_path), scans=0, each_us=1)
     assert (run.ending.status, run.metrics["scan"], run.metrics["cpupq"]) == ("ok", None, None)
-    assert [text for text in run.warnings if text.startswith("no operation of ")] == [
-        "no operation of `query` began in the 20.0 s that count; give the step more `seconds`"
-    ]
+    assert (
+        "no operation counts: none of `query` began in the 20.0 s that count; give the step more "
+        "`seconds`"
+    ) in doubted(run)
 
 
 def test_scans_that_follow_a_schedule_count_as_they_end(tmp_path: Path) -> None:

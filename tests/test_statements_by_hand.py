@@ -21,6 +21,7 @@ from dbdyno.engine.postgres import build as fetch
 from dbdyno.findings.statements.facts import StatementFacts
 from dbdyno.model import Json, ResponseFacts, StepRun
 from dbdyno.store import StepFolder
+from doubted import doubted
 from one_arm import ONE_LIVE_ARM
 from run_builder import operation
 from test_figures_by_hand import compare, move_counters, steps_of
@@ -202,7 +203,7 @@ def test_a_scan_of_which_few_end_has_the_rate_of_their_times(
     assert run.metrics["p50"] is None
     assert run.facts.group == "range queries"
     assert run.metrics["found_share"] is None, "it is to find none"
-    assert not [text for text in run.warnings if "found no row" in text]
+    assert not [text for text in doubted(run) if "found no row" in text]
 
 
 def test_deletes_that_find_six_in_ten_are_said_with_what_was_deleted(
@@ -210,7 +211,7 @@ def test_deletes_that_find_six_in_ten_are_said_with_what_was_deleted(
 ) -> None:
     run = assemble.step_run(steps["delete"])
     assert run.metrics["found_share"] == pytest.approx(60, abs=0.1)
-    (warning,) = [text for text in run.warnings if text.startswith("found no row")]
+    (warning,) = [text for text in doubted(run) if text.startswith("found no row")]
     qps, rows_ps = run.metrics["qps"] or 0.0, run.metrics["rows_ps"] or 0.0
     assert rows_ps == pytest.approx(0.6 * qps, rel=1e-3)
     assert "40.0 % of `delete`" in warning
@@ -246,4 +247,4 @@ def test_what_the_deletes_found_is_what_the_server_says_it_deleted(
     assert Raw(folder.path).amount(1, "write") == deleted
     assert 0 <= deleted - round(found) < 0.02 * deleted, "a part of the last lies behind its end"
     assert delete.rows_per_s == pytest.approx(delete.found * delete.per_s)
-    assert [text for text in run.warnings if text.startswith("found no row: ")]
+    assert [text for text in doubted(run) if text.startswith("found no row: ")]

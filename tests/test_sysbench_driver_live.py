@@ -13,6 +13,7 @@ from dbdyno.engine import Server
 from dbdyno.model import Arm, Json
 from dbdyno.run.driver import registry
 from dbdyno.stats.response_times import Histogram
+from doubted import doubted
 from server_place import a_place, started
 from step_load import events, load, only_step
 from two_arms import of_17, two_arms
@@ -162,7 +163,7 @@ def test_two_arms_are_measured_and_judged_by_rate_and_cpu(tmp_path: Path, interl
     )
     outcome = two_arms(tmp_path, TABLES + step, of_17(), f'interleave = "{interleave}"')
     plain = outcome.slow_is_seen("points")
-    (untold,) = [one for one in plain.warnings if one.startswith("not reported by `sysbench`: ")]
+    (untold,) = [one for one in doubted(plain) if one.startswith("not reported by `sysbench`: ")]
     assert untold.removeprefix("not reported by `sysbench`: ").startswith(
         "response times of each second and rows; figures"
     )

@@ -23,6 +23,7 @@ from dbdyno.model import Comparison, Json, StepRun
 from dbdyno.model.step_run import ImprintFacts
 from dbdyno.run import blocks
 from dbdyno.store import Results
+from doubted import doubted
 from result_builder import build
 from server_place import ends
 
@@ -188,7 +189,7 @@ def counted(comparison: Comparison) -> dict[str, int]:
 def test_a_result_as_it_was_measured_is_damaged_nowhere(turns: Path) -> None:
     comparison = compare.load(turns)
     assert counted(comparison) == {"point-query": 3, "range-covered-pk": 3}
-    assert not [line for line in comparison.warnings if line.startswith("damaged")]
+    assert not [line for line in doubted(comparison) if line.startswith("damaged")]
     assert verification.verify(turns).damage == ()
 
 
@@ -217,7 +218,7 @@ def test_what_was_tampered_with_is_named_and_no_word_rests_on_it(
     """What is left are blocks that were measured, each once; one of them gives no word."""
     tamper(result)
     comparison = compare.load(result)
-    lines = [line for line in comparison.warnings if line.startswith("damaged")]
+    lines = [line for line in doubted(comparison) if line.startswith("damaged")]
     assert any(file in line and told in line for line in lines), lines
     assert any(file in line and told in line for line in verification.verify(result).damage)
     assert tuple(counted(comparison).values()) == blocks
@@ -228,12 +229,12 @@ def test_each_command_says_it_and_ends_with_1(result: Path) -> None:
     for command in ("verify", "compare", "report"):
         ended = dyno(command, result)
         assert COPIED in " ".join(ended.stdout.split()), (command, ended.stdout)
-        assert "blocks/002/pg18/sysbench" in ended.stdout
+        assert "blocks/002/pg17/sysbench" in ended.stdout
         assert (ended.returncode, command) == (0 if command == "report" else 1, command)
         because = "nothing to compare: damaged in 2 of 3 blocks" in ended.stdout
         assert because == (command != "verify")
     document = json.loads(dyno("compare", result, "--json").stdout)
-    assert any(COPIED in line for line in document["warnings"])
+    assert COPIED in document["doubts"][0]["items"][0]["words"]
 
 
 # --- The plan --------------------------------------------------------------------------------
@@ -258,11 +259,11 @@ def _built(tmp_path: Path) -> Path:
 def test_an_aim_that_was_another_at_the_first_block_is_told(
     built: Path, key: str, value: object, told: str
 ) -> None:
-    assert not [line for line in compare.load(built).warnings if "plan.json" in line]
+    assert not [line for line in doubted(compare.load(built)) if "plan.json" in line]
     assert verification.verify(built).damage == ()
     edited(built / "plan.json", verdict={key: value})
     line = f"plan.json: is not as block 1 began: {told}; restore it from a copy"
-    assert f"damaged: {line}" in compare.load(built).warnings
+    assert f"damaged: {line}" in doubted(compare.load(built))
     assert line in verification.verify(built).damage
 
 
@@ -273,14 +274,14 @@ def test_looks_that_were_others_at_the_first_block_are_told(tmp_path: Path) -> N
     edited(folder / "looks.json", first=1)
     line = "looks.json: is not as block 1 began: `first` was 2 and is 1; restore it from a copy"
     assert verification.verify(folder).damage == (line,)
-    assert f"damaged: {line}" in compare.load(folder).warnings
+    assert f"damaged: {line}" in doubted(compare.load(folder))
 
 
 def test_a_plan_that_went_on_with_other_aims_is_no_damage(built: Path) -> None:
     shutil.copyfile(built / "plan.json", built / "plan.001.json")
     edited(built / "plan.json", verdict={"margin": 0.05})
     assert verification.verify(built).damage == ()
-    assert not [line for line in compare.load(built).warnings if line.startswith("damaged")]
+    assert not [line for line in doubted(compare.load(built)) if line.startswith("damaged")]
 
 
 def test_an_older_result_does_not_say_its_aims_and_is_not_accused(result: Path) -> None:
@@ -346,7 +347,7 @@ def test_runs_of_the_fake_may_agree(tmp_path: Path) -> None:
     assert len(lines) <= 2
     assert verification.verify(folder).damage == ()
     comparison = compare.load(folder)
-    assert not [line for line in comparison.warnings if line.startswith("damaged")]
+    assert not [line for line in doubted(comparison) if line.startswith("damaged")]
 
 
 REAL = """
@@ -371,7 +372,7 @@ def test_a_race_on_real_servers_is_no_copy_and_its_copy_is(tmp_path: Path) -> No
     folder = blocks.run(plan.parse(REAL.format(base_dir=ends()[-1]), None), tmp_path).folder
     assert Results.open(folder).blocks()[0].order().aims is not None
     assert verification.verify(folder).damage == ()
-    assert not [line for line in compare.load(folder).warnings if line.startswith("damaged")]
+    assert not [line for line in doubted(compare.load(folder)) if line.startswith("damaged")]
     shutil.rmtree(block(folder, 2))
     shutil.copytree(block(folder, 1), block(folder, 2))
     edited_rights = block(folder, 2) / "order.json"

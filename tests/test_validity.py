@@ -13,6 +13,7 @@ from dbdyno.findings.measured_on import show as measured_on
 from dbdyno.judge import differences
 from dbdyno.model import Difference, Json
 from dbdyno.model.plan_record import ArmRecord
+from doubted import doubted
 from result_builder import build, make_plan, plan_json, plant, server
 from result_planted import Planted
 
@@ -173,12 +174,12 @@ def test_an_arm_alone_differs_from_nothing() -> None:
     assert differences.differences(("pg17",), {"pg17": server("pg17")}, []) == ()
 
 
-# --- Warnings --------------------------------------------------------------------------------
+# --- Doubts ----------------------------------------------------------------------------------
 
 
 def test_two_majors_of_two_toolchains_are_build_and_version(tmp_path: Path) -> None:
     folder = build(tmp_path, blocks=1, servers={"pg18": {"compiler": "gcc 13.2.0"}})
-    (line,) = compare.load(folder).warnings
+    (line,) = doubted(compare.load(folder))
     assert line.startswith("build and version: pg17 was compiled by gcc 12.2.0, pg18 by gcc 13.2.0")
 
 
@@ -198,7 +199,7 @@ def test_a_server_compiled_for_size_beside_another_is_said(
     tmp_path: Path, other: Json, by: str
 ) -> None:
     folder = build(tmp_path, blocks=1, servers={"pg17": {"flags": PREBUILT}, "pg18": other})
-    (line,) = compare.load(folder).warnings
+    (line,) = doubted(compare.load(folder))
     assert line == (
         f"compiled for size: pg17 by `{PREBUILT}`, pg18 by {by}; differences come from "
         "the build, too: build all by one recipe"
@@ -207,7 +208,7 @@ def test_a_server_compiled_for_size_beside_another_is_said(
 
 def test_servers_that_are_all_compiled_for_size_raise_no_warning(tmp_path: Path) -> None:
     servers = {"pg17": {"flags": PREBUILT}, "pg18": {"flags": PREBUILT}}
-    assert compare.load(build(tmp_path, blocks=1, servers=servers)).warnings == ()
+    assert doubted(compare.load(build(tmp_path, blocks=1, servers=servers))) == ()
 
 
 def test_flags_of_servers_that_dyno_did_not_build_are_a_difference_too() -> None:
@@ -217,7 +218,7 @@ def test_flags_of_servers_that_dyno_did_not_build_are_a_difference_too() -> None
 
 
 def test_one_toolchain_raises_no_warning(tmp_path: Path) -> None:
-    assert compare.load(build(tmp_path, blocks=1)).warnings == ()
+    assert doubted(compare.load(build(tmp_path, blocks=1))) == ()
 
 
 @pytest.mark.long
@@ -225,7 +226,7 @@ def test_a_machine_that_was_slower_beside_one_arm_is_said(tmp_path: Path) -> Non
     def planted(arm: str, step: str, block: int) -> Planted:
         return plant(step, canary=(20_000 if arm == "pg17" else 22_500, 90.0, 400))
 
-    (line,) = compare.load(build(tmp_path, planted=planted)).warnings
+    (line,) = doubted(compare.load(build(tmp_path, planted=planted)))
     assert "arithmetic took 22,500 µs beside pg18, 20,000 µs beside pg17" in line
 
 
@@ -234,7 +235,7 @@ def test_ten_percent_of_a_canary_are_let_pass(tmp_path: Path) -> None:
     def planted(arm: str, step: str, block: int) -> Planted:
         return plant(step, canary=(20_000, 90.0 if arm == "pg17" else 98.9, 400))
 
-    assert compare.load(build(tmp_path, planted=planted)).warnings == ()
+    assert doubted(compare.load(build(tmp_path, planted=planted))) == ()
 
 
 @pytest.mark.long
@@ -242,8 +243,8 @@ def test_an_arm_that_became_another_version_is_said(tmp_path: Path) -> None:
     folder = build(tmp_path)
     path = folder / "blocks" / "003" / "pg17" / "server.json"
     store.write_json(path, {**store.read_struct(path, Json), "version": "17.7"})
-    (line,) = compare.load(folder).warnings
-    assert line == "changed server: pg17 differed between blocks: 17.6, 17.7"
+    (line,) = doubted(compare.load(folder))
+    assert line == "changed server: between blocks: 17.6, 17.7"
 
 
 @pytest.mark.long
@@ -251,6 +252,6 @@ def test_blocks_of_several_boots_are_said(tmp_path: Path) -> None:
     folder = build(tmp_path)
     path = folder / "blocks" / "003" / "order.json"
     store.write_json(path, {**store.read_struct(path, Json), "boot_id": "another"})
-    assert compare.load(folder).warnings == (
+    assert doubted(compare.load(folder)) == (
         "rebooted: the machine booted between blocks, 2 boots in all",
     )

@@ -18,7 +18,10 @@ from dbdyno.engine.fake import FakeServer
 from dbdyno.engine.fake.sampler import FakeSampler
 from dbdyno.host import quiesce
 from dbdyno.host.observe.sampler import host_counters
-from dbdyno.model import Plan, Void
+from dbdyno.judge import doubts
+from dbdyno.model import Comparison, Plan, Void
+from dbdyno.model.disturbance import of_window
+from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.model.error import DiskError, DynoError, HostError, LabDied, PlanError, ServerError
 from dbdyno.model.host_reading import (
     ForeignLoad,
@@ -33,6 +36,8 @@ from dbdyno.report import page
 from dbdyno.run import arm, blocks, disk_space, looks, measurement, void
 from dbdyno.run.runner import LocalRunner
 from dbdyno.store import JsonLines, Results
+from doubted import flat, void_blocks
+from run_builder import step_run
 
 PLAN = """
 name = "voids"
@@ -93,7 +98,7 @@ ZERO = reading(seconds=0, foreign_s=0)
 
 def found(limits: Void, **its: float | None) -> list[str]:
     closed = reading(**its)  # type: ignore[arg-type]
-    return [one.cause for one in void.of_window(ZERO, closed, limits, "l.i0 of new")]
+    return [one.cause for one in of_window(ZERO, closed, limits)]
 
 
 def test_foreign_load_is_a_share_of_all_cores_time_in_the_window() -> None:
@@ -109,9 +114,9 @@ def test_foreign_load_is_never_more_than_the_processors_worked() -> None:
         # one that ended while its parent was not yet read
         foreign=ForeignLoad(cpu_us=41_000_000),
     )
-    (its,) = void.of_window(ZERO, closed, Void(), "l.i0 of new")
+    (its,) = of_window(ZERO, closed, Void())
     assert its.amount == pytest.approx(0.1)
-    assert list(void.of_window(ZERO, closed, Void(foreign=1), "l.i0 of new")) == []
+    assert list(of_window(ZERO, closed, Void(foreign=1))) == []
 
 
 def test_some_clock_ticks_in_a_short_window_are_no_load() -> None:
@@ -136,16 +141,18 @@ def test_a_machine_that_slept_in_a_window_voids_the_block() -> None:
     for slept_s, causes in ((0, []), (0.002, []), (3600, ["slept"])):
         host = structs.replace(closed.host, slept_ns=5e9 + slept_s * 1e9)
         ended = structs.replace(closed, host=host)
-        told = list(void.of_window(opened, ended, Void(), "l.i0 of new"))
+        told = list(of_window(opened, ended, Void()))
         assert [one.cause for one in told] == causes
-    assert void.lines(told) == {"slept": "the machine was suspended: for 3,600.0 s in l.i0 of new"}
+    assert void.lines([("l.i0 of new", one) for one in told]) == {
+        "slept": "the machine was suspended: for 3,600.0 s in l.i0 of new"
+    }
     assert host_counters().slept_ns == pytest.approx(host_counters().slept_ns, abs=1e6)
 
 
 def test_it_is_said_which_window_and_who() -> None:
     closed = reading(seconds=10, foreign_s=8)
-    its = list(void.of_window(ZERO, closed, Void(), "l.i0 of new"))
-    assert void.lines(its * 3) == {
+    its = list(of_window(ZERO, closed, Void()))
+    assert void.lines([("l.i0 of new", one) for one in its * 3]) == {
         "foreign": "foreign load: 40.0 % of all cores' time in l.i0 of new (limit 5 %): "
         "cc1 (process 7) 40.0 %; and in 2 more windows"
     }
@@ -190,13 +197,13 @@ def test_a_block_with_foreign_load_is_void_and_done_again(
     assert names(outcome.folder) == ["001", "001.void1"]
     comparison = compare.load(outcome.folder)
     assert comparison.blocks == 1
-    (said,) = comparison.void_blocks
-    assert said.startswith("block 1 (void 1): foreign load: 40.0 % of all cores' time in l.i0 of ")
-    assert "planted (process 1) 40.0 %" in said
-    assert said.endswith("alone it shows, by the headline: new −9.1 % (result: −9.1 %)")
-    shown = said.replace(" (process 1)", "")
-    assert any(shown in line for line in report_parts.texts(page.make(comparison), "warnings"))
-    assert not any("foreign load" in line for line in comparison.warnings)
+    (void,) = void_blocks(comparison)
+    assert void.block == 1
+    assert void.words.startswith("try 1: foreign load: 40.0 % of all cores' time in l.i0 of ")
+    assert "planted (process 1) 40.0 %" in void.words
+    assert void.words.endswith("alone it shows, by the headline: new −9.1 % (result: −9.1 %)")
+    assert any(void.words in line for line in report_parts.texts(page.make(comparison), "doubts"))
+    assert not foreign(comparison)
 
 
 def test_with_steps_in_turn_it_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,12 +226,10 @@ def test_with_steps_in_turn_it_is_the_same(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.long
-def test_of_many_disturbed_blocks_three_are_told_in_full(tmp_path: Path) -> None:
+def test_disturbed_blocks_that_count_are_counted_by_arm(tmp_path: Path) -> None:
     outcome = blocks.run(planned("blocks = 5\nrepeats_max = 0", share=0.2), tmp_path)
-    warnings = compare.load(Results.open(outcome.folder)).warnings
-    (warning,) = [text for text in warnings if text.startswith("foreign load")]
-    assert [f"block {number}:" in warning for number in range(1, 6)] == [True] * 3 + [False] * 2
-    assert warning.endswith("; and 2 more blocks; no repeat was left, so they count")
+    (brief,) = report_parts.brief(page.make(compare.load(outcome.folder)))
+    assert brief == "foreign load: old and new in 5 of 5 blocks"
 
 
 def test_load_that_stays_counts_with_its_warning_and_a_restart_does_not_begin_anew(
@@ -236,9 +241,8 @@ def test_load_that_stays_counts_with_its_warning_and_a_restart_does_not_begin_an
     assert names(outcome.folder) == ["001", "001.void1"]
     comparison = compare.load(outcome.folder)
     assert comparison.blocks == 1
-    (warning,) = [line for line in comparison.warnings if line.startswith("foreign load")]
-    assert "block 1: 25.0 % of all cores' time" in warning
-    assert "so it counts" in warning
+    assert [(doubt.arm, doubt.block) for doubt in foreign(comparison)] == [("old", 1), ("new", 1)]
+    assert "25.0 % of all cores' time: planted 25.0 %" in foreign(comparison)[0].words
     (outcome.folder / "blocks/001/done.json").unlink()  # as if dyno had been killed just before
     assert blocks.run(of, tmp_path, wait=True).voids == 0
     assert names(outcome.folder) == ["001", "001.void1", "001.void2"]
@@ -247,10 +251,26 @@ def test_load_that_stays_counts_with_its_warning_and_a_restart_does_not_begin_an
     ]
 
 
-def test_the_plan_says_how_much_is_too_much(tmp_path: Path) -> None:
-    of = planned("void = { foreign = 0.3 }", share=0.25)
+def test_the_plan_says_how_much_is_void_and_the_report_names_what_is_not(tmp_path: Path) -> None:
+    of = planned("void = { foreign = 1 }", share=0.25)
     assert blocks.run(of, tmp_path, wait=True).voids == 0
-    assert not [line for line in compare.load(tmp_path / "voids").warnings if "foreign" in line]
+    assert len(foreign(compare.load(tmp_path / "voids"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("limit", "percent", "named"), [(1.0, 5.1, 1), (1.0, 4.9, 0), (0.03, 3.1, 1), (0.03, 2.9, 0)]
+)
+def test_foreign_load_is_named_from_the_plans_limit_and_from_five_percent_on(
+    limit: float, percent: float, named: int
+) -> None:
+    load = Doubt(subject=DoubtSubject.FOREIGN, words="load", amount=percent)
+    found = list(doubts.of_runs([step_run(doubts=(load,))], Void(foreign=limit)))
+    assert [(doubt.arm, doubt.block) for doubt in found] == [("base", 1)] * named
+
+
+def foreign(comparison: Comparison) -> list[Doubt]:
+    """What is said of foreign load in windows that count."""
+    return [doubt for doubt in flat(comparison) if doubt.subject is DoubtSubject.FOREIGN]
 
 
 def test_a_calibration_repeats_its_blocks_too(
@@ -279,8 +299,8 @@ def test_whatever_of_the_labs_own_dies_voids_the_block(
     once(monkeypatch, die)
     outcome = blocks.run(planned(), tmp_path, wait=True)
     assert (outcome.voids, outcome.failed) == (1, 0)
-    (said,) = compare.load(outcome.folder).void_blocks
-    assert said == "block 1 (void 1): the sampler of the host failed: planted"
+    (said,) = void_blocks(compare.load(outcome.folder))
+    assert (said.block, said.words) == (1, "try 1: the sampler of the host failed: planted")
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from dbdyno.findings.waits.facts import WaitFacts
 from dbdyno.model import Json, StepRun
 from dbdyno.model.job.statements import Statement
 from dbdyno.model.wait_samples import SessionCount
+from doubted import doubted
 from result_planted import MONO_NS
 from run_builder import owners
 from test_analysis import step_folder
@@ -247,13 +248,13 @@ def test_samples_without_their_last_line_are_left_out_with_a_warning(tmp_path: P
     run = derived(tmp_path, sample(1.0, READ), ended=False)
     assert run.ending.status == "ok"
     assert run.of(WaitFacts) == WaitFacts()
-    assert any("waits.jsonl: lacks its first or last line" in text for text in run.warnings)
+    assert any("waits.jsonl: lacks its first or last line" in text for text in doubted(run))
 
 
 def test_a_sample_of_another_form_is_named(tmp_path: Path) -> None:
     run = derived(tmp_path, {**sample(1.0), "sessions": "none"})
     assert run.of(WaitFacts) == WaitFacts()
-    assert any("the key `sessions`: expected `array`, got `str`" in text for text in run.warnings)
+    assert any("the key `sessions`: expected `array`, got `str`" in text for text in doubted(run))
 
 
 def test_a_samples_cost_to_the_server_is_the_labs(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ from dbdyno.model.job import Job
 from dbdyno.model.wait_samples import SESSION_COLUMNS
 from dbdyno.run import blocks
 from dbdyno.store import Results, StepFolder
+from doubted import doubted
 from one_arm import ONE_LIVE_ARM
 from run_builder import owners
 from server_place import a_place, address, newest, started, within
@@ -331,4 +332,4 @@ def test_what_samples_cost_is_the_labs_and_small(
     assert "backend:other" not in owners(run) or owners(run)["backend:other"].cpu_us < 1e4
     statements = {load.statement for load in waits.loads if load.owner == "role:query"}
     assert statements <= {"point-query", None}
-    assert not [text for text in run.warnings if "waits" in text]
+    assert not [text for text in doubted(run) if "waits" in text]

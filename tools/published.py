@@ -26,6 +26,7 @@ from typing import Any, get_args
 from dbdyno.analysis import compare
 from dbdyno.model import Cell, Comparison, Ratio, ToldFacts
 from dbdyno.model.ceiling import Ceiling
+from dbdyno.model.doubt import DoubtSubject
 from dbdyno.model.error import DynoError, ResultError
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.metric.over import taken
@@ -104,8 +105,10 @@ def _measured(pairs: Sequence[Pair], whole: Comparison) -> str:
     ]
     if whole.incomplete:
         lines.append(f"- not complete: {whole.incomplete}")
-    if whole.void_blocks:
-        lines.append(f"- void blocks, not judged: {len(whole.void_blocks)}")
+    if void := sum(
+        len(group.items) for group in whole.doubts if group.subject is DoubtSubject.VOID
+    ):
+        lines.append(f"- void blocks, not judged: {void}")
     return "\n".join(_wrapped(line) for line in lines)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import structs
 
 from dbdyno import store
-from dbdyno.judge.arm_vs_base import is_damaged, number_of_blocks
+from dbdyno.judge.arm_vs_base import number_of_blocks
 from dbdyno.model import Cell, Comparison
 from dbdyno.model.gate import (
     Change,
@@ -237,7 +237,7 @@ def of_time(step: StepName, measured: Measured) -> TimeCheck:
 
 def failure(cell: Cell) -> str:
     """How an arm failed in a step of a race: the first of its runs that did, else operations."""
-    lost = [run for run in cell.runs if run.ending.status != "ok" and not is_damaged(run)]
+    lost = [run for run in cell.runs if run.ending.status != "ok" and not run.ending.damaged]
     if lost:
         blocks = f"failed in {len(lost)} of {number_of_blocks(len(cell.runs))}"
         return ": ".join(filter(None, (blocks, lost[0].ending.reason)))

@@ -99,7 +99,6 @@ def _contradictions(
     places = {text.rsplit("/", 1)[0] for text in damage}
     folders = tampering.step_folders(blocks)
     runs = tampering.refused(results.plan, blocks, folders, collect.step_runs(folders, None))
-    for text in damaged_files.of_steps(runs):
-        contradiction = text.removeprefix(damaged_files.PREFIX)
+    for contradiction in damaged_files.of_steps(runs):
         if contradiction.split(": ")[0].rsplit("/", 1)[0] not in places:
             yield contradiction

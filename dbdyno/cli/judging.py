@@ -22,7 +22,7 @@ def compare(
     tolerate: Tolerate = None,
     colors: Colors = None,
     full: Annotated[
-        bool, typer.Option("--full", help="Show verdicts, summary tables and all warnings, too.")
+        bool, typer.Option("--full", help="Show verdicts, summary tables and all doubts, too.")
     ] = False,
 ) -> None:
     """Show the results of a folder, each arm relative to the base."""

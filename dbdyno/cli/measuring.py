@@ -412,7 +412,7 @@ def show_results(
 ) -> Comparison:
     """Prints the tables of `folder`, writes the report where `html` names a file; what they show.
 
-    `only`: prints these parts and warnings; the whole page where there are none.
+    `only`: prints these parts and doubts; the whole page where there are none.
     """
     from dbdyno.analysis import compare as analysis
     from dbdyno.host import flame

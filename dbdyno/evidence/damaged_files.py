@@ -9,10 +9,8 @@ from typing import TypeVar
 
 from dbdyno.model import Ending, Extent, StepFacts, StepRun
 from dbdyno.model.error import ResultError
-from dbdyno.model.step_files import StepFailure, StepRecord
+from dbdyno.model.step_files import StepRecord
 from dbdyno.store import StepFolder
-
-PREFIX = "damaged: "
 
 Value = TypeVar("Value")
 
@@ -32,6 +30,14 @@ class Damage:
             self.say(str(error))
             return None
 
+    def needed(self, read: Callable[[], Value | None], file: str) -> Value | None:
+        """The same of a file that has to be there."""
+        known = len(self.lines)
+        value = self.usable(read)
+        if value is None and len(self.lines) == known:
+            self.say(f"{file}: is missing; restore it from a copy")
+        return value
+
     def say(self, text: str) -> None:
         """A line more."""
         self.lines.append(text.removeprefix(f"{self.folder}/"))
@@ -39,10 +45,10 @@ class Damage:
 
 def words(folder: StepFolder, error: ResultError) -> str:
     """Why a step cannot be judged, from what its reading raised."""
-    return f"{PREFIX}{folder.place}/{str(error).removeprefix(f'{folder.path}/')}"
+    return f"{folder.place}/{str(error).removeprefix(f'{folder.path}/')}"
 
 
-def failed(folder: StepFolder, reason: str) -> StepRun:
+def damaged(folder: StepFolder, reason: str) -> StepRun:
     """A step that cannot be judged: it has failed, with what can still be said of it.
 
     Where failed.json says why it did not end well, that stays.
@@ -53,12 +59,13 @@ def failed(folder: StepFolder, reason: str) -> StepRun:
         step = StepRecord(
             workload=folder.workload, ordinal=folder.ordinal, name=folder.name, measured=True
         )
-    failure = lost.usable(folder.failed) or StepFailure(status="failed", reason=reason)
+    failure = lost.usable(folder.failed)
+    ending = Ending(status="failed", reason=reason, damaged=True)
     return StepRun(
         facts=facts(step),
         arm=folder.arm,
         block=folder.block,
-        ending=Ending(status=failure.status, reason=failure.reason),
+        ending=ending if failure is None else Ending(status=failure.status, reason=failure.reason),
     )
 
 
@@ -97,17 +104,10 @@ def named(folders: Sequence[StepFolder], runs: Sequence[StepRun]) -> list[StepRu
 
 
 def _is_nameless(folder: StepFolder, run: StepRun) -> bool:
-    return (run.ending.reason or "").startswith(f"{PREFIX}{folder.place}/step.json")
+    return run.ending.damaged and Damage(folder.path).usable(folder.step) is None
 
 
 def of_steps(runs: Iterable[StepRun]) -> list[str]:
-    """The reasons of the runs that cannot be judged, each a warning of the comparison."""
-    reasons = [
-        run.ending.reason for run in runs if run.ending.reason is not None and run.facts.measured
-    ]
-    return [reason for reason in dict.fromkeys(reasons) if reason.startswith(PREFIX)]
-
-
-def of_result(runs: Iterable[StepRun], lost: Iterable[str]) -> list[str]:
-    """The warnings of a comparison; `lost`: the lines on files that are of no step."""
-    return [*of_steps(runs), *(f"{PREFIX}{line}" for line in lost)]
+    """The reasons of the measured runs whose files are damaged, each once."""
+    reasons = [run.ending.reason or "" for run in runs if run.ending.damaged and run.facts.measured]
+    return list(dict.fromkeys(reasons))

@@ -11,6 +11,7 @@ from dbdyno.evidence import load_events, raw_files
 from dbdyno.evidence.damaged_files import Damage
 from dbdyno.evidence.slow_calls import SlowCalls, ending, slow_calls
 from dbdyno.model import OwnerCost, engine, metric
+from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.model.error import ResultError
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.host_reading import OwnerCounters, growth
@@ -61,7 +62,7 @@ class Evidence:
     lags: Mapping[str, Histogram] = field(default_factory=dict)
     waits: WaitSamples | None = None  # waits.jsonl of a step that ended well
     lag: tuple[StandbyLag, ...] = ()  # lag.jsonl
-    unusable: tuple[str, ...] = ()  # warnings: files without which a part is not known
+    unusable: tuple[Doubt, ...] = ()  # files without which a part is not known
 
     @property
     def remote(self) -> bool:
@@ -324,7 +325,7 @@ def read(folder: StepFolder) -> Evidence:
     """Reads a step's folder; what is missing is empty.
 
     Raises ResultError where a file is damaged or missing without which nothing can be said of a
-    step that ended well. What only lacks a part is shown without it, with a warning.
+    step that ended well. What only lacks a part is shown without it, with a doubt.
     """
     step = folder.step()
     failure = folder.failed()
@@ -336,18 +337,17 @@ def read(folder: StepFolder) -> Evidence:
         job = lost.usable(folder.job) or NO_JOB
         load = lost.usable(lambda: load_events.read(folder)) or raw_files.load([])
     host = lost.usable(lambda: raw_files.host(folder.host())) or raw_files.Host(readings=())
-    before, after = lost.usable(folder.before), lost.usable(folder.after)
+    has = lost.needed if done is not None and "clock" in engine.recorded(job.engine).can else None
+    before, after = (
+        has(read, name) if has else lost.usable(read)
+        for read, name in ((folder.before, "before.json"), (folder.after, "after.json"))
+    )
     waits = lost.usable(lambda: _waits(folder)) if done is not None else None
     times = (
         load_events.histograms(folder, load)
         if done is not None
         else load_events.Times({}, {}, {}, {})
     )
-    ran = engine.recorded(job.engine)
-    if done is not None and "clock" in ran.can:
-        for name, snapshot in (("before.json", before), ("after.json", after)):
-            if snapshot is None and not any(line.startswith(name) for line in lost.lines):
-                lost.say(f"{name}: is missing; restore it from a copy")
     return Evidence(
         step=step,
         job=job,
@@ -365,8 +365,8 @@ def read(folder: StepFolder) -> Evidence:
         waits=waits,
         lag=lost.usable(lambda: tuple(folder.lag())) or (),
         unusable=tuple(
-            [f"left out: {line}; figures that need it are missing" for line in lost.lines]
-            + [f"of a newer version: {line}" for line in load.unknown]
+            [DoubtSubject.LEFT_OUT.doubt(line) for line in lost.lines]
+            + [DoubtSubject.NEWER.doubt(line) for line in load.unknown]
         ),
     )
 

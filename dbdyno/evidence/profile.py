@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from dbdyno.evidence import counters, evidence
 from dbdyno.model import Profile, StepRun
+from dbdyno.model.doubt import DoubtSubject
 from dbdyno.model.error import ResultError
 from dbdyno.model.profile import NotSampled, Sampled
 from dbdyno.model.step_run import SERVER_OWNERS
@@ -13,7 +14,7 @@ from dbdyno.store import StepFolder
 
 
 def added(run: StepRun, folder: StepFolder) -> StepRun:
-    """The step with its profile, or with a warning that says why a wanted one is missing."""
+    """The step with its profile, or with a doubt that says why a wanted one is missing."""
     if run.ending.status != "ok":
         return run
     try:
@@ -23,12 +24,16 @@ def added(run: StepRun, folder: StepFolder) -> StepRun:
         if repetition is not None and isinstance(outcome, Sampled):
             taken = _profile(repetition, outcome)
     except ResultError as error:
-        text = str(error).removeprefix(f"{folder.path}/")
-        return replace(run, warnings=(*run.warnings, f"left out: {text}; the profile is missing"))
+        return _without(run, str(error).removeprefix(f"{folder.path}/"))
     if isinstance(outcome, NotSampled):
-        warning = f"not profiled: {outcome.failure}"
-        return replace(run, warnings=(*run.warnings, warning))
+        return _without(run, outcome.failure)
     return replace(run, profile=taken, metrics={**run.metrics, **counters.metrics(taken)})
+
+
+def _without(run: StepRun, why: str | None) -> StepRun:
+    """The step without a profile, which `why` says."""
+    doubt = DoubtSubject.NOT_PROFILED.doubt(why or "no reason recorded")
+    return replace(run, doubts=(*run.doubts, doubt))
 
 
 def _profile(repetition: StepFolder, sampled: Sampled) -> Profile:

@@ -12,7 +12,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import NamedTuple
 
-from dbdyno.evidence import damaged_files, generator_limit
+from dbdyno.evidence import generator_limit
 from dbdyno.judge.pairing import Facing, Still
 from dbdyno.model import Bound, StepRun, TargetFacts, metric
 from dbdyno.model.metric.primary import TIME, cpu_of, is_cpu
@@ -254,18 +254,13 @@ def _word(runs: Sequence[StepRun], compared: int) -> tuple[Word | None, Reason]:
     did well, so that no comparison of them is its word.
     """
     lost = [run for run in runs if run.ending.status != "ok"]
-    if not all(is_damaged(run) for run in lost):
+    if not all(run.ending.damaged for run in lost):
         return "failed", ""
     if lost and compared < COMPARED_MIN:
         return "open", "nothing to compare"
     if any(run.of(TargetFacts).met is False for run in runs):
         return "failed", "target missed"
     return None, ""
-
-
-def is_damaged(run: StepRun) -> bool:
-    """Whether files of a run were damaged after it was measured."""
-    return (run.ending.reason or "").startswith(damaged_files.PREFIX)
 
 
 def _said(runs: Sequence[StepRun], who: str) -> Iterable[str]:
@@ -275,7 +270,7 @@ def _said(runs: Sequence[StepRun], who: str) -> Iterable[str]:
         target = next(run.facts.sla_target for run in runs if run.facts.sla_target is not None)
         met = sum(run.of(TargetFacts).met is True for run in runs)
         yield f"{who}held {target:,.0f} rows/s in {met} {count}"
-    damaged = sum(is_damaged(run) for run in runs)
+    damaged = sum(run.ending.damaged for run in runs)
     late = [run.ending.timed_out_s for run in runs if run.ending.timed_out_s is not None]
     failed = sum(run.ending.status == "failed" for run in runs) - damaged - len(late)
     skipped = sum(run.ending.status == "skipped" for run in runs)

@@ -17,6 +17,7 @@ from statistics import median
 from dbdyno.judge.pairing import Facing
 from dbdyno.judge.step_cells import Row
 from dbdyno.model import StepRun
+from dbdyno.model.doubt import DoubtSubject
 from dbdyno.model.verdict import Aims
 from dbdyno.stats import few_operations
 
@@ -43,7 +44,8 @@ def _said(faced: Facing, headline: str, margin: float) -> str:
         if run.window.slow:
             continue
         if run.ending.status == "ok" and run.window.seconds and run.window.counted is None:
-            return next((text for text in run.warnings if text.startswith("no operation ")), "")
+            missing = DoubtSubject.NO_OPERATION
+            return next((str(doubt) for doubt in run.doubts if doubt.subject is missing), "")
     own, base = (_edges(side) for side in (faced.runs, faced.base_runs))
     ratio = faced.compared(headline).interval
     if ratio is None or own + base == 0.0:

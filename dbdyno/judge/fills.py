@@ -2,7 +2,7 @@
 
 Blocks that begin from one golden copy share the layout of its fill and the statistics taken of it.
 With fills enough these are what the tests count. With one, a calibration beside the result that has
-measured others says how far apart they are; without one, a warning says what no interval shows.
+measured others says how far apart they are; without one, a doubt says what no interval shows.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dbdyno.judge import golden_copies
 from dbdyno.judge.arm_vs_base import Contest, Where
 from dbdyno.judge.earlier_results import begun, is_of_machine, parameters
 from dbdyno.model import Comparison, StepRun
+from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.model.error import ResultError
 from dbdyno.model.golden import RESTORED, GoldenUse
 from dbdyno.model.host_facts import HostFacts
@@ -34,7 +35,7 @@ class Fills:
     """What the tests of a result's steps count, and what is to be said of its golden copies."""
 
     units: Mapping[Where, Units]
-    notes: tuple[str, ...]
+    doubts: tuple[Doubt, ...]
     alone: tuple[str, ...]  # workloads of one fill, how far others would be apart being unknown
 
 
@@ -65,7 +66,7 @@ def of_result(
     count = plan.schedule.fills
     places = list(dict.fromkeys(Where.of(run) for run in runs))
     units: dict[Where, Units] = {}
-    notes: list[str] = []
+    doubts: list[Doubt] = []
     alone: list[str] = []
     measured: _Measured | None = None
     compares = len({run.arm for run in runs}) > 1
@@ -76,16 +77,16 @@ def of_result(
             continue
         if count > 1:
             units |= {where: Units(fills=count) for where in places if where.workload == workload}
-            notes.append(_several(workload, count))
+            doubts.append(_several(workload, count))
         elif after is not None and compares and not use.save.endswith(f"-{RESTORED}"):
             of = [place for place in places if place.workload == workload and place.ordinal > after]
             measured = measured or _measured(results, base, read)
             place_units = {} if measured is None else {place: measured.units(place) for place in of}
             units |= place_units
-            notes += _one(workload, of, place_units, measured)
+            doubts += _one(workload, of, place_units, measured)
             known = any(of_step.between for of_step in place_units.values())
             alone += [workload] if of and not known else []
-    return Fills(units=units, notes=(*golden_copies.notes(copies), *notes), alone=tuple(alone))
+    return Fills(units=units, doubts=(*golden_copies.doubts(copies), *doubts), alone=tuple(alone))
 
 
 def copied_after(copies: golden_copies.Kept, workload: str) -> int | None:
@@ -106,35 +107,39 @@ def copied_after(copies: golden_copies.Kept, workload: str) -> int | None:
 # --- In words --------------------------------------------------------------------------------
 
 
-def _several(workload: str, count: int) -> str:
+def _several(workload: str, count: int) -> Doubt:
     if count < OUTER_MIN:
-        return (
-            f"{count} fills of {workload}: too few for an analysis by fill, which takes "
+        words = (
+            f"{count} fills of {workload} are too few for an analysis by fill, which takes "
             f"{OUTER_MIN}; the tests count blocks, and intervals are as wide as these fills differ"
         )
-    return (
-        f"fills of {workload}: intervals and tests count fills, each with the mean of its blocks; "
-        f"the plan has {count}"
+        return DoubtSubject.FEW_FILLS.doubt(words, workload=workload)
+    words = (
+        f"intervals and tests of {workload} count fills, each with the mean of its blocks; the "
+        f"plan has {count}"
     )
+    return DoubtSubject.FILLS.doubt(words, workload=workload)
 
 
 def _one(
     workload: str, of: Sequence[Where], units: Mapping[Where, Units], measured: _Measured | None
-) -> Iterable[str]:
+) -> Iterable[Doubt]:
     """What of the scatter between fills is in the intervals of these steps."""
     known = [where for where in of if where in units and units[where].between]
     if measured is not None and known:
         lacking = [where.step for where in of if where not in known]
         but = f", but for those of {listed(lacking)}" if lacking else ""
-        yield (
-            f"one fill of {workload}: intervals and words have the scatter between fills in them "
-            f"that {measured.folder} measured{but}"
+        words = (
+            f"intervals and words of {workload} have the scatter between fills in them that "
+            f"{measured.folder} measured{but}"
         )
+        yield DoubtSubject.FILLS.doubt(words, workload=workload)
     elif of:
-        yield (
-            f"one fill of {workload}: all blocks begin from one golden copy of each arm, so the "
-            "scatter between fills is in no interval; `dyno calibrate --fills 6` measures it"
+        words = (
+            f"all blocks of {workload} begin from one golden copy of each arm, so the scatter "
+            "between fills is in no interval; `dyno calibrate --fills 6` measures it"
         )
+        yield DoubtSubject.ONE_FILL.doubt(words, workload=workload)
 
 
 # --- Measured elsewhere ----------------------------------------------------------------------

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from dbdyno.evidence.damaged_files import Damage
+from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.model.golden import GoldenUse
-from dbdyno.parts.number import listed
+from dbdyno.parts.number import listed, of_blocks
 from dbdyno.store import BlockFolder
 
 Where = tuple[str, int, str]
@@ -43,8 +44,8 @@ def begins_after(kept: Kept, where: Where) -> int:
     return use.step_ordinal if use is not None and use.began else 0
 
 
-def notes(kept: Kept) -> Iterable[str]:
-    """Notes on the copies for readers, a line for each subject."""
+def doubts(kept: Kept) -> Iterable[Doubt]:
+    """What the copies mean to the steps before them, and where arms of a block began unlike."""
     for workload in dict.fromkeys(workload for workload, _, _ in kept):
         runs = {where: use for where, use in kept.items() if where[0] == workload}
         arms = list(dict.fromkeys(arm for _, _, arm in runs))
@@ -53,8 +54,11 @@ def notes(kept: Kept) -> Iterable[str]:
             alike = [arm for arm in arms if histories[arm] == past]
             who = f" of {listed(alike)}" if len(alike) < len(arms) else ""
             if past.copied:
-                yield f"golden copies: {words(past, who)}"
-        yield from uneven(runs)
+                for block in past.copied:
+                    yield DoubtSubject.GOLDEN.doubt(
+                        words(past, who), workload=workload, block=block
+                    )
+        yield from uneven(workload, runs)
 
 
 def history(kept: Kept, arm: str) -> History:
@@ -74,28 +78,27 @@ def history(kept: Kept, arm: str) -> History:
 
 
 def words(past: History, who: str) -> str:
-    """An arm's history in a sentence."""
-    blocks = f"block{'s' * (len(past.copied) > 1)} {listed(past.copied)}"
+    """What blocks that began with a copy lack."""
     if not past.whole:
         return (
-            f"no step up to {past.step}{who} ran; {blocks} began with a copy of {past.made}, "
-            "which an earlier plan made"
+            f"began with a copy of {past.made}, which an earlier plan made after {past.step}{who}"
         )
-    whole = f"block{'s' * (len(past.whole) > 1)} {listed(past.whole)}"
     return (
-        f"steps up to {past.step}{who} ran only in {whole}; {blocks} began with a copy of the "
-        "state after them"
+        f"began with a copy of the state after {past.step}{who}; steps up to it ran only in"
+        f" {of_blocks(past.whole)}"
     )
 
 
-def uneven(kept: Kept) -> Iterable[str]:
+def uneven(workload: str, kept: Kept) -> Iterable[Doubt]:
     """Blocks in which one arm began with a copy and another went through all steps."""
     for block in sorted({block for _, block, _ in kept}):
         began = {arm: use.began for (_, number, arm), use in kept.items() if number == block}
         copied = [arm for arm in began if began[arm]]
         whole = [arm for arm in began if not began[arm]]
         if copied and whole:
-            yield (
-                f"begun unlike: in block {block} {listed(copied)} began with a copy made before, "
-                f"{listed(whole)} went through all steps"
+            yield DoubtSubject.BEGUN_UNLIKE.doubt(
+                f"{listed(copied)} began with a copy made before, {listed(whole)} went"
+                " through all steps",
+                workload=workload,
+                block=block,
             )

@@ -8,8 +8,9 @@ from functools import partial
 from dbdyno.doctor import stable_facts
 from dbdyno.evidence.damaged_files import Damage
 from dbdyno.judge.nodes import in_order
+from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.model.host_facts import HostFacts
-from dbdyno.parts.number import few, listed
+from dbdyno.parts.number import few, listed, of_blocks
 from dbdyno.store import BlockFolder, Results
 
 FACTS_NAMED_MAX = 6
@@ -20,19 +21,19 @@ def of_result(
     judged: Sequence[BlockFolder],
     hosts: Mapping[str, HostFacts],
     lost: Damage,
-) -> list[str]:
+) -> list[Doubt]:
     """What changed between the blocks of each host, and in what those with names are unlike.
 
     `hosts`: the last facts of each by its name, of one without a name by "".
     """
-    lines: list[str] = []
+    doubts: list[Doubt] = []
     for name in dict.fromkeys(block.host for block in judged):
         read = results.earlier_hosts if name is None else partial(results.earlier_hosts_of, name)
         last = hosts.get(name or "")
         states = [*(lost.usable(read) or ()), *([] if last is None else [last])]
         measured = [block for block in judged if block.host == name]
-        lines += changes(states, _begun(measured), name or "")
-    return [*lines, *unlike(hosts, [block.host or "" for block in judged])]
+        doubts += changes(states, _begun(measured), name or "")
+    return [*doubts, *unlike(hosts, [block.host or "" for block in judged])]
 
 
 def _begun(judged: Sequence[BlockFolder]) -> dict[int, int]:
@@ -43,8 +44,8 @@ def _begun(judged: Sequence[BlockFolder]) -> dict[int, int]:
 
 def changes(
     hosts: Sequence[HostFacts], begun_unix_ns: Mapping[int, int], name: str = ""
-) -> Iterable[str]:
-    """A line where a lasting fact of a host was not the same in all blocks.
+) -> Iterable[Doubt]:
+    """A doubt where a lasting fact of a host was not the same in all blocks.
 
     `hosts`: its facts in all sessions in their order; `begun_unix_ns`: when each of its blocks
     began; `name`: that of the host, if it has one.
@@ -58,17 +59,17 @@ def changes(
     changed = [words for name in names if (words := by_block(name, states)) is not None]
     if changed:
         where = f"{name} between blocks" if name else "between blocks"
-        yield f"changed host: {where} {_named(changed)}"
+        yield DoubtSubject.CHANGED_HOST.doubt(f"{where} {_named(changed)}")
 
 
-def unlike(hosts: Mapping[str, HostFacts], nodes: Iterable[str]) -> Iterable[str]:
-    """A line where nodes are not of one kind: a fact that both know is another one."""
+def unlike(hosts: Mapping[str, HostFacts], nodes: Iterable[str]) -> Iterable[Doubt]:
+    """A doubt where nodes are not of one kind: a fact that both know is another one."""
     named = [name for name in in_order(nodes) if name in hosts and name]
     states = {name: stable_facts.of_kind(hosts[name]) for name in named}
     facts = dict.fromkeys(fact for state in states.values() for fact in state)
     differing = [words for fact in facts if (words := _by_host(fact, states)) is not None]
     if differing:
-        yield f"unlike nodes: {_named(differing)}"
+        yield DoubtSubject.UNLIKE_NODES.doubt(_named(differing))
 
 
 def _named(facts: Sequence[str]) -> str:
@@ -101,19 +102,5 @@ def by_block(name: str, states: Mapping[int, Mapping[str, str]]) -> str | None:
             blocks.setdefault(state[name], []).append(block)
     if len(blocks) < 2:
         return None
-    parts = [
-        f"{value} in block{'s' if len(alike) > 1 else ''} {numbers(alike)}"
-        for value, alike in blocks.items()
-    ]
+    parts = [f"{value} in {of_blocks(alike)}" for value, alike in blocks.items()]
     return f"{name} was {listed(parts)}"
-
-
-def numbers(blocks: Sequence[int]) -> str:
-    """`1 to 3, 5`."""
-    runs: list[list[int]] = []
-    for block in blocks:
-        if runs and block == runs[-1][-1] + 1:
-            runs[-1].append(block)
-        else:
-            runs.append([block])
-    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)

@@ -1,24 +1,23 @@
 """What the arms of a block did not have alike: the state in which a step began, and what the server
 did by itself in its window. Neither is the arms' fault or merit in this step, yet both move rates.
 
-Arms are compared within blocks, as their ratios are. All blocks make one line for each subject.
+Arms are compared within blocks, as their ratios are.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
 from dbdyno.model import BackgroundFacts, Cell, StepRun
+from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.model.metric.state import StateFacts
 from dbdyno.parts.number import ARMS_NAMED_MAX, listed
 
 LIVE_ROWS_MIN = 100_000
 """Shares of a smaller database move by themselves, and all of it is in the caches anyway."""
-BLOCKS_NAMED_MAX = 3
-"""So many blocks of a line are told one by one, the others counted."""
 WINDOW_S_MIN = 1.0
 """That one arm must have had more of a checkpoint: what is over in less moves no rate."""
 WINDOW_SHARE_MIN = 0.05
@@ -26,11 +25,11 @@ WINDOW_SHARE_MIN = 0.05
 FACTOR_MIN = 2.0
 """By which it must be more than another's: all arms of a long step have some of each."""
 
-KINDS = {
-    "checkpoint": "checkpoints in the windows differ",
-    "autovacuum": "autovacuum in the windows differs",
+KINDS: Mapping[str, DoubtSubject] = {
+    "checkpoint": DoubtSubject.CHECKPOINTS,
+    "autovacuum": DoubtSubject.AUTOVACUUM,
 }
-"""Kinds of spans, and how a line of them begins."""
+"""Kinds of spans, and the subject of their doubts."""
 MIB = 1 << 20
 
 
@@ -116,13 +115,14 @@ RULES = (
 )
 
 
-def notices(cells: Sequence[Cell]) -> tuple[str, ...]:
-    """A line for each thing that the arms of one step did not have alike."""
+def doubts(cells: Sequence[Cell]) -> Iterator[Doubt]:
+    """What the arms of one step did not have alike, of each block."""
     blocks = _blocks(cells)
-    states = (line for rule in RULES if (line := _state(rule, blocks)) is not None)
-    windows = (line for event in KINDS if (line := _window(event, blocks)) is not None)
-    shapes = (line for line in [_shapes(list(blocks.values()))] if line is not None)
-    return (*states, *windows, *shapes)
+    for rule in RULES:
+        yield from _state(rule, blocks)
+    for event, subject in KINDS.items():
+        yield from _window(event, subject, blocks)
+    yield from _shapes(list(blocks.values()))
 
 
 Runs = Mapping[str, StepRun]  # of one block, by arm, in the cells' order
@@ -141,23 +141,19 @@ def _blocks(cells: Sequence[Cell]) -> dict[int, Runs]:
 # --- The state at the start ------------------------------------------------------------------
 
 
-def _state(rule: _Rule, blocks: Mapping[int, Runs]) -> str | None:
-    """`state at the start differs: dead rows 0.1 % (pg17) and 4.0 % (pg18), in 3 of 3 blocks`."""
-    known = [values for runs in blocks.values() if len(values := _values(rule, runs)) > 1]
-    ahead: dict[str, list[dict[str, float]]] = {}
-    for values in known:
-        if _differs(rule, list(values.values())):
-            ahead.setdefault(max(values, key=values.__getitem__), []).append(values)
-    if not ahead:
-        return None
-    # Where it is now this arm, now that one, means of all would look alike.
-    usual = max(ahead.values(), key=len)
-    means = _by_arm(_means(usual), rule.shown)
-    others = sum(len(differing) for differing in ahead.values()) - len(usual)
-    count = len(known)
-    where = f"in {len(usual)} of {count} blocks" if count > 1 else "in the only block"
-    ending = f", the other way round in {others} more" if others else ""
-    return f"state at the start differs: {rule.words} {means}, {where}{ending}"
+def _state(rule: _Rule, blocks: Mapping[int, Runs]) -> Iterator[Doubt]:
+    """`dead rows 0.1 % (pg17) and 4.0 % (pg18)` of each block that differs: the arms' means.
+
+    Where it is now this arm, now that one, means of all would look alike: each way has its own.
+    """
+    ahead: dict[str, dict[int, dict[str, float]]] = {}
+    for block, runs in blocks.items():
+        values = _values(rule, runs)
+        if len(values) > 1 and _differs(rule, list(values.values())):
+            ahead.setdefault(max(values, key=values.__getitem__), {})[block] = values
+    for alike in ahead.values():
+        words = f"{rule.words} {_by_arm(_means(list(alike.values())), rule.shown)}"
+        yield from (DoubtSubject.STATE.doubt(words, block=block) for block in alike)
 
 
 def _by_arm(values: Mapping[str, float], shown: Callable[[float], str]) -> str:
@@ -213,19 +209,12 @@ def _differs(rule: _Rule, values: Sequence[float]) -> bool:
 # --- What ran in the window ------------------------------------------------------------------
 
 
-def _window(event: str, blocks: Mapping[int, Runs]) -> str | None:
-    """`checkpoints in the windows differ: block 2: none in pg17's, 12.1 s in pg18's`."""
-    lines = []
+def _window(event: str, subject: DoubtSubject, blocks: Mapping[int, Runs]) -> Iterator[Doubt]:
+    """`none in pg17's, 12.1 s in pg18's` of each block that differs."""
     for block, runs in blocks.items():
         known = {arm: s for arm, run in runs.items() if (s := _seconds(event, run)) is not None}
         if _unlike(known, runs):
-            lines.append(f"block {block}: {_amounts(known)}")
-    if not lines:
-        return None
-    more = len(lines) - BLOCKS_NAMED_MAX
-    ending = f"; and so in {more} more" if more > 0 else ""
-    named = "; ".join(lines[:BLOCKS_NAMED_MAX])
-    return f"{KINDS[event]}: {named}{ending}"
+            yield subject.doubt(_amounts(known), block=block)
 
 
 def _unlike(known: Mapping[str, float], runs: Runs) -> bool:
@@ -271,8 +260,8 @@ def _seconds(event: str, run: StepRun) -> float | None:
 # --- The shape of the rate --------------------------------------------------------------------
 
 
-def _shapes(blocks: Sequence[Mapping[str, StepRun]]) -> str | None:
-    """`shapes of runs differ: flat in 3 of 3 blocks (pg17), slowed in 2 of 3 (pg18)`.
+def _shapes(blocks: Sequence[Mapping[str, StepRun]]) -> Iterator[Doubt]:
+    """`flat in 3 of 3 blocks (pg17), slowed in 2 of 3 (pg18)`.
 
     `blocks`: the runs of each by arm. Told where the shapes differ that arms have in more than half
     of their blocks: about one flat run in twelve has another by chance (docs/method.md).
@@ -289,9 +278,9 @@ def _shapes(blocks: Sequence[Mapping[str, StepRun]]) -> str | None:
         if 2 * times > len(shapes)
     }
     if len({name for name, _, _ in usual.values()}) < 2:
-        return None
+        return
     lines = [
         f"{name} in {times} of {total} block{'s' if total > 1 else ''} ({arm})"
         for arm, (name, times, total) in usual.items()
     ]
-    return f"shapes of runs differ: {', '.join(lines)}"
+    yield DoubtSubject.SHAPES.doubt(", ".join(lines))

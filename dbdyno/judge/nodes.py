@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import TypeVar
 
 from dbdyno.judge.arm_vs_base import Contest, Where
-from dbdyno.model import StepComparison
-from dbdyno.model.comparison import PLACES_MAX
+from dbdyno.model import Cell
+from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.model.metric.primary import called, is_cpu
 from dbdyno.model.nodes import UNNAMED, Agreement, ByNode, NodeRatio
 from dbdyno.model.verdict import Aims
@@ -123,25 +123,17 @@ def _judged(figures: ByNode, q: float, aims: Aims) -> ByNode:
     return replace(figures, q=q, agreement=agreement)
 
 
-def warnings(steps: Iterable[StepComparison]) -> Iterable[str]:
-    """A line where nodes disagree by more than the margin: a verdict over them says too much."""
-    lines = [
-        _disagreement(node)
-        for step in steps
-        for cell in step.cells
-        for node in cell.nodes
-        if node.agreement == "disagree"
-    ]
-    if lines:
-        more = f"; and {len(lines) - PLACES_MAX} more" if len(lines) > PLACES_MAX else ""
-        yield (
-            f"nodes disagree: {'; '.join(lines[:PLACES_MAX])}{more}; such a verdict is of these "
-            "nodes' mean, and says little of another node"
-        )
+def doubts(cells: Iterable[Cell]) -> Iterable[Doubt]:
+    """Where nodes disagree by more than the margin: a verdict over them says too much."""
+    for cell in cells:
+        for figures in cell.nodes:
+            if figures.agreement == "disagree":
+                yield DoubtSubject.NODES_DISAGREE.doubt(_disagreement(figures), arm=cell.arm)
 
 
 def _disagreement(figures: ByNode) -> str:
-    low, high = figures.lowest, figures.highest
-    what = f" {called(figures.metric)}" if is_cpu(figures.metric) else ""
-    ends = (f"{number.change(end.ratio)} on {end.node}" for end in (low, high))
-    return f"{figures.step} {figures.arm}{what} {' to '.join(ends)}"
+    what = f"{called(figures.metric)} " if is_cpu(figures.metric) else ""
+    low, high = (
+        f"{number.change(end.ratio)} on {end.node}" for end in (figures.lowest, figures.highest)
+    )
+    return f"{what}{low} to {high}; the verdict is of these nodes' mean"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dbdyno.evidence import generator_limit
-from dbdyno.judge import estimates, imbalance
+from dbdyno.judge import estimates
 from dbdyno.judge.arm_vs_base import Where
 from dbdyno.judge.arms_and_blocks import Arms
 from dbdyno.judge.pairing import Facing, facing
@@ -100,7 +100,6 @@ def row(where: Where, arms: Arms, runs: Sequence[StepRun], units: Units | None =
         headline=runs[0].facts.headline,
         group=next((run.facts.group for run in runs if run.facts.group is not None), None),
         cells=cells,
-        notices=imbalance.notices(cells),
     )
     return Row(step=estimates.with_figures(step, faced), faced=faced, units=units)
 

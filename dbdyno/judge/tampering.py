@@ -15,7 +15,6 @@ from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
 from dbdyno.evidence import damaged_files
-from dbdyno.evidence.damaged_files import PREFIX
 from dbdyno.model import StepRun, engine
 from dbdyno.model.looks import Looks
 from dbdyno.model.plan_record import PlanRecord
@@ -63,7 +62,7 @@ def refused(
     reasons = {**_at_once(seen), **_copied(seen)}
     reasons |= {index: moved[run.block] for index, run in enumerate(runs) if run.block in moved}
     return [
-        damaged_files.failed(folder, f"{PREFIX}{reasons[index]}") if index in reasons else run
+        damaged_files.damaged(folder, reasons[index]) if index in reasons else run
         for index, (folder, run) in enumerate(zip(folders, runs, strict=True))
     ]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from dbdyno.judge.arm_vs_base import COMPARED_MIN, Contest, Where, is_damaged
+from dbdyno.judge.arm_vs_base import COMPARED_MIN, Contest, Where
 from dbdyno.judge.looks import Sights
 from dbdyno.model import TargetFacts
 from dbdyno.model.tolerance import StepTolerance
@@ -93,5 +93,5 @@ def _failed(contest: Contest) -> bool:
     missed, base_missed = (
         any(run.of(TargetFacts).met is False for run in runs) for runs in (own, bases)
     )
-    lost = any(run.ending.status != "ok" and not is_damaged(run) for run in own)
+    lost = any(run.ending.status != "ok" and not run.ending.damaged for run in own)
     return lost or (missed and not base_missed)

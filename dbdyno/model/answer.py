@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 Outcome = Literal["rows", "failed", "timed out", "not asked"]
 EXPECTED_S = 0.5
@@ -44,7 +44,7 @@ class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     seconds: float = 0.0
 
 
-class Doubt(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class OpenQueryPart(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a query's answer is not determined by its text and the data."""
 
     query: str
@@ -59,5 +59,5 @@ class Answers(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     workload: str
     answers: tuple[Answer, ...] = ()
-    doubts: tuple[Doubt, ...] = ()  # those of the base alone
+    open_parts: tuple[OpenQueryPart, ...] = field(default=(), name="doubts")  # of the base alone
     ordered: Mapping[str, tuple[int, ...]] = {}  # by query, the columns that ORDER BY names, from 0

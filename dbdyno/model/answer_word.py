@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dbdyno.model.answer import Answer, AnswerColumn, Doubt
+from dbdyno.model.answer import Answer, AnswerColumn, OpenQueryPart
 
 AnswerWord = Literal[
     "fails",
@@ -56,11 +56,11 @@ class Compared:
 
 
 def compared(
-    base: Answer, arm: Answer, ordered: Sequence[int] = (), doubts: Sequence[Doubt] = ()
+    base: Answer, arm: Answer, ordered: Sequence[int] = (), open_parts: Sequence[OpenQueryPart] = ()
 ) -> Compared:
     """The word for two answers to one tuple.
 
-    `ordered`: the columns that ORDER BY names; `doubts`: those of any query.
+    `ordered`: the columns that ORDER BY names; `open_parts`: those of any query.
     """
     unasked = [answer for answer in (base, arm) if answer.outcome == "not asked"]
     if unasked:
@@ -74,10 +74,10 @@ def compared(
     if any(failed):
         return _failing(base, arm, failed)
     own = [
-        doubt for doubt in doubts if doubt.query == base.query and doubt.place in (None, base.place)
+        part for part in open_parts if part.query == base.query and part.place in (None, base.place)
     ]
     differs = _rows(base, arm, ordered, own)
-    whole = [doubt for doubt in own if doubt.columns is None]
+    whole = [part for part in own if part.columns is None]
     if whole and differs.word in DIFFER:
         differs = Compared("not determined", whole[0].reason)
     if differs.word != "same" and (base.cut or arm.cut):
@@ -101,12 +101,14 @@ def _failing(base: Answer, arm: Answer, failed: Sequence[bool]) -> Compared:
     return Compared("fails on the base", failure(base))
 
 
-def _rows(base: Answer, arm: Answer, ordered: Sequence[int], doubts: Sequence[Doubt]) -> Compared:
+def _rows(
+    base: Answer, arm: Answer, ordered: Sequence[int], open_parts: Sequence[OpenQueryPart]
+) -> Compared:
     if base.rows != arm.rows:
         return Compared("different", f"{arm.rows:,} rows for {base.rows:,}")
     if len(base.columns) != len(arm.columns):
         return Compared("different", f"{len(arm.columns)} columns for {len(base.columns)}")
-    values = _by_column(doubts, order=False)
+    values = _by_column(open_parts, order=False)
     pairs = list(zip(base.columns, arm.columns, strict=True))
     columns = [
         _undoubted(_column(*pair), values.get(place, "")) for place, pair in enumerate(pairs)
@@ -116,7 +118,7 @@ def _rows(base: Answer, arm: Answer, ordered: Sequence[int], doubts: Sequence[Do
         differs = Compared("different", "the same values in other rows")
         return _undoubted(differs, next(iter(values.values()), ""))
     if worst.word == "same":
-        orders = values | _by_column(doubts, order=True)
+        orders = values | _by_column(open_parts, order=True)
         for place in ordered:
             if place < len(pairs) and not _same_order(*pairs[place]):
                 differs = Compared("other order", f"by `{pairs[place][0].name}`")
@@ -124,13 +126,13 @@ def _rows(base: Answer, arm: Answer, ordered: Sequence[int], doubts: Sequence[Do
     return worst
 
 
-def _by_column(doubts: Sequence[Doubt], *, order: bool) -> dict[int, str]:
+def _by_column(open_parts: Sequence[OpenQueryPart], *, order: bool) -> dict[int, str]:
     """By column, from 0, why its values or their order are open."""
     return {
-        place: doubt.reason
-        for doubt in doubts
-        for place in doubt.columns or ()
-        if doubt.order == order
+        place: part.reason
+        for part in open_parts
+        for place in part.columns or ()
+        if part.order == order
     }
 
 

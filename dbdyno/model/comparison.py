@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from dbdyno.model.attribution import Design
 from dbdyno.model.basis import Basis
 from dbdyno.model.ceiling import Ceiling
+from dbdyno.model.doubt import DoubtGroup
 from dbdyno.model.facts import Facts
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.looks import Looked
@@ -22,8 +23,6 @@ from dbdyno.model.verdict import Aims, Calibration, Explanation, Judgement, Over
 
 FOUND_MIN = 0.99
 """Of a statement's executions: with more that found no row, its rate is mostly one of misses."""
-PLACES_MAX = 4
-"""So many places of one warning are named, the others counted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +66,6 @@ class StepComparison:
     headline: str | None
     cells: tuple[Cell, ...]
     group: str | None = None  # the title under which tables list it
-    notices: tuple[str, ...] = ()  # what the arms did not have alike
 
     def each(self, facts: type[F]) -> Iterator[F]:
         """What a finding tells of each run, by arm and block."""
@@ -142,7 +140,6 @@ class Comparison:
     arms: tuple[str, ...]  # the base first
     blocks: int  # judged
     unverified: tuple[int, ...] = ()  # numbers of those without checksums of their files
-    void_blocks: tuple[str, ...]  # with reasons
     host: HostFacts
     generator: (
         Ceiling | None
@@ -161,7 +158,7 @@ class Comparison:
     aims: Aims = field(default_factory=Aims)
     design: Design | None = None  # by which two arms are taken apart
     differences: tuple[Difference, ...]
-    warnings: tuple[str, ...]
+    doubts: tuple[DoubtGroup, ...]  # by subject, in order of weight, and arm
     one_fill: tuple[str, ...] = ()  # workloads of one fill, whose scatter is in no interval
     incomplete: str | None  # "2 of 3 blocks done", else None
     findings: Mapping[str, Facts] = field(default_factory=dict)  # by the names of their types

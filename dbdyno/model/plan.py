@@ -125,8 +125,8 @@ class Void:
     """Above what a block is void that something outside the arms disturbed."""
 
     foreign: float = 0.05  # others' CPU in any measured window, as a share of all cores' time
-    stolen: float | None = None  # the same of time that other machines took; None: only a warning
-    swap: bool = False  # whether any page that is swapped in or out does; else only a warning
+    stolen: float | None = None  # the same of time that other machines took; None: only a doubt
+    swap: bool = False  # whether any page that is swapped in or out does; else only a doubt
 
 
 Interleave = Literal["run", "step", "turn"]

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from dbdyno.model.attribution import Design, DesignKind, Factor
 from dbdyno.model.own_query import Exclusion
 from dbdyno.model.placement import PlacementTrial
+from dbdyno.model.plan import Void
 from dbdyno.model.verdict import Aims
 
 
@@ -143,6 +144,7 @@ class ScheduleRecord(Struct, frozen=True, kw_only=True):
     comparison: int | None = None
     fills: int = 1
     rest_s: int | float = 0
+    void: Void = Void()
 
 
 class GeneratorRecord(Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeVar
 
+from dbdyno.model.doubt import Doubt
 from dbdyno.model.facts import Facts, says
 from dbdyno.model.find import SearchWindow
 from dbdyno.model.profile import Profile
@@ -172,6 +173,7 @@ class Ending:
 
     status: str  # "ok", "failed", "skipped"
     reason: str | None = None  # of one that did not end well
+    damaged: bool = False  # whether it failed because a file was damaged after it was measured
 
     @property
     def timed_out_s(self) -> float | None:
@@ -247,7 +249,7 @@ class StepRun:
     server: ServerSide = ServerSide()
     series: Mapping[str, Series] = field(default_factory=dict)  # "insert.rate" …
     profile: Profile | None = None  # of an unjudged repetition of it; None: there is none
-    warnings: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()  # without their place, which is this run's
 
     def of(self, facts: type[F]) -> F:
         """What a finding tells of the step; facts without values where it tells nothing."""

@@ -237,6 +237,20 @@ def listed(words: Iterable[object]) -> str:
     return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
 
 
+def of_blocks(blocks: Iterable[int]) -> str:
+    """`block 3`, `blocks 1 to 3, 5`; of none nothing."""
+    runs: list[list[int]] = []
+    for block in sorted(set(blocks)):
+        if runs and block == runs[-1][-1] + 1:
+            runs[-1].append(block)
+        else:
+            runs.append([block])
+    words = ", ".join(
+        f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs
+    )
+    return f"block{'s' * (words.isdigit() is False)} {words}" if runs else ""
+
+
 def few(names: Sequence[str], most: int = NAMES_MAX, between: str = ", ") -> str:
     """The first of the names, and how many more there are: a, b and 3 more."""
     more = f" and {len(names) - most} more" if len(names) > most else ""

@@ -18,6 +18,7 @@ from dbdyno import __version__
 from dbdyno.findings.application.show import Answer
 from dbdyno.model import Cell, Comparison, Json, StepComparison
 from dbdyno.model.comparison import ApplicationResult
+from dbdyno.model.doubt import DoubtGroup
 from dbdyno.model.facts import Facts
 from dbdyno.model.looks import Looked
 from dbdyno.model.metric.primary import cpu_of
@@ -64,8 +65,7 @@ def form(comparison: Comparison) -> Json:
         "applications": [_application(comparison, result) for result in comparison.applications],
         "queries": to_builtins(comparison.queries),
         "tables": tables(comparison.findings.values()),
-        "warnings": comparison.warnings,
-        "void_blocks": comparison.void_blocks,
+        "doubts": [_doubt(group) for group in comparison.doubts],
         "incomplete": comparison.incomplete,
     }
     return {key: _finite(value) for key, value in found.items()}
@@ -114,6 +114,10 @@ def _finite(value: Any) -> Any:
     return value
 
 
+def _doubt(group: DoubtGroup) -> Json:
+    return {**to_builtins(group), "grade": group.subject.grade}
+
+
 def _nodes(nodes: Mapping[int, str]) -> list[Json]:
     """Each node with the blocks that it measured; nothing where none has a name."""
     found: dict[str, list[int]] = {}
@@ -153,7 +157,6 @@ def _step(step: StepComparison) -> Json:
                 )
             )
         },
-        "notices": step.notices,
         "tables": _tables(step),
     }
 

@@ -12,6 +12,7 @@ from dbdyno.findings.attribution import show as attribution
 from dbdyno.findings.calibration import show as calibration
 from dbdyno.findings.device import show as device
 from dbdyno.findings.differences import show as differences
+from dbdyno.findings.doubts import show as doubts
 from dbdyno.findings.fairness import show as fairness
 from dbdyno.findings.fragmentation import show as fragmentation
 from dbdyno.findings.groups import show as groups
@@ -50,7 +51,6 @@ from dbdyno.findings.work import show as work
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.parts.colors import Scheme
 from dbdyno.parts.part import AnyPart, Group, Page, Section, Subject, anchored, flat
-from dbdyno.report.section import notices, warnings
 
 __all__ = ["Page", "make"]
 
@@ -68,7 +68,7 @@ WORKLOAD: tuple[Section, ...] = (
 """Sections about the steps of a workload together, in reading order."""
 
 STEP: tuple[Section, ...] = (
-    notices.SECTION,
+    doubts.OF_STEP,
     throughput.SECTION,
     placement.SECTION,
     why.SECTION,
@@ -115,11 +115,7 @@ def _workload(subject: Subject, title: str) -> Group:
         depth="brief",
         entry="",
     )
-    shown = [
-        step
-        for step in subject.steps
-        if step.measured or any(run.ending.status != "ok" for run in step.runs)
-    ]
+    shown = [step for step in subject.steps if _worth_showing(subject.comparison, step)]
     names = own_query.names(subject.comparison, title)
     queries = [_step(subject, step) for step in shown if step.step in names]
     together = Group(
@@ -135,6 +131,13 @@ def _workload(subject: Subject, title: str) -> Group:
         ),
         depth="brief",
         of="workload",
+    )
+
+
+def _worth_showing(comparison: Comparison, step: StepComparison) -> bool:
+    """Whether it is measured, or there is something to doubt."""
+    return step.measured or any(
+        group.of_step(step.workload, step.ordinal) for group in comparison.doubts
     )
 
 
@@ -156,7 +159,7 @@ PAGE: tuple[Section, ...] = (
     attribution.SECTION,
     application.SECTION,
     answer.SECTION,
-    warnings.SECTION,
+    doubts.SECTION,
     queries.SECTION,
     answers.SECTION,
     query_plans.SECTION,

@@ -16,7 +16,7 @@ from msgspec import structs
 
 from dbdyno.engine.answer_hash import Rows
 from dbdyno.engine.inquiry import CallError, CallOutcome, QueryCall
-from dbdyno.model.answer import Answer, Answers, Doubt
+from dbdyno.model.answer import Answer, Answers, OpenQueryPart
 from dbdyno.model.answer_word import DIFFER, compared
 from dbdyno.model.error import ServerError
 from dbdyno.model.own_query import OwnQuery
@@ -102,32 +102,32 @@ class AnswerCheck:
     base: Run
     answers: Answers  # the base's
 
-    def doubts(self, others: Sequence[Answers]) -> Iterator[Doubt]:
+    def left_open(self, others: Sequence[Answers]) -> Iterator[OpenQueryPart]:
         """The reasons to doubt queries in which another arm differs."""
         for query in self.asking.queries:
             if self._differing(query, others, ()):
-                doubts = tuple(self._open_parts(query))
-                yield from doubts
+                left_open = tuple(self._open_parts(query))
+                yield from left_open
                 yield from self._contradictions(
-                    query, self._differing(query, others, doubts), doubts
+                    query, self._differing(query, others, left_open), left_open
                 )
 
     def _differing(
-        self, query: OwnQuery, others: Sequence[Answers], doubts: Sequence[Doubt]
+        self, query: OwnQuery, others: Sequence[Answers], left_open: Sequence[OpenQueryPart]
     ) -> list[int]:
-        """The places of a query's tuples for which an arm differs, beyond these doubts."""
+        """The places of a query's tuples for which an arm differs, beyond these left_open."""
         pairs = [
             (self._own[other.query, other.place], other)
             for answers in others
             for other in answers.answers
             if other.query == query.name and (other.query, other.place) in self._own
         ]
-        differing = {base.place for base, other in pairs if self._differs(base, other, doubts)}
+        differing = {base.place for base, other in pairs if self._differs(base, other, left_open)}
         return sorted(differing)
 
-    def _differs(self, base: Answer, other: Answer, doubts: Sequence[Doubt]) -> bool:
+    def _differs(self, base: Answer, other: Answer, left_open: Sequence[OpenQueryPart]) -> bool:
         ordered = self.ordered.get(base.query, ())
-        return compared(base, other, ordered, doubts).word in DIFFER
+        return compared(base, other, ordered, left_open).word in DIFFER
 
     @cached_property
     def _own(self) -> Mapping[tuple[str, int], Answer]:
@@ -156,7 +156,7 @@ class AnswerCheck:
         columns = (answer.columns for answer in self.answers.answers if answer.query == query.name)
         return [column.name for column in next(filter(None, columns), ())]
 
-    def _open_parts(self, query: OwnQuery) -> Iterator[Doubt]:
+    def _open_parts(self, query: OwnQuery) -> Iterator[OpenQueryPart]:
         """What the query's tree and the base's catalog leave open; all, if the base tells none."""
         from dbdyno.workload.determined import open_parts
 
@@ -168,13 +168,13 @@ class AnswerCheck:
         except (ServerError, CallError) as error:
             parts = [open_parts.OpenPart(f"the server does not tell what it reads: {error}")]
         for part in parts:
-            yield Doubt(
+            yield OpenQueryPart(
                 query=query.name, reason=part.reason, columns=part.columns, order=part.order
             )
 
     def _contradictions(
-        self, query: OwnQuery, places: Sequence[int], doubts: Sequence[Doubt]
-    ) -> Iterator[Doubt]:
+        self, query: OwnQuery, places: Sequence[int], left_open: Sequence[OpenQueryPart]
+    ) -> Iterator[OpenQueryPart]:
         """The tuples to which the base answers otherwise by other plans."""
         to_ask = calls(query, traits_of(self.base), TUPLES) if places else ()
         try:
@@ -186,9 +186,11 @@ class AnswerCheck:
             own = self._own[query.name, place]
             for title, planner in sets:
                 again = self.asking.asked(self.base, to_ask[place - 1], planner)
-                if again.outcome == "rows" and self._differs(own, _as_answer(own, again), doubts):
+                if again.outcome == "rows" and self._differs(
+                    own, _as_answer(own, again), left_open
+                ):
                     reason = f"the base contradicts itself {title}"
-                    yield Doubt(query=query.name, place=place, reason=reason)
+                    yield OpenQueryPart(query=query.name, place=place, reason=reason)
                     break
 
 

@@ -26,6 +26,7 @@ from dbdyno.host.lock import HostLock
 from dbdyno.host.observe import facts
 from dbdyno.model import Block, Json, Plan, Step, WorkloadUse, can
 from dbdyno.model.block_files import BlockDuration
+from dbdyno.model.disturbance import Cause
 from dbdyno.model.error import DynoError, LabDied, ResultError
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.plan import schedule
@@ -401,7 +402,7 @@ def repeats(results: Results, number: int) -> int:
     return sum(block.number == number and block.cause is not None for block in results.blocks())
 
 
-def set_aside(lab: Lab, number: int, cause: void.Cause, reason: str, *, again: bool) -> None:
+def set_aside(lab: Lab, number: int, cause: Cause, reason: str, *, again: bool) -> None:
     """Makes a block void, and says why."""
     lab.results.void_block(number, reason, cause)
     lab.watch.say(f"block {number} is void{' and will be repeated' if again else ''}: {reason}")

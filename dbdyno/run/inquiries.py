@@ -62,7 +62,7 @@ def answers_of(runs: Sequence[Run], asking: AnswerInquiry, base: str) -> list[An
     checking = AnswerCheck(asking=asking, base=runs[0], answers=answers[0])
     return [
         structs.replace(
-            answers[0], doubts=tuple(checking.doubts(answers[1:])), ordered=checking.ordered
+            answers[0], open_parts=tuple(checking.left_open(answers[1:])), ordered=checking.ordered
         ),
         *answers[1:],
     ]

@@ -20,7 +20,7 @@ from dbdyno.analysis.compare import (
 )
 from dbdyno.analysis.step import collect
 from dbdyno.evidence import damaged_files
-from dbdyno.evidence.damaged_files import PREFIX, Damage
+from dbdyno.evidence.damaged_files import Damage
 from dbdyno.findings import plans
 from dbdyno.findings.plan_finding import Compared
 from dbdyno.findings.work import plan as work
@@ -31,6 +31,7 @@ from dbdyno.judge import (
     conclusions,
     cost_to_decide,
     differences,
+    doubts,
     fills,
     find,
     golden_copies,
@@ -46,6 +47,7 @@ from dbdyno.judge import (
 from dbdyno.judge.arm_vs_base import Where
 from dbdyno.model import Comparison, Ending, StepComparison, StepRun
 from dbdyno.model.ceiling import Ceiling
+from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.model.figures import changes_since
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import PlanRecord
@@ -71,7 +73,6 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
     orders, where = arms_and_blocks.orders(blocks, plan), nodes.of_blocks(blocks)
     runs = pairing.placed(_complete(blocks, find.with_searches(derived), copies, plan), orders)
     servers = _servers(blocks or work.repeats(results), arms.planned, derived, lost)
-    about_blocks = _about_blocks(results, blocks, derived, base, lost)
     host, hosts, about_hosts = _hosts(results, blocks, lost)
     counted = fills.of_result(results, arms.base, runs, copies, load)
     own = step_cells.rows(plan, arms, runs, counted.units)
@@ -88,6 +89,9 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
     )
     ended = conclusions.conclude(application.without_common_failures(rows, plan), arms, rules)
     steps = witness.with_counts(ended.steps, known.counts)
+    looked = looks.fewest([sights[arm].looked for arm in arms.shown[1:]])
+    needed = _in_every_block(ended.steps, blocks, copies)
+    incomplete = arms_and_blocks.incomplete(results, arms, looked, needed)
     return Comparison(
         title=_title(plan, arms.shown),
         label=plan.label,
@@ -95,7 +99,6 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         arms=arms.shown,
         blocks=len(blocks),
         unverified=unverified(blocks),
-        void_blocks=void_blocks.void_blocks(results, arms, ended.steps),
         host=host,
         generator=lost.usable(results.generator),
         hosts=hosts,
@@ -109,24 +112,23 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         applications=(applications := application.results(rows, plan, arms.shown, known)),
         queries=query_changes.with_effects(known.queries, ended.steps, known.counts),
         calibration=ended.calibration,
-        looked=(looked := looks.fewest([sights[arm].looked for arm in arms.shown[1:]])),
+        looked=looked,
         aims=aims,
         differences=differences.differences(list(last), last, plan.arms),
-        warnings=(
-            *damaged_files.of_result(derived, lost.lines),
-            *about_blocks,
-            *nodes.warnings(ended.steps),
-            *validity.warnings(arms.shown, runs, servers, _boot_ids(blocks)),
-            *validity.whole_servers(ended.steps, aims.margin),
-            *counted.notes,
-            *restores.warnings(known.restores, [each.workload for each in applications]),
-            *about_hosts,
-        ),
         one_fill=counted.alone,
         findings=plans.derived(replace(compared, steps=steps)).findings,
-        incomplete=arms_and_blocks.incomplete(
-            results, arms, looked, _in_every_block(ended.steps, blocks, copies)
+        doubts=doubts.groups(
+            arms.shown,
+            void_blocks.doubts(results, arms, ended.steps, incomplete),
+            _about_blocks(results, blocks, derived, base, lost),
+            doubts.of_steps(ended.steps, runs, plan.schedule.void, aims.margin),
+            validity.doubts(arms.shown, runs, servers, _boot_ids(blocks)),
+            counted.doubts,
+            restores.doubts(known.restores, [each.workload for each in applications]),
+            about_hosts,
+            map(DoubtSubject.DAMAGED.doubt, lost.lines),
         ),
+        incomplete=incomplete,
     )
 
 
@@ -154,33 +156,22 @@ def _about_blocks(
     derived: Sequence[StepRun],
     base: str | None,
     lost: Damage,
-) -> tuple[str, ...]:
-    """What disturbed the blocks, what measured them, and what was chosen with them in sight."""
+) -> tuple[Doubt, ...]:
+    """What measured the blocks, and what was chosen with them in sight."""
     _blocks_damage(blocks, lost)
     for text in lost.usable(lambda: list(tampering.edited(results, blocks))) or ():
         lost.say(text)
     level = results.plan.verdict.level
-    chosen = lost.usable(lambda: tuple(choices.warnings(results, blocks, level, base))) or ()
-    return (
-        *void_blocks.disturbed(blocks, lost),
-        *version_warnings(blocks, derived),
-        *chosen,
-    )
-
-
-def _host(results: Results, blocks: Sequence[BlockFolder], lost: Damage) -> HostFacts | None:
-    """The facts of host.json; says where it should be and is not."""
-    facts = lost.usable(results.host)
-    if facts is None and blocks and not any(line.startswith("host.json") for line in lost.lines):
-        lost.say("host.json: is missing; restore it from a copy")
-    return facts
+    chosen = lost.usable(lambda: tuple(choices.doubts(results, blocks, level, base))) or ()
+    return *version_doubts(blocks, derived), *chosen
 
 
 def _hosts(
     results: Results, blocks: Sequence[BlockFolder], lost: Damage
-) -> tuple[HostFacts, Mapping[str, HostFacts], tuple[str, ...]]:
+) -> tuple[HostFacts, Mapping[str, HostFacts], tuple[Doubt, ...]]:
     """The facts of this host and of those that have names, and what changed on them."""
-    host = _host(results, blocks, lost) or HostFacts()
+    read = partial(lost.needed, file="host.json") if blocks else lost.usable
+    host = read(results.host) or HostFacts()
     hosts = lost.usable(results.hosts) or {}
     return host, hosts, tuple(host_changes.of_result(results, blocks, {"": host} | hosts, lost))
 
@@ -252,8 +243,8 @@ def _never_run(example: StepRun, arm: str, block: int, expected: Checksums) -> S
     name = f"{step.ordinal:02d}-{safe_name(step.step)}"
     place = f"{safe_name(arm)}/{safe_name(step.workload)}/{name}"
     if any(file.startswith(f"{place}/") for file in expected):
-        text = f"{PREFIX}blocks/{block:03d}/{place}: is missing; restore it from a copy"
-        ending = Ending(status="failed", reason=text)
+        text = f"blocks/{block:03d}/{place}: is missing; restore it from a copy"
+        ending = Ending(status="failed", reason=text, damaged=True)
     else:
         ending = Ending(status="skipped", reason="the run ended before this step")
     return StepRun(facts=step, arm=arm, block=block, ending=ending)
@@ -267,12 +258,11 @@ def _servers(
     ran = {(run.block, run.arm) for run in runs if run.ending.status == "ok"}
     for block in judged:
         for run in block.runs():
-            known = len(lost.lines)
-            server = lost.usable(run.server)
+            there = (run.block, run.arm) in ran
+            file = f"{run.path}/server.json"
+            server = lost.needed(run.server, file) if there else lost.usable(run.server)
             if server is not None and run.arm in servers:
                 servers[run.arm].append(server)
-            elif len(lost.lines) == known and (run.block, run.arm) in ran:
-                lost.say(f"{run.path}/server.json: is missing; restore it from a copy")
     return servers
 
 
@@ -319,19 +309,23 @@ def _boot_ids(judged: Sequence[BlockFolder]) -> dict[str | None, list[str]]:
 # --- Blocks that several versions of dyno measured, and blocks without checksums ---------------
 
 
-def version_warnings(judged: Sequence[BlockFolder], runs: Sequence[StepRun]) -> Iterator[str]:
-    """A line where versions differ between blocks, and one where their figures do not compare."""
+def version_doubts(judged: Sequence[BlockFolder], runs: Sequence[StepRun]) -> Iterator[Doubt]:
+    """A doubt where versions differ between blocks, and one where their figures do not compare."""
     states = {block.number: _versions(block, runs) for block in judged}
     names = dict.fromkeys(name for state in states.values() for name in state)
     changed = [
         words for name in names if (words := host_changes.by_block(name, states)) is not None
     ]
     if changed:
-        yield f"several versions: {'; '.join(changed)}; CHANGELOG.md says what changed between them"
+        yield DoubtSubject.VERSIONS.doubt(
+            f"{'; '.join(changed)}; CHANGELOG.md says what changed between them"
+        )
     numbers = {block.figures for block in judged}
     if len(numbers) > 1:
         changes = "; ".join(changes_since(min(numbers)))
-        yield f"blocks do not compare: an earlier dyno measured some of them; since then {changes}"
+        yield DoubtSubject.DO_NOT_COMPARE.doubt(
+            f"an earlier dyno measured some of them; since then {changes}"
+        )
 
 
 def unverified(judged: Sequence[BlockFolder]) -> tuple[int, ...]:

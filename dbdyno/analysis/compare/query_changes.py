@@ -81,7 +81,7 @@ def answer_changes(base: Answers, other: Answers, arm: str) -> Iterator[AnswerCh
     for answer in base.answers:
         if (answer.query, answer.place) in own:
             ordered = base.ordered.get(answer.query, ())
-            word = compared(answer, own[answer.query, answer.place], ordered, base.doubts)
+            word = compared(answer, own[answer.query, answer.place], ordered, base.open_parts)
             by_query.setdefault(answer.query, []).append(word)
     for query, words in by_query.items():
         worst = min(words, key=lambda each: (WORDS.index(each.word), not each.detail))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from dbdyno.evidence.damaged_files import Damage
+from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.model.golden import RESTORED, Restored
 from dbdyno.store import BlockFolder
 
@@ -29,13 +30,9 @@ def load(blocks: Iterable[BlockFolder], lost: Damage) -> Restores:
     return restores
 
 
-def warnings(restores: Restores, applications: Iterable[str]) -> Iterator[str]:
+def doubts(restores: Restores, applications: Iterable[str]) -> Iterator[Doubt]:
     """What data lack that are no application's, whose basis says it."""
     said = set(applications)
-    lines = (
-        f"{lacks} ({arm})"
-        for (workload, arm), each in restores.items()
-        if workload not in said
-        for lacks in each.lacks
-    )
-    return iter(dict.fromkeys(lines))
+    for (workload, arm), restored in restores.items():
+        for lacks in () if workload in said else restored.lacks:
+            yield DoubtSubject.RESTORED.doubt(lacks, workload=workload, arm=arm)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbdyno.analysis.step import metrics, step_warnings
+from dbdyno.analysis.step import metrics, step_doubts
 from dbdyno.evidence import damaged_files, evidence, generator_limit, profile
 from dbdyno.evidence.evidence import NO_JOB, Evidence
 from dbdyno.evidence.query_plans import plans
@@ -33,7 +33,7 @@ def step_run(folder: StepFolder) -> StepRun:
     try:
         return profile.added(_joined(folder, evidence.read(folder)), folder)
     except ResultError as error:
-        return damaged_files.failed(folder, damaged_files.words(folder, error))
+        return damaged_files.damaged(folder, damaged_files.words(folder, error))
 
 
 def _joined(folder: StepFolder, basis: Evidence) -> StepRun:
@@ -95,7 +95,7 @@ def _measured(run: StepRun, basis: Evidence) -> StepRun:
         run,
         window=window,
         metrics=values,
-        warnings=(*basis.unusable, *step_warnings.warnings(basis, values, run, window)),
+        doubts=(*basis.unusable, *step_doubts.doubts(basis, values, run, window)),
     )
 
 

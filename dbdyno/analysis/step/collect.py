@@ -144,8 +144,8 @@ def _intact(task: _Task) -> StepRun:
         try:
             damage = next(checksums.of_folder_damaged(folder.path, task.expected), None)
         except ResultError as error:
-            return damaged_files.failed(folder, damaged_files.words(folder, error))
+            return damaged_files.damaged(folder, damaged_files.words(folder, error))
         if damage is not None:
-            reason = f"{damaged_files.PREFIX}{folder.place}/{damage.name}: {damage.text}"
-            return damaged_files.failed(folder, reason)
+            reason = f"{folder.place}/{damage.name}: {damage.text}"
+            return damaged_files.damaged(folder, reason)
     return assemble.step_run(folder)

@@ -9,9 +9,11 @@ from dbdyno.doctor import render
 from dbdyno.model import Comparison, engine
 from dbdyno.model.ceiling import Ceiling, CeilingLoad
 from dbdyno.model.compiler import flags_of
+from dbdyno.model.doubt import DoubtSubject
 from dbdyno.model.host_facts import Cpu, HostFacts, Storage
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.parts import cells, number
+from dbdyno.parts.number import of_blocks
 from dbdyno.parts.part import (
     Column,
     Finding,
@@ -209,7 +211,12 @@ def _blocks(comparison: Comparison) -> str:
     words = [f"{comparison.blocks} judged{_by_node(comparison)}", comparison.incomplete]
     if comparison.unverified:
         words.append(f"{len(comparison.unverified)} unverified: an older dyno wrote no checksums")
-    words += [f"void: {reason}" for reason in comparison.void_blocks]
+    words += [
+        f"void: {of_blocks(item.blocks)}, {item.words}"
+        for group in comparison.doubts
+        if group.subject is DoubtSubject.VOID
+        for item in group.items
+    ]
     return joined(words, "; ")
 
 

@@ -19,13 +19,14 @@ from dbdyno.evidence.raw_files import Host
 from dbdyno.findings.finding import StepFinding
 from dbdyno.findings.owners.facts import OwnerFacts
 from dbdyno.model import OwnerCost
+from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.model.step_run import IDLE, SERVER_OWNERS
 from dbdyno.parts import number, owner
 
 SHARE_MAX = 2.0
 """CPU in percent of the time that the server waited: with more, other arms are slowed visibly."""
 KINDS_MAX = 3
-"""So many kinds of processes does a warning name, those with the most CPU."""
+"""So many kinds of processes does a doubt name, those with the most CPU."""
 ARM = (*SERVER_OWNERS, "standby:")
 """How the names of owners begin that are an arm's servers."""
 
@@ -56,7 +57,7 @@ def waiting(evidence: Evidence) -> list[OwnerCost]:
     return [cost for cost in costs if cost.owner.startswith(ARM)]
 
 
-def warnings(evidence: Evidence) -> Iterable[str]:
+def doubts(evidence: Evidence) -> Iterable[Doubt]:
     """Idle work that other arms feel: how much, of which processes, and what to do."""
     waited_s = waits(evidence.server_host).seconds
     if not waited_s:
@@ -69,8 +70,9 @@ def warnings(evidence: Evidence) -> Iterable[str]:
     kinds = [
         f"{owner.words(cost.owner)} {percent * cost.cpu_us:.1f} %" for cost in costs[:KINDS_MAX]
     ]
-    yield (
-        f"idle work: between its turns the server used {whole:.1f} % of a core in other arms' time"
+    yield DoubtSubject.IDLE_WORK.doubt(
+        f"between its turns the server used {whole:.1f} % of a core in other arms' time"
         f" ({number.listed(kinds)}), which slows them and is in no window; let it end before the"
-        ' first turn (a vacuum at the end of the prelude), or use `interleave = "run"`'
+        ' first turn (a vacuum at the end of the prelude), or use `interleave = "run"`',
+        whole,
     )

@@ -14,7 +14,7 @@ COST: tuple[Metric, ...] = (
         led, and the I/O workers (PostgreSQL 18; on MySQL the threads that read ahead, read in
         parallel and build indexes), which serve all roles and count in full. Processes that ended
         before a reading identified their owner are left out; over 1 % of the server's CPU, that is
-        a warning, and over 10 % there is no figure. NA in older results, which do not say whom
+        a doubt, and over 10 % there is no figure. NA in older results, which do not say whom
         parallel workers served""",
     ),
     row.own(
@@ -33,7 +33,7 @@ COST: tuple[Metric, ...] = (
     row.own(
         "whole_server_cpu_per_op", "µs/operation", "lower", 2,
         """CPU of the whole server | CPU time in the window of all of the server's owners, divided
-        by operations; a warning if it differs from cpu_per_op by more than the margin. NA in
+        by operations; a doubt if it differs from cpu_per_op by more than the margin. NA in
         older results""", over="sum",
     ),
     row.own(
@@ -68,7 +68,7 @@ COST: tuple[Metric, ...] = (
     row.own(
         "idle_cpu_share", "%", "lower", 2,
         """idle work, of a core | same CPU time as a share of the time that the server waited (100
-        %: one core all the time), so of the other arms' windows; over 2 % is a warning""",
+        %: one core all the time), so of the other arms' windows; over 2 % is a doubt""",
         over="share",
     ),
     row.own(
@@ -79,7 +79,7 @@ COST: tuple[Metric, ...] = (
     row.own(
         "generator_share", "%", "lower", 1,
         """load generator by server | CPU time of the load generator in the window as a share of
-        that of all server processes; over 10 % is a warning""", over="share",
+        that of all server processes; over 10 % is a doubt""", over="share",
     ),
     row.own(
         "cs_per_op", "1/operation", "lower", 3,
@@ -89,7 +89,7 @@ COST: tuple[Metric, ...] = (
     row.own(
         "steal_share", "%", "lower", 2,
         """CPU taken by other machines | steal time of all cores in the window as a share of all
-        their time; over 2 % is a warning""", over="share",
+        their time; over 2 % is a doubt""", over="share",
     ),
     row.own(
         "lab_cpu_share", "%", "lower", 2,

@@ -69,7 +69,7 @@ SERVICE: tuple[Metric, ...] = (
         "found_share", "%", "higher", 1,
         """statements that found a row | of the executions of the headline's statements that should
         find a row (nominal rows above 0), the share whose reply had any; under 99 % for any one
-        statement is a warning. Misses are fast and count in qps all the same. NA in results of
+        statement is a doubt. Misses are fast and count in qps all the same. NA in results of
         older versions""", over="share",
     ),
     row.own(
@@ -210,7 +210,7 @@ SERVICE: tuple[Metric, ...] = (
         statement, included in response times: its request lay gathered, its reply lay readable
         while the generator did other things. A reply counts from the previous look at all
         connections, from its request's leaving or from the end of a sleep, whichever is last. Time
-        without a processor is left out: the warnings give it. The same by epoll and by io_uring; in
+        without a processor is left out: the doubts give it. The same by epoll and by io_uring; in
         results of older versions, by io_uring the server's work is included. Merged as
         lag_us_p99""",
     ),

@@ -317,7 +317,7 @@ def of_schedule(
         yield "writes_in_turn = true"
         yield 'checkpoint = "before-step"'
     if race.minutes < REPEATS_FROM:
-        yield "repeats_max = 0  # a disturbed block counts, with a warning"
+        yield "repeats_max = 0  # a disturbed block counts, with a doubt"
     if race.blocks is None and not race.count and not own:
         yield "trial = true  # each step runs for a second first; one that no arm can do ends it"
 

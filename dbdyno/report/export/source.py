@@ -126,7 +126,7 @@ class Source:
         try:
             yield from found
         except ResultError as error:
-            self.lost.say(damaged_files.words(folder, error).removeprefix(damaged_files.PREFIX))
+            self.lost.say(damaged_files.words(folder, error))
 
     @property
     def problems(self) -> list[str]:

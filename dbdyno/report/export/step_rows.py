@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
+from msgspec import structs
+
 from dbdyno.model import (
     Cell,
     Comparison,
@@ -58,13 +60,11 @@ def facts(source: Source) -> Rows:
     for table, rows in CAUSES.items():
         yield from ((table, source.key | row) for row in rows(comparison))
     yield from ((table, source.key | row) for table, row in derived.of_comparison(comparison))
-    for notice in comparison.warnings:
-        nowhere = dict.fromkeys(("workload", "ordinal", "step"))
-        yield "notices", source.key | nowhere | {"notice": notice}
-    for step in comparison.steps:
-        about: Json = {"workload": step.workload, "ordinal": step.ordinal, "step": step.step}
-        for notice in step.notices:
-            yield "notices", source.key | about | {"notice": notice}
+    for group in comparison.doubts:
+        for item in group.items:
+            row = {"subject": str(group.subject), "grade": group.subject.grade, "arm": group.arm}
+            for block in item.blocks or (None,):
+                yield "doubts", source.key | row | structs.asdict(item) | {"block": block}
 
 
 def _plan(source: Source) -> Json:
@@ -188,7 +188,6 @@ def _step(source: Source, run: StepRun, place: Place | None) -> Json:
         "node": source.node(run, place),
         "end_spread": run.window.end_spread,
         "server_version": place.server.version if place and place.server else None,
-        "warnings": "\n".join(run.warnings) or None,
     }
 
 

@@ -84,7 +84,6 @@ TABLES: tuple[Table, ...] = (
         node           | text    |      | the node that measured the block; null: it has no name
         end_spread     | number  |      | first to last client's end, as a share of the window
         server_version | text    |      | the version of the server that ran
-        warnings       | text    |      | reasons to doubt the numbers, one sentence per line
         """,
     ),
     table(
@@ -161,12 +160,17 @@ TABLES: tuple[Table, ...] = (
     *(table for finding in plans.FINDINGS for table in tables(finding.facts, ())),
     *QUERIES,
     table(
-        "notices", "a reason to doubt a comparison, in a sentence",
+        "doubts", "a reason to doubt a figure (docs/doubts.md), of one block or of the whole",
         """
+        subject  | text    | | what it is about
+        grade    | text    | | void, withheld, doubt or notice
         workload | text    | | the workload's name; null: the whole result
         ordinal  | integer | | the step's place in its workload, from 1
         step     | text    | | the step's name
-        notice   | text    | | the sentence
+        arm      | text    | | the arm; null: no arm in particular
+        block    | integer | | the block; null: the whole result
+        amount   | number  | by subject | how much, where it is a number; shares in percent
+        words    | text    | | what, with figures
         """,
         (),
     ),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from dbdyno.model.disturbance import Cause
 from dbdyno.run import blocks as runner
 from dbdyno.run.slurm.cluster import JobState
 from dbdyno.run.slurm.spool import BegunFile, SpoolJob, Start
-from dbdyno.run.void import Cause
 from dbdyno.store import BlockFolder, Results, handover
 
 OF_NODE = {

@@ -1,0 +1,1 @@
+"""What makes figures doubtful: the heaviest on the first screen, all of them with each step."""

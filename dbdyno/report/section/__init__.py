@@ -1,1 +1,0 @@
-"""The sections of a report, a file each."""

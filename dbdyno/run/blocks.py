@@ -8,7 +8,6 @@ does what disturbs it from outside the arms: such a block is done again by itsel
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,9 +36,9 @@ from dbdyno.run import (
     inquiries,
     interleave,
     profile,
+    repeats,
     site,
     starting_state,
-    time_limit,
     trial,
     void,
 )
@@ -392,7 +391,7 @@ def attempt(lab: Lab, block: Block) -> int | None:
     try:
         ran = run_block(lab, block)
     except LabDied as error:
-        last = repeats(lab.results, number) >= lab.plan.schedule.repeats_max
+        last = repeats.of_block(lab.results, number) >= lab.plan.schedule.repeats_max
         set_aside(lab, number, "lab", str(error), again=not last)
         if last:
             raise last_word(error) from None
@@ -401,7 +400,7 @@ def attempt(lab: Lab, block: Block) -> int | None:
         folder for folder in lab.results.blocks() if folder.number == number and not folder.void
     ]
     disturbances = void.lines(void.disturbances(block_folder, lab.plan.schedule.void))
-    why = why_not_again(lab, number, ran.took(lab).took_s) if disturbances else None
+    why = repeats.why_not_again(lab, number, ran.took(lab).took_s) if disturbances else None
     if disturbances and why is None:
         cause = next(iter(disturbances))
         set_aside(lab, number, cause, "; ".join(disturbances.values()), again=True)
@@ -414,35 +413,6 @@ def attempt(lab: Lab, block: Block) -> int | None:
     for text in disturbances.values():
         lab.watch.say(f"block {number} counts although it was disturbed, as {why}: {text}")
     return ran.failed
-
-
-def why_not_again(lab: Lab, number: int, block_s: float) -> str | None:
-    """Why a disturbed block of so many seconds is not repeated; None where it is."""
-    most = lab.plan.schedule.repeats_max
-    if not most:
-        return "`repeats_max` is 0"
-    if in_vain(lab.results, number) >= most:
-        return f"{most} repeats of the plan were disturbed, too (`repeats_max`)"
-    if not time_limit.fits(lab, block_s):
-        return "a repeat does not fit into `minutes_max`"
-    return None
-
-
-def in_vain(results: Results, running: int) -> int:
-    """How many repeats of the plan's blocks were disturbed as well; block `running` is now.
-
-    Of a block's tries the first is no repeat; one that counts undisturbed was not in vain.
-    """
-    blocks = results.blocks()
-    disturbed = [block.number for block in blocks if block.cause is not None]
-    disturbed += [block.number for block in blocks if block.disturbed() and not block.void]
-    tries = Counter([*disturbed, running])
-    return sum(count - 1 for count in tries.values())
-
-
-def repeats(results: Results, number: int) -> int:
-    """How often a block was void for a cause for which it is done again by itself."""
-    return sum(block.number == number and block.cause is not None for block in results.blocks())
 
 
 def set_aside(lab: Lab, number: int, cause: void.Cause, reason: str, *, again: bool) -> None:

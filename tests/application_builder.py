@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
-from dbdyno.analysis.compare import application, arms_and_blocks, query_changes, step_cells
+from dbdyno.analysis.compare import application, query_changes
+from dbdyno.judge import arms_and_blocks, step_cells
 from dbdyno.model import Comparison, StepRun
 from dbdyno.model.answer_word import AnswerWord
 from dbdyno.model.golden import Restored

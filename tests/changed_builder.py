@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from comparison_builder import one_cell
-from dbdyno.analysis.compare.verdicts import together
+from dbdyno.judge.verdicts import together
 from dbdyno.model import Cell, StepComparison, StepRun
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.verdict import Aims

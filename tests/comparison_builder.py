@@ -15,8 +15,8 @@ from functools import lru_cache
 
 import comparison_facts as facts
 from comparison_clients import client_series, planted
-from dbdyno.analysis.compare import estimates
-from dbdyno.analysis.compare.pairing import facing
+from dbdyno.judge import estimates
+from dbdyno.judge.pairing import facing
 from dbdyno.model import (
     Cell,
     Comparison,

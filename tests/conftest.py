@@ -18,8 +18,8 @@ from comparison_builder import comparison
 from cpu_budget import pytest_runtest_call
 from dbdyno.engine import Place
 from dbdyno.model import Comparison
+from dbdyno.parts.part import Page
 from dbdyno.report import page
-from dbdyno.report.parts import Page
 from dbdyno.store import checksums
 from hosts_lab import _hosts, _hosts_lab
 from independent_blocks import independent_blocks, independent_here

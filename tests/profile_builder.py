@@ -10,7 +10,8 @@ from typing import Any
 from msgspec import structs
 
 import comparison_builder
-from dbdyno.analysis.compare import arms_and_blocks, functions, step_cells
+from dbdyno.analysis.compare import functions
+from dbdyno.judge import arms_and_blocks, step_cells
 from dbdyno.model import Comparison, StepComparison, StepRun
 from dbdyno.model.plan_record import ObserveRecord
 from dbdyno.model.profile import Difference, FunctionCost, Profile, ProfileComparison, Stack

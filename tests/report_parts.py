@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbdyno.report.parts import (
+from dbdyno.parts.part import (
     Bar,
     Bars,
     Callout,
@@ -23,7 +23,7 @@ from dbdyno.report.parts import (
     flat,
     scoped,
 )
-from dbdyno.report.parts import charts as charts_of
+from dbdyno.parts.part import charts as charts_of
 
 
 def items(page: Page, name: str) -> tuple[Finding, ...]:

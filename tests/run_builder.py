@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from dbdyno.analysis.compare import arms_and_blocks, conclusions, looks, step_cells
-from dbdyno.analysis.compare.arms_and_blocks import Arms
-from dbdyno.analysis.compare.conclusions import Concluded
+from dbdyno.judge import arms_and_blocks, conclusions, looks, step_cells
+from dbdyno.judge.arms_and_blocks import Arms
+from dbdyno.judge.conclusions import Concluded
 from dbdyno.model import (
     Cell,
     Ending,

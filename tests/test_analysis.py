@@ -13,7 +13,7 @@ import pytest
 
 from dbdyno import store
 from dbdyno.analysis.step import assemble
-from dbdyno.analysis.step.background_spans import overlap_s
+from dbdyno.evidence.background_spans import overlap_s
 from dbdyno.model import Json, Span, StepRun, find
 from dbdyno.model.metric import METRICS
 from dbdyno.model.metric.counter import COUNTER

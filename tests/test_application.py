@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 import pytest
 from msgspec import structs
 
-from dbdyno.analysis.compare import application, arms_and_blocks, step_cells
-from dbdyno.analysis.compare.step_cells import Row
+from dbdyno.analysis.compare import application
+from dbdyno.judge import arms_and_blocks, step_cells
+from dbdyno.judge.step_cells import Row
 from dbdyno.model import StepRun
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.plan_record import ApplicationRecord, PlanRecord, QueryRecord, WorkloadRecord

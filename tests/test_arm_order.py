@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare import arm_order, arms_and_blocks
+from dbdyno.judge import arm_order, arms_and_blocks
 from dbdyno.model import Comparison, Json
 from dbdyno.model.verdict import Dependence, Followed, Judgement
-from dbdyno.report import dependence, json_document
+from dbdyno.parts import dependence
+from dbdyno.report import json_document
 from dbdyno.report.section import headline
 from dbdyno.store import Results
 from result_builder import build, plant

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare.pairing import by_block
+from dbdyno.judge.pairing import by_block
 from dbdyno.model import Cell, Comparison, Json
 from dbdyno.model.error import ResultError
 from dbdyno.model.looks import Looks

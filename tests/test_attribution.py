@@ -21,8 +21,9 @@ from dbdyno.cli import attribute
 from dbdyno.model import Comparison
 from dbdyno.model.attribution import Attribution, Design, DesignKind, Factor
 from dbdyno.model.error import DynoError
-from dbdyno.report import page, table_layout
-from dbdyno.report.parts import Table, Text
+from dbdyno.parts import table_layout
+from dbdyno.parts.part import Table, Text
+from dbdyno.report import page
 from dbdyno.report.render import html, markdown
 from dbdyno.report.section import attribution as section
 from dbdyno.stats import factorial

@@ -20,11 +20,11 @@ from dbdyno.model.bisection import Bisection, CommitChange, StepWork
 from dbdyno.model.error import HostError, PlanError, ResultError, ServerError
 from dbdyno.model.ratio import Ratio
 from dbdyno.model.work import Amounts, FunctionChange, WorkChange, WorkComparison
+from dbdyno.parts.part import Table
 from dbdyno.plan import bisect as plans
 from dbdyno.plan import counted_step
 from dbdyno.report import bisection_counts as report
 from dbdyno.report.bisection_counts import Left
-from dbdyno.report.parts import Table
 from dbdyno.report.render import html, markdown
 from dbdyno.run import bisect_counts as bisect
 from dbdyno.run.bisect_counts import Counting

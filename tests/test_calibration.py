@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from dbdyno.analysis.compare.calibration import uniform_p
+from dbdyno.judge.calibration import uniform_p
 from dbdyno.model import StepRun
 from dbdyno.model.verdict import Calibration
 from run_builder import NOISE, changed, concluded, lifted, plan_of, series

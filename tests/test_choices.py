@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare import validity
+from dbdyno.judge import validity
 from dbdyno.model import Json, Plan
 from dbdyno.model.error import ResultError
 from dbdyno.model.figures import CHANGES

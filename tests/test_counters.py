@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from changed_builder import changed
-from dbdyno.analysis.compare import witness
-from dbdyno.analysis.compare.explanation import explain
-from dbdyno.analysis.step import counters
+from dbdyno.evidence import counters
+from dbdyno.judge import witness
+from dbdyno.judge.explanation import explain
 from dbdyno.model.metric.counter import COUNTER, INSTRUCTIONS
 from dbdyno.model.profile import Profile
 from dbdyno.model.verdict import Aims

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from changed_builder import changed
-from dbdyno.analysis import wording
-from dbdyno.analysis.compare.explanation import explain
+from dbdyno.judge.explanation import explain
 from dbdyno.model.verdict import Aims, Explanation, Word
+from dbdyno.parts import wording
 
 pytestmark = pytest.mark.usefixtures("independent_blocks")
 

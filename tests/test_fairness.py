@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno import store
-from dbdyno.analysis.step import assemble, client_rates
+from dbdyno.analysis.step import assemble
 from dbdyno.analysis.step.fairness import finishes_s, jain
-from dbdyno.analysis.step.raw_files import NS_PER_S, Load, Tick
 from dbdyno.analysis.step.series import CLIENTS_MAX
+from dbdyno.evidence import client_rates
+from dbdyno.evidence.raw_files import NS_PER_S, Load, Tick
 from dbdyno.model import Json, StepRun
 from dbdyno.model.error import ResultError
 from dbdyno.model.events import ClientCounts

@@ -14,18 +14,18 @@ import pytest
 import keeping_fake
 from dbdyno import plan
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare import fills as units_of
-from dbdyno.analysis.compare.arm_vs_base import Contest, Where, contest
-from dbdyno.analysis.compare.overall import wholes
-from dbdyno.analysis.compare.pairing import facing
+from dbdyno.judge import fills as units_of
+from dbdyno.judge.arm_vs_base import Contest, Where, contest
+from dbdyno.judge.overall import wholes
+from dbdyno.judge.pairing import facing
 from dbdyno.model import Comparison, Json, Plan, Schedule, StepRun, WorkloadUse
 from dbdyno.model.error import PlanError
 from dbdyno.model.golden import GoldenUse
 from dbdyno.model.looks import Look
 from dbdyno.model.plan import fill_of
 from dbdyno.model.verdict import Aims, Judgement
+from dbdyno.parts import known
 from dbdyno.plan import calibration, schedule
-from dbdyno.report import known
 from dbdyno.run import blocks, starting_state
 from dbdyno.run.check import block_time, dry_run, preflight
 from dbdyno.stats import decision, fills, power

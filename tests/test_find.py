@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from dbdyno import plan
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare.find import with_searches
 from dbdyno.host import program
+from dbdyno.judge.find import with_searches
 from dbdyno.model import Comparison, Plan, StepRun
 from dbdyno.model.error import PlanError
 from dbdyno.model.find import METRIC, Probed
 from dbdyno.model.sweep import P99
+from dbdyno.parts.part import Table, flat
 from dbdyno.plan import schedule
 from dbdyno.report import page
-from dbdyno.report.parts import Table, flat
 from dbdyno.run import blocks
 from dbdyno.run.check import dry_run, preflight
 from dbdyno.stats import find

@@ -23,7 +23,8 @@ from dbdyno.model.answer_word import WORDS, AnswerWord
 from dbdyno.model.golden import Restored
 from dbdyno.model.own_query import LeftOut
 from dbdyno.model.plan_record import QueryRecord
-from dbdyno.report import json_document, number, page, race
+from dbdyno.parts import number
+from dbdyno.report import json_document, page, race
 from dbdyno.report.render import html, markdown, terminal
 from dbdyno.report.section import basis
 from dbdyno.report.section.application import Answer

@@ -21,9 +21,9 @@ from dbdyno.host import flame as program
 from dbdyno.model.error import DynoError, ExportError
 from dbdyno.model.flame import FlameGraph
 from dbdyno.model.profile import ProfileComparison
+from dbdyno.parts.part import Flame, flat
 from dbdyno.report import flame, page
 from dbdyno.report.export import flames as exporting
-from dbdyno.report.parts import Flame, flat
 from dbdyno.report.render import flames, html, markdown, terminal
 from profile_builder import (
     ARM,

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from dbdyno.model import StepComparison
 from dbdyno.model.profile import ProfileComparison
+from dbdyno.parts.part import Table, Text, flat
 from dbdyno.report import page
 from dbdyno.report.export.function_rows import functions as functions_exported
 from dbdyno.report.export.tables import by_name
-from dbdyno.report.parts import Table, Text, flat
 from dbdyno.report.render import terminal
 from dbdyno.report.section import functions
 from profile_builder import (

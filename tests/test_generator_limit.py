@@ -13,14 +13,15 @@ from rich.console import Console
 
 import report_parts
 from dbdyno.analysis import compare
-from dbdyno.analysis.step import evidence, generator_limit
+from dbdyno.evidence import evidence, generator_limit
 from dbdyno.model import Bound, Cell, Comparison, StepComparison
 from dbdyno.model.ceiling import Ceiling, CeilingLoad
 from dbdyno.model.events import Thread
-from dbdyno.report import cells, json_document, page
+from dbdyno.parts import cells
+from dbdyno.parts.colors import Tone
+from dbdyno.parts.part import Page
+from dbdyno.report import json_document, page
 from dbdyno.report.chart import bars
-from dbdyno.report.colors import Tone
-from dbdyno.report.parts import Page
 from dbdyno.report.render import html, markdown, terminal
 from dbdyno.store import Results
 from result_builder import build, plant

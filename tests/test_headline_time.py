@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from dbdyno.analysis.compare import step_pairs
-from dbdyno.analysis.compare.conclusions import Concluded
-from dbdyno.analysis.step import generator_limit, raw_files
-from dbdyno.analysis.step.evidence import NO_JOB, Evidence
+from dbdyno.evidence import generator_limit, raw_files
+from dbdyno.evidence.evidence import NO_JOB, Evidence
+from dbdyno.judge import step_pairs
+from dbdyno.judge.conclusions import Concluded
 from dbdyno.model import Fairness, Headline, StepComparison, StepRun
 from dbdyno.model.metric.primary import called
 from dbdyno.model.step_files import StepDone, StepRecord
-from dbdyno.report import known
+from dbdyno.parts import known
 from dbdyno.report.section import cost_per_operation, fairness, summary, verdicts
 from run_builder import NOISE, cell, changed, concluded, lifted, plan_of, run
 from verdict_builder import said, so_far

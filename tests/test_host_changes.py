@@ -12,8 +12,8 @@ from msgspec import structs
 import report_parts
 import result_builder
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare import host_changes
 from dbdyno.doctor import stable_facts
+from dbdyno.judge import host_changes
 from dbdyno.model import Comparison
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.report import page

@@ -10,7 +10,8 @@ import pytest
 
 import report_parts
 from comparison_builder import comparison
-from dbdyno.analysis.step import assemble, evidence, raw_files
+from dbdyno.analysis.step import assemble
+from dbdyno.evidence import evidence, raw_files
 from dbdyno.model import Cell, Json, OwnerCost, StepRun
 from dbdyno.model.host_reading import Reading
 from dbdyno.model.step_run import IDLE

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare.imbalance import notices
+from dbdyno.judge.imbalance import notices
 from dbdyno.model import Cell, Span, StepRun
 from result_builder import build
 from result_planted import Planted, plant

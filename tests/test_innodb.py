@@ -11,11 +11,12 @@ import pytest
 from msgspec import structs
 
 from dbdyno import store
-from dbdyno.analysis.compare import differences, validity
-from dbdyno.analysis.compare.imbalance import notices
-from dbdyno.analysis.step import assemble, query_plans
+from dbdyno.analysis.step import assemble
 from dbdyno.analysis.step.innodb import binlog_bytes
 from dbdyno.analysis.step.state import state
+from dbdyno.evidence import query_plans
+from dbdyno.judge import differences, validity
+from dbdyno.judge.imbalance import notices
 from dbdyno.model import Cell, Json, StepRun, engine
 from dbdyno.model.metric import METRICS
 from dbdyno.model.plan_record import ArmRecord

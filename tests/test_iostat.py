@@ -9,7 +9,8 @@ import pytest
 
 import dbdyno
 from dbdyno.analysis import compare
-from dbdyno.analysis.step import assemble, iostat, raw_files
+from dbdyno.analysis.step import assemble, iostat
+from dbdyno.evidence import raw_files
 from dbdyno.model import Json
 from dbdyno.model.host_reading import DeviceCounters, Reading
 from dbdyno.model.metric.device import COLUMNS, NAMES

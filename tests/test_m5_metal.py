@@ -10,7 +10,7 @@ import pytest
 import m5_metal
 import result_builder
 from dbdyno import plan, workload
-from dbdyno.analysis.step.raw_files import Host
+from dbdyno.evidence.raw_files import Host
 from dbdyno.model.host_facts import HostFacts, Storage
 from dbdyno.model.host_reading import HostCounters, OwnerCounters, Reading
 from dbdyno.model.plan import Plan

@@ -13,13 +13,13 @@ import pytest
 from msgspec import structs
 
 from dbdyno import plan
-from dbdyno.analysis.compare import differences
 from dbdyno.engine.mysql import settings as mysql_settings
 from dbdyno.engine.postgres import initdb, settings
 from dbdyno.engine.preset import study
 from dbdyno.engine.preset.show import show
 from dbdyno.engine.settings import Demand, Settled
 from dbdyno.host import locales
+from dbdyno.judge import differences
 from dbdyno.model import Arm, Initdb, Json
 from dbdyno.model.error import HostError, PlanError
 from dbdyno.model.plan_record import ArmRecord

@@ -19,8 +19,8 @@ from dbdyno.analysis import compare
 from dbdyno.analysis.step.collect import Kept
 from dbdyno.model import Comparison, Json, Link, Network, StepRun
 from dbdyno.model.plan_record import GeneratorRecord
+from dbdyno.parts.part import Table, flat
 from dbdyno.report import json_document, page
-from dbdyno.report.parts import Table, flat
 from dbdyno.report.section import setup
 from dbdyno.run.agent import network as interfaces
 from dbdyno.run.driver.interface import NetworkReading

@@ -14,9 +14,9 @@ import dbdyno
 from dbdyno import store
 from dbdyno.analysis import compare
 from dbdyno.analysis.across import work
-from dbdyno.analysis.compare import host_changes, nodes
-from dbdyno.analysis.compare.conclusions import Concluded
-from dbdyno.analysis.compare.earlier_results import is_of_machine
+from dbdyno.judge import host_changes, nodes
+from dbdyno.judge.conclusions import Concluded
+from dbdyno.judge.earlier_results import is_of_machine
 from dbdyno.model import Comparison, Json, StepRun
 from dbdyno.model.nodes import UNNAMED
 from dbdyno.store import Results

@@ -13,9 +13,10 @@ import dbdyno
 import example_figures
 from dbdyno.analysis import compare
 from dbdyno.model import Json, metric
-from dbdyno.report import json_document, number, page
+from dbdyno.parts import number
+from dbdyno.parts.part import Page, Table, flat
+from dbdyno.report import json_document, page
 from dbdyno.report.estimate_form import of_estimate
-from dbdyno.report.parts import Page, Table, flat
 from dbdyno.store.bisection import FILE
 
 pytestmark = pytest.mark.long

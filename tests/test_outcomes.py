@@ -11,8 +11,8 @@ from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.model import Comparison, StepRun
 from dbdyno.model.headlines import plural
+from dbdyno.parts.part import charts
 from dbdyno.report import json_document, page
-from dbdyno.report.parts import charts
 from dbdyno.run import blocks
 from dbdyno.store import Results
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from dbdyno.analysis.compare.pairing import by_block, by_block_of_each, facing, placed, ratio
+from dbdyno.judge.pairing import by_block, by_block_of_each, facing, placed, ratio
 from dbdyno.model import StepRun
 from run_builder import cell, concluded, failed, plan_of, run
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbdyno.analysis.step import query_plans
+from dbdyno.evidence import query_plans
 from dbdyno.model import StepRun
 from dbdyno.model.snapshot import Snapshot, StatementPlan
 from run_builder import step_run

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pytest
 import ruptures
 
-from dbdyno.analysis.compare.imbalance import notices
 from dbdyno.analysis.step import assemble
+from dbdyno.judge.imbalance import notices
 from dbdyno.stats.rate_shape import (
     PENALTY,
     PLATEAU_MIN,

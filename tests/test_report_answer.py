@@ -16,8 +16,9 @@ import report_parts
 from comparison_builder import comparison
 from dbdyno.analysis import compare
 from dbdyno.model import Comparison, Ratio
-from dbdyno.report import cells, number, page
-from dbdyno.report.parts import Effect, Effects, Page, Table, TableCell, Text, charts, flat
+from dbdyno.parts import cells, number
+from dbdyno.parts.part import Effect, Effects, Page, Table, TableCell, Text, charts, flat
+from dbdyno.report import page
 from dbdyno.report.render import markdown, terminal
 from dbdyno.report.section import warnings
 

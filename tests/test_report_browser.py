@@ -15,8 +15,8 @@ import report_parts
 from browser import Browser, Tab, chromium, saved
 from comparison_builder import comparison
 from dbdyno.model import Series, Span
+from dbdyno.parts.part import Chart, Group, Line, Lines, Page, Table, flat
 from dbdyno.report import chart, page
-from dbdyno.report.parts import Chart, Group, Line, Lines, Page, Table, flat
 from dbdyno.report.render import html
 
 A4_ACROSS_PX = 1_032  # 297 mm without margins of 12 mm

@@ -12,8 +12,8 @@ import report_parts
 from comparison_builder import comparison
 from dbdyno.model import Comparison
 from dbdyno.model.verdict import FillNoise
+from dbdyno.parts.part import Page
 from dbdyno.report import page
-from dbdyno.report.parts import Page
 from dbdyno.report.render import terminal
 from dbdyno.report.section import fill_noise
 from verdict_builder import calibration, with_words

@@ -11,7 +11,7 @@ from comparison_builder import comparison
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.model.host_facts import Storage
 from dbdyno.model.metric.device import COLUMNS, Device, name_of
-from dbdyno.report.parts import Table, flat
+from dbdyno.parts.part import Table, flat
 from dbdyno.report.section import device, measured_on, metrics
 from run_builder import concluded, plan_of, run
 

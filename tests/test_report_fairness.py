@@ -14,8 +14,8 @@ from comparison_clients import DEAD_ROWS, PCT
 from dbdyno.model import Comparison, Fairness, StepComparison, StepRun
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import ArmRecord, PlanRecord, WorkloadRecord
+from dbdyno.parts.part import Group, Page, Table, TableCell
 from dbdyno.report import page
-from dbdyno.report.parts import Group, Page, Table, TableCell
 from dbdyno.report.section import over_time
 from dbdyno.report.section.fairness import told
 

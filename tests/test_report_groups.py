@@ -10,8 +10,8 @@ import pytest
 import report_parts
 from dbdyno.model import Bound, Comparison, PairedEstimate, StepComparison
 from dbdyno.model.error import DynoError
-from dbdyno.report import colors, page
-from dbdyno.report.parts import (
+from dbdyno.parts import colors
+from dbdyno.parts.part import (
     Effects,
     Group,
     Page,
@@ -23,6 +23,7 @@ from dbdyno.report.parts import (
     charts,
     flat,
 )
+from dbdyno.report import page
 from dbdyno.report.section import groups as group
 from suite_builder import AGGREGATE, CLIENTS, POINT, RANGE, WRITE, comparison
 from verdict_builder import with_words

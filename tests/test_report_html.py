@@ -13,8 +13,8 @@ import pytest
 
 import report_parts
 from comparison_builder import comparison
+from dbdyno.parts.part import Page
 from dbdyno.report import page
-from dbdyno.report.parts import Page
 from dbdyno.report.render import html
 
 

@@ -15,8 +15,9 @@ from comparison_builder import comparison
 from dbdyno.model import Comparison, Ratio
 from dbdyno.model.looks import Looks
 from dbdyno.model.verdict import Judgement
-from dbdyno.report import known, looks, page
-from dbdyno.report.parts import TableCell
+from dbdyno.parts import known, looks
+from dbdyno.parts.part import TableCell
+from dbdyno.report import page
 from dbdyno.report.render import markdown, terminal
 from dbdyno.report.section import headline, verdicts
 from dbdyno.stats.looks import looked

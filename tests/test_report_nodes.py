@@ -21,8 +21,8 @@ from dbdyno.model.events import Thread
 from dbdyno.model.host_facts import Cpu, HostFacts
 from dbdyno.model.nodes import Agreement, ByNode, NodeRatio
 from dbdyno.model.plan_record import GeneratorRecord
+from dbdyno.parts.part import Page, Table
 from dbdyno.report import page
-from dbdyno.report.parts import Page, Table
 from dbdyno.report.render import html, markdown, terminal
 from dbdyno.report.section import measured_on, setup
 from dbdyno.report.section import nodes as section

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from dbdyno.report import number
+from dbdyno.parts import number
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import report_parts
 from comparison_builder import comparison
 from dbdyno.model import Comparison, ResponseTimes
 from dbdyno.model.host_facts import HostFacts
+from dbdyno.parts.part import Effects, Group, Page, Table, TableCell, charts
 from dbdyno.report import page
-from dbdyno.report.parts import Effects, Group, Page, Table, TableCell, charts
 from dbdyno.report.section.cost_by_owner import per_operation
 from dbdyno.report.section.response_times import longest_tone, merged, tables
 from dbdyno.report.section.summary import absolute_tones, relative_tone

@@ -17,8 +17,8 @@ from comparison_builder import comparison
 from dbdyno import cli
 from dbdyno.analysis import compare
 from dbdyno.model.error import DynoError
+from dbdyno.parts.part import Page
 from dbdyno.report import chart, page
-from dbdyno.report.parts import Page
 from dbdyno.report.render import markdown, picture, post
 from dbdyno.report.write import publish
 

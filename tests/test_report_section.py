@@ -12,8 +12,7 @@ from rich.console import Console
 import report_parts
 from comparison_builder import comparison
 from dbdyno.model import Series
-from dbdyno.report import chart, page
-from dbdyno.report.parts import (
+from dbdyno.parts.part import (
     AnyPart,
     Callout,
     Chart,
@@ -32,6 +31,7 @@ from dbdyno.report.parts import (
     Text,
     charts,
 )
+from dbdyno.report import chart, page
 from dbdyno.report.render import html, markdown, terminal
 
 PLACE = Path("post/picture.png")

@@ -19,9 +19,9 @@ from dbdyno import cli
 from dbdyno.analysis import compare
 from dbdyno.model import Comparison
 from dbdyno.model.error import DynoError
+from dbdyno.parts.part import Page, ScaleUp
 from dbdyno.report import chart, page
 from dbdyno.report.chart import bars
-from dbdyno.report.parts import Page, ScaleUp
 from dbdyno.report.render import html, markdown, picture, post, terminal
 from dbdyno.report.section import over_time
 from suite_builder import CLIENTS, comparison

@@ -9,10 +9,11 @@ import pytest
 from comparison_builder import comparison
 from dbdyno.model import Ratio
 from dbdyno.model.sweep import P99, Peak, Sweep, SweepPoint
-from dbdyno.report import chart, table_layout
+from dbdyno.parts import table_layout
+from dbdyno.parts.part import Chart, Column, Curves, Page, Row, Table, TableCell, flat
+from dbdyno.report import chart
 from dbdyno.report.chart import curves
 from dbdyno.report.page import make
-from dbdyno.report.parts import Chart, Column, Curves, Page, Row, Table, TableCell, flat
 from dbdyno.report.render import picture
 from dbdyno.report.section import sweeps
 

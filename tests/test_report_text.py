@@ -13,10 +13,10 @@ from rich.console import Console
 import report_parts
 from comparison_builder import comparison
 from dbdyno.model import Comparison
+from dbdyno.parts.part import Page
+from dbdyno.parts.table_layout import fitting, total, transposed
 from dbdyno.report import page
-from dbdyno.report.parts import Page
 from dbdyno.report.render import markdown, terminal
-from dbdyno.report.table_layout import fitting, total, transposed
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ from comparison_builder import comparison
 from comparison_waits import LOAD, SAMPLES, TEXT, WAITING, sampled
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.model.metric.primary import SAMPLED
+from dbdyno.parts.part import Group, Page, Row, Table
 from dbdyno.report import chart, page
 from dbdyno.report.chart import layers, style
-from dbdyno.report.parts import Group, Page, Row, Table
 from dbdyno.report.render import markdown, picture, terminal
 from dbdyno.report.section import time_ledger, waits
 from run_builder import changed

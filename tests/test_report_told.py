@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dbdyno.model import StepComparison, ToldMetric
-from dbdyno.report.parts import Table
+from dbdyno.parts.part import Table
 from dbdyno.report.section import told
 from run_builder import concluded, plan_of, run
 

@@ -13,8 +13,8 @@ import report_parts
 from comparison_builder import comparison
 from dbdyno.model import Bound, Comparison
 from dbdyno.model.verdict import Verdict
+from dbdyno.parts.part import Page, Table, TableCell
 from dbdyno.report import page
-from dbdyno.report.parts import Page, Table, TableCell
 from dbdyno.report.render import html, markdown, terminal
 from dbdyno.report.section import verdicts
 from verdict_builder import explained, overall, so_far, with_judgements, with_words

@@ -15,8 +15,8 @@ from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
 from dbdyno.engine import golden
+from dbdyno.parts.part import Table, flat
 from dbdyno.report import page
-from dbdyno.report.parts import Table, flat
 from dbdyno.run import blocks
 from dbdyno.store import Results
 from server_place import a_place, ends

@@ -14,7 +14,7 @@ import pytest
 
 from comparison_builder import comparison
 from dbdyno.model.looks import Look, Looked, Looks
-from dbdyno.report.parts import Row
+from dbdyno.parts.part import Row
 from dbdyno.serve import folders, live
 from dbdyno.serve.folders import Folders, Result
 from dbdyno.serve.frame import Frame

@@ -14,8 +14,8 @@ import report_parts
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
 from dbdyno.model import Comparison, StepRun
+from dbdyno.parts.part import Table
 from dbdyno.report import page
-from dbdyno.report.parts import Table
 from dbdyno.store import Results
 from result_builder import build
 

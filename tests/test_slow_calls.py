@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
-from dbdyno.analysis.compare import application, arms_and_blocks, step_cells
-from dbdyno.analysis.step import generator_limit, raw_files
-from dbdyno.analysis.step.slow_calls import SlowCalls, slow_calls
+from dbdyno.analysis.compare import application
+from dbdyno.evidence import generator_limit, raw_files
+from dbdyno.evidence.slow_calls import SlowCalls, slow_calls
+from dbdyno.judge import arms_and_blocks, step_cells
 from dbdyno.model import Headline, Json, StepRun
 from dbdyno.model.comparison import Bound
 from dbdyno.model.job import Job, Stop

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from dbdyno.analysis.compare.step_pairs import across
+from dbdyno.judge.step_pairs import across
 from dbdyno.model import Across, Cell, StepComparison
 from run_builder import step_run
 

@@ -12,7 +12,7 @@ import pytest
 
 import result_builder
 from dbdyno import store
-from dbdyno.analysis.step.evidence import NO_JOB
+from dbdyno.evidence.evidence import NO_JOB
 from dbdyno.model import Arm, Block, Json, Plan, Schedule, events
 from dbdyno.model.error import ResultError
 from dbdyno.model.host_facts import HostFacts

@@ -12,9 +12,9 @@ from command import dyno
 from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.model import Comparison
+from dbdyno.parts.part import Chart, Curves, Page, Table, flat
 from dbdyno.report import json_document, page
 from dbdyno.report.export import manual, write
-from dbdyno.report.parts import Chart, Curves, Page, Table, flat
 from dbdyno.report.render import markdown
 from dbdyno.run import blocks
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from dbdyno.analysis.compare import arms_and_blocks, step_cells
 from dbdyno.analysis.compare.sweeps import sweeps
+from dbdyno.judge import arms_and_blocks, step_cells
 from dbdyno.model import ResponseTimes, StepRun
 from dbdyno.model.sweep import P99, Peak, Sweep, values
 from run_builder import failed, plan_of, run

@@ -16,8 +16,9 @@ import pytest
 
 from command import dyno
 from dbdyno import plan
-from dbdyno.analysis import compare, tampering, verification
+from dbdyno.analysis import compare, verification
 from dbdyno.analysis.step import collect
+from dbdyno.judge import tampering
 from dbdyno.model import Comparison, Json, StepRun
 from dbdyno.run import blocks
 from dbdyno.store import Results

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from dbdyno.analysis.step import evidence, time_ledger
-from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.analysis.step import time_ledger
+from dbdyno.evidence import evidence
+from dbdyno.evidence.evidence import Evidence
 from dbdyno.model import Json, WaitLoad, Waits
 from result_planted import plant
 from test_analysis import change, change_lines, step_folder

@@ -20,7 +20,8 @@ from dbdyno.model.looks import Look
 from dbdyno.model.open_steps import open_steps
 from dbdyno.model.tolerance import worst
 from dbdyno.model.verdict import Aims
-from dbdyno.report import race, tolerate
+from dbdyno.parts import tolerate
+from dbdyno.report import race
 from dbdyno.stats import significance
 from dbdyno.stats.look_tests import Unit
 from dbdyno.stats.sample import Sample

@@ -13,8 +13,9 @@ import pytest
 from msgspec import structs
 
 from comparison_builder import comparison
-from dbdyno.analysis.step import assemble, background_spans, evidence, raw_files, series
-from dbdyno.analysis.step.evidence import NO_JOB, Evidence
+from dbdyno.analysis.step import assemble, series
+from dbdyno.evidence import background_spans, evidence, raw_files
+from dbdyno.evidence.evidence import NO_JOB, Evidence
 from dbdyno.model import Json, Schedule
 from dbdyno.model.host_reading import MemoryBytes, Reading
 from dbdyno.model.job import SETTLE_S_DEFAULT, Job, Stop

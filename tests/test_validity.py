@@ -9,7 +9,7 @@ from msgspec import structs
 
 from dbdyno import store
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare import differences
+from dbdyno.judge import differences
 from dbdyno.model import Difference, Json
 from dbdyno.model.plan_record import ArmRecord
 from dbdyno.report.section import measured_on

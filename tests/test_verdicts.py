@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from dbdyno.analysis.compare.verdicts import together
+from dbdyno.judge.verdicts import together
 from dbdyno.model import PairedEstimate, Ratio, StepRun
 from dbdyno.model.verdict import Aims, Judgement, Reason, Verdict, Word
 from dbdyno.stats import interval

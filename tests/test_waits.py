@@ -10,12 +10,13 @@ import msgspec
 import pytest
 from msgspec import convert, structs
 
-from dbdyno.analysis.step import assemble, evidence, metrics, waits
+from dbdyno.analysis.step import assemble, metrics, waits
 from dbdyno.analysis.step.collect import Kept
 from dbdyno.engine import activity
 from dbdyno.engine.activity import Look, Names, look
 from dbdyno.engine.postgres.activity import NOT_SHOWN, Row, session
 from dbdyno.engine.wait_sampler import moment
+from dbdyno.evidence import evidence
 from dbdyno.model import Json, StepRun
 from dbdyno.model.job.statements import Statement
 from dbdyno.model.wait_samples import SessionCount

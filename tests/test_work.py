@@ -12,9 +12,9 @@ from msgspec import structs
 import dbdyno
 import example_figures
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare import witness
 from dbdyno.analysis.compare import work as analysis
 from dbdyno.analysis.compare.subsystems import Subsystems
+from dbdyno.judge import witness
 from dbdyno.model.count import Count, FunctionWork
 from dbdyno.model.verdict import Verdict, Word
 from dbdyno.model.work import Amounts, WorkChange, WorkComparison

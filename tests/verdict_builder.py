@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import cast, get_args
 
-from dbdyno.analysis.compare.verdicts import together
+from dbdyno.judge.verdicts import together
 from dbdyno.model import Cell, Comparison, PairedEstimate, Ratio, StepComparison
 from dbdyno.model.looks import Look, Looked, Looks
 from dbdyno.model.verdict import (

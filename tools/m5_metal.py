@@ -17,7 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dbdyno.analysis.step import assemble, raw_files
+from dbdyno.analysis.step import assemble
+from dbdyno.evidence import raw_files
 from dbdyno.model import StepRun
 from dbdyno.model.error import DynoError
 from dbdyno.model.host_facts import HostFacts

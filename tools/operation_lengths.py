@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dbdyno.analysis.step import raw_files
-from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.evidence import raw_files
+from dbdyno.evidence.evidence import Evidence
 from dbdyno.model import Headline
 from dbdyno.model.job import Job, Stop
 from dbdyno.model.job.programs import Instruction, Program

@@ -31,7 +31,7 @@ from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.plan_record import ArmRecord, PlanRecord
 from dbdyno.model.server_facts import ServerFacts
-from dbdyno.report import cells, number
+from dbdyno.parts import cells, number
 from published_data import SIGNS, Key, Said, Study, Table, read
 from published_pairs import (
     Pair,

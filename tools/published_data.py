@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from dbdyno.model.error import ResultError
-from dbdyno.report import number
+from dbdyno.parts import number
 
 MARGIN = 0.03
 """A ratio that is off 1 by less is flat; the published posts colour from the same 3 % on."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from dbdyno.analysis.compare import pairing
+from dbdyno.judge import pairing
 from dbdyno.model import Bound, Cell, Comparison, Ratio, StepComparison
 from dbdyno.model.error import ResultError
 from published_data import MARGIN, Direction, Key, Said, Study, Table, major_of

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dbdyno.analysis.compare import looks as sights
-from dbdyno.analysis.compare.arm_vs_base import Contest, Where, contest
-from dbdyno.analysis.compare.pairing import facing
-from dbdyno.analysis.compare.verdicts import judge
+from dbdyno.judge import looks as sights
+from dbdyno.judge.arm_vs_base import Contest, Where, contest
+from dbdyno.judge.pairing import facing
+from dbdyno.judge.verdicts import judge
 from dbdyno.model import Ending, StepFacts, StepRun
 from dbdyno.model.verdict import CHANGED, Aims
 from simulation import Flags, Model, Numbers, Random, Share, draw

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import structs
 
 from dbdyno import store
-from dbdyno.analysis.compare.arm_vs_base import is_damaged, number_of_blocks
+from dbdyno.judge.arm_vs_base import is_damaged, number_of_blocks
 from dbdyno.model import Cell, Comparison
 from dbdyno.model.gate import (
     Change,

@@ -11,9 +11,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from dbdyno import store
-from dbdyno.analysis import tampering
-from dbdyno.analysis.step import collect, damaged_files
-from dbdyno.analysis.step.damaged_files import Damage
+from dbdyno.analysis.step import collect
+from dbdyno.evidence import damaged_files
+from dbdyno.evidence.damaged_files import Damage
+from dbdyno.judge import tampering
 from dbdyno.model import Json
 from dbdyno.store import BlockFolder, Results, checksums
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dbdyno.builds.worktree import Worktree
     from dbdyno.model import Plan
     from dbdyno.model.bisection import Bisection, Commit, Question
-    from dbdyno.report.parts import Page
+    from dbdyno.parts.part import Page
     from dbdyno.run.bisect import Measured
     from dbdyno.store.bisection import BisectionFolder
 
@@ -376,8 +376,8 @@ def question_of(asked: Asked, worktree: Worktree, between: tuple[Commit, ...]) -
 def measured(search: Bisection, plan: Plan, out: Path, arm: str, *, quiet: bool) -> Measured:
     """Runs the plan of a test, and reads what it says of an arm. Raises DynoError."""
     from dbdyno.analysis import compare
-    from dbdyno.analysis.compare import one_ratio
     from dbdyno.cli import measuring
+    from dbdyno.judge import one_ratio
 
     outcome = measuring.measure(plan, out, wait=True, quiet=quiet)
     question = search.question

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from dbdyno.model import Json, Plan
     from dbdyno.model.bisection import Bisection, CommitChange, StepWork
-    from dbdyno.report.parts import Page
+    from dbdyno.parts.part import Page
     from dbdyno.store.bisection import BisectionFolder
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbdyno.cli.exit_status import say
-from dbdyno.report import number
+from dbdyno.parts import number
 
 if TYPE_CHECKING:
     from dbdyno.capture.folder import Drawn

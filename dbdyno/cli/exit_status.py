@@ -40,7 +40,8 @@ def of(
     `folder`: its results, where the command has measured them, whose every failed step counts;
     `fail`: the words of --fail-on; `as_json`: says the answer, which pages begin with, beside JSON.
     """
-    from dbdyno.report import fail_on, tolerate
+    from dbdyno.parts import tolerate
+    from dbdyno.report import fail_on
 
     of_words = words(fail)
     nothing = fail_on.uncompared(comparison, of_words)

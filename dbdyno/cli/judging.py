@@ -27,9 +27,9 @@ def compare(
 ) -> None:
     """Show the results of a folder, each arm relative to the base."""
     from dbdyno.analysis import compare as analysis
-    from dbdyno.report import colors as schemes
+    from dbdyno.parts import colors as schemes
+    from dbdyno.parts import tolerate as tolerances
     from dbdyno.report import json_document, page
-    from dbdyno.report import tolerate as tolerances
     from dbdyno.report.render import terminal
 
     chosen = schemes.parse(colors) if colors is not None else "words"
@@ -76,8 +76,8 @@ def report(
     """Write the report of a result folder, by default to the terminal."""
     from dbdyno.analysis import compare as analysis
     from dbdyno.host import flame as flame_program
+    from dbdyno.parts import colors as schemes
     from dbdyno.report import cbc, page, write
-    from dbdyno.report import colors as schemes
     from dbdyno.report.render import html as as_html
     from dbdyno.report.render import post, terminal
 

@@ -32,7 +32,7 @@ from dbdyno.model.error import DynoError, PlanError
 if TYPE_CHECKING:
     from dbdyno.model import Comparison
     from dbdyno.model.work import Event
-    from dbdyno.report.parts import AnyPart
+    from dbdyno.parts.part import AnyPart
     from dbdyno.run.blocks import Outcome
     from dbdyno.run.check.host_checkup import Checkup
     from dbdyno.run.way import Way
@@ -86,8 +86,8 @@ def run(
     fail: FailOn = None,
 ) -> None:
     """Run a plan, or resume it after an interruption."""
+    from dbdyno.parts import tolerate as tolerances
     from dbdyno.report import fail_on
-    from dbdyno.report import tolerate as tolerances
 
     words = exit_status.words(fail)  # before anything runs
     plan = loaded(plan_file, yes=yes)
@@ -417,8 +417,8 @@ def show_results(
     """
     from dbdyno.analysis import compare as analysis
     from dbdyno.host import flame
+    from dbdyno.parts.part import Callout
     from dbdyno.report import json_document, page, write
-    from dbdyno.report.parts import Callout
     from dbdyno.report.render import html as as_html
     from dbdyno.report.render import terminal
 

@@ -291,8 +291,8 @@ def look_around(*, builds_sources: bool) -> Here:
 
 def race_of(asked: Asked, here: Here) -> Race:
     """The race that the words ask for. Raises PlanError in one line."""
+    from dbdyno.parts import tolerate as tolerances
     from dbdyno.plan import race as races
-    from dbdyno.report import tolerate as tolerances
     from dbdyno.workload.queries import ANSWERS
 
     if not 1 <= asked.minutes <= MINUTES_MAX:

@@ -215,7 +215,7 @@ class Window:
     limited: tuple[str, ...] | None = ()
     # What of the generator is in the response times, so that they are "at most".
     delayed: tuple[str, ...] = ()
-    # Why the rate is "at most", which then is what is sure of it (dbdyno.analysis.step.slow_calls).
+    # Why the rate is "at most", which then is what is sure of it (dbdyno.evidence.slow_calls).
     slow: Slow = ""
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dbdyno import __version__
 from dbdyno.model.bisection import Bisection, CommitTest
 from dbdyno.model.ratio import Ratio
-from dbdyno.report import number
-from dbdyno.report.parts import (
+from dbdyno.parts import number
+from dbdyno.parts.part import (
     AnyPart,
     Callout,
     Column,

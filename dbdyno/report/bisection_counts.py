@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dbdyno.model.bisection import Bisection, CommitChange, CommitCount, StepWork
-from dbdyno.report import number
+from dbdyno.parts import number
+from dbdyno.parts.part import Column, Finding, Page, Row, Table, TableCell, Text
 from dbdyno.report.bisection import SUSPECTS_MAX, framed, short, skipped
-from dbdyno.report.parts import Column, Finding, Page, Row, Table, TableCell, Text
 from dbdyno.report.section import work as section
 from dbdyno.stats.halving import Stretch
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dbdyno.model import Cell, Comparison
 from dbdyno.model.metric.primary import called
 from dbdyno.model.verdict import Judgement
-from dbdyno.report import number
+from dbdyno.parts import number
 from dbdyno.report.section.headline import step_name
 
 COLUMNS = 80

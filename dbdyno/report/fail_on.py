@@ -17,7 +17,7 @@ from dbdyno.model.answer_word import AnswerWord
 from dbdyno.model.error import DynoError
 from dbdyno.model.verdict import CHANGED, Word, shaded
 from dbdyno.model.work import Event
-from dbdyno.report import known, number
+from dbdyno.parts import known, number
 from dbdyno.report.json_document import aa_arm
 
 EVENTS = tuple(f"{word} {event}" for event in get_args(Event) for word in ("more", "fewer"))

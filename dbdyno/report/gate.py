@@ -20,7 +20,7 @@ from dbdyno.model.gate import (
 )
 from dbdyno.model.metric.primary import called
 from dbdyno.model.tolerance import Answer
-from dbdyno.report import known, number
+from dbdyno.parts import known, number
 from dbdyno.report.section import work as counts
 
 COLUMNS = 80

@@ -25,7 +25,8 @@ from dbdyno.model.profile import ProfileComparison
 from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.model.verdict import Explanation, Judgement, Overall
 from dbdyno.model.work import WorkComparison
-from dbdyno.report import network, tolerate
+from dbdyno.parts import tolerate
+from dbdyno.report import network
 from dbdyno.report.estimate_form import of_estimate, of_judgement, of_ratio
 from dbdyno.report.section.application import Answer
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from dbdyno.model import Comparison, StepComparison
-from dbdyno.report.colors import Scheme
-from dbdyno.report.parts import AnyPart, Group, Page, Section, Subject, anchored, flat
+from dbdyno.parts.colors import Scheme
+from dbdyno.parts.part import AnyPart, Group, Page, Section, Subject, anchored, flat
 from dbdyno.report.section import (
     answer,
     answers,

@@ -14,8 +14,8 @@ from dbdyno.analysis.across.side import LEFT, MISSING, RIGHT, Side
 from dbdyno.analysis.across.values import COST, RESPONSE, Values, title
 from dbdyno.analysis.across.work import Index, host_words
 from dbdyno.model import Ratio
-from dbdyno.report import cells, number
-from dbdyno.report.parts import (
+from dbdyno.parts import cells, number
+from dbdyno.parts.part import (
     AnyPart,
     Callout,
     Chart,

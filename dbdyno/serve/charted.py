@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from starlette.responses import HTMLResponse
 
 from dbdyno import __version__
-from dbdyno.report.parts import AnyPart, Page
+from dbdyno.parts.part import AnyPart, Page
 from dbdyno.report.render import html
 from dbdyno.serve import listing
 from dbdyno.serve.frame import DRAWING, Frame, of_result

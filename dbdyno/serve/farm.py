@@ -17,7 +17,7 @@ from dbdyno import __version__
 from dbdyno.farm import journal, overview, state
 from dbdyno.farm.chain import Series
 from dbdyno.farm.overview import Followed, Overview
-from dbdyno.report.parts import Column, Finding, Page, Row, Table, TableCell, Text
+from dbdyno.parts.part import Column, Finding, Page, Row, Table, TableCell, Text
 from dbdyno.serve import farm_curve, farm_finding, farm_views
 from dbdyno.serve.charted import View, link, report
 from dbdyno.serve.farm_curve import Curve

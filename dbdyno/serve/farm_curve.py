@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dbdyno.farm.chain import Series
 from dbdyno.farm.overview import Commit, Followed, interval
 from dbdyno.model.bisection import short
-from dbdyno.report import number
+from dbdyno.parts import number
 
 WIDTH, HEIGHT = 960, 280
 LEFT, RIGHT, TOP, BOTTOM = 64, 12, 14, 34

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dbdyno.farm import findings
 from dbdyno.farm.findings import FindingReport
 from dbdyno.farm.overview import Followed, Found
-from dbdyno.report import number
-from dbdyno.report.parts import AnyPart, Column, Finding, Row, Table, TableCell, Text
+from dbdyno.parts import number
+from dbdyno.parts.part import AnyPart, Column, Finding, Row, Table, TableCell, Text
 from dbdyno.serve.charted import View, Way, Ways
 from dbdyno.serve.farm_views import AT, Places, words
 

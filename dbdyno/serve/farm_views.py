@@ -10,9 +10,9 @@ from dbdyno.farm.chain import LogRatio, Series
 from dbdyno.farm.evidence import MARGIN
 from dbdyno.farm.overview import Cell, Commit, Followed, Overview, interval, steps
 from dbdyno.model.bisection import short
-from dbdyno.report.colors import Tone
-from dbdyno.report.number import MISSING
-from dbdyno.report.parts import AnyPart, Callout, Column, Finding, Row, Table, TableCell, Text
+from dbdyno.parts.colors import Tone
+from dbdyno.parts.number import MISSING
+from dbdyno.parts.part import AnyPart, Callout, Column, Finding, Row, Table, TableCell, Text
 from dbdyno.serve.charted import View, Way, Ways, day
 from dbdyno.serve.farm_curve import percents, points
 

@@ -11,7 +11,7 @@ from typing import Literal
 from dbdyno.model.error import ResultError
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import ArmRecord
-from dbdyno.report.number import NO_BREAK
+from dbdyno.parts.number import NO_BREAK
 from dbdyno.store import glance
 from dbdyno.store.glance import Stamp
 

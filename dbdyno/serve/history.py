@@ -17,8 +17,8 @@ from dbdyno.analysis.across.work import Work
 from dbdyno.model import Difference
 from dbdyno.model.comparison import OF_SOME
 from dbdyno.model.plan_record import ArmRecord
-from dbdyno.report import cells, number
-from dbdyno.report.parts import (
+from dbdyno.parts import cells, number
+from dbdyno.parts.part import (
     Callout,
     Chart,
     Column,

@@ -12,8 +12,8 @@ from threading import Lock
 from dbdyno.analysis import compare
 from dbdyno.model import Comparison
 from dbdyno.model.error import DynoError
-from dbdyno.report import colors
-from dbdyno.report.colors import Tone
+from dbdyno.parts import colors
+from dbdyno.parts.colors import Tone
 from dbdyno.report.section import verdicts
 from dbdyno.serve.folders import Result
 from dbdyno.store import Results

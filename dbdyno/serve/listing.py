@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from dbdyno.report import number
+from dbdyno.parts import number
 from dbdyno.serve.folders import Folders, Result
 from dbdyno.serve.frame import Frame
 from dbdyno.serve.judged import Headline, Judged

@@ -15,8 +15,8 @@ from dbdyno.model import Comparison, Json
 from dbdyno.model.error import DynoError
 from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.verdict import Judgement
-from dbdyno.report import colors, looks, number
-from dbdyno.report.parts import Column, Row, Table, TableCell
+from dbdyno.parts import colors, looks, number
+from dbdyno.parts.part import Column, Row, Table, TableCell
 from dbdyno.report.render import html
 from dbdyno.report.section import answer, verdicts
 from dbdyno.serve import listing

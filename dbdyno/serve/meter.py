@@ -9,7 +9,7 @@ from dbdyno.model import Headline, events
 from dbdyno.model.headlines import scale_of, unit_of
 from dbdyno.model.job import Stop, amounts
 from dbdyno.model.metric.over import taken
-from dbdyno.report import number
+from dbdyno.parts import number
 from dbdyno.store import StepFolder
 from dbdyno.store.tail import Tail
 

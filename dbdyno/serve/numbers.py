@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from dbdyno.report import number
+from dbdyno.parts import number
 from dbdyno.report.export.form import Column, Table
 from dbdyno.report.export.frames import pieces
 from dbdyno.report.export.source import Source

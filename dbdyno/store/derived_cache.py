@@ -32,7 +32,7 @@ OF_RESULT = "result"
 """The file of a shelf that holds the real path of its result."""
 SETTLED_NS = 2_000_000_000
 """A file that was changed so lately may change again without its time telling."""
-CODE = ("analysis/step", "analysis/wording.py", "model", "stats", "store")
+CODE = ("analysis/step", "evidence", "parts/wording.py", "model", "stats", "store")
 """The parts of the package by which an entry is derived."""
 
 Files = dict[str, tuple[int, int]]

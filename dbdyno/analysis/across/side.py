@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from msgspec import structs
 
 from dbdyno.analysis.across.work import ALWAYS_BEFORE, Index, turns_of, words
-from dbdyno.analysis.compare import arms_and_blocks, differences
 from dbdyno.doctor import stable_facts
+from dbdyno.judge import arms_and_blocks, differences
 from dbdyno.model import Difference
 from dbdyno.model.error import ResultError
 from dbdyno.model.host_facts import HostFacts

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
-from dbdyno.analysis.compare import arms_and_blocks
+from dbdyno.judge import arms_and_blocks
 from dbdyno.model import Json
 from dbdyno.model.error import ResultError
 from dbdyno.model.host_facts import Cpu, HostFacts

@@ -10,41 +10,43 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from dbdyno.analysis import tampering
 from dbdyno.analysis.compare import (
     application,
+    attribution,
+    functions,
+    provider,
+    query_changes,
+    restores,
+    suspects,
+    sweeps,
+    void_blocks,
+    work,
+)
+from dbdyno.analysis.step import collect
+from dbdyno.evidence import damaged_files
+from dbdyno.evidence.damaged_files import PREFIX, Damage
+from dbdyno.judge import (
     arm_order,
     arms_and_blocks,
-    attribution,
     choices,
     conclusions,
     cost_to_decide,
     differences,
     fills,
     find,
-    functions,
     golden_copies,
     host_changes,
     looks,
     nodes,
     pairing,
-    provider,
-    query_changes,
-    restores,
     step_cells,
-    suspects,
-    sweeps,
+    tampering,
     validity,
-    void_blocks,
     witness,
-    work,
 )
-from dbdyno.analysis.compare.arm_vs_base import Where
-from dbdyno.analysis.compare.arms_and_blocks import Arms
-from dbdyno.analysis.compare.step_pairs import across
-from dbdyno.analysis.step import collect, damaged_files
-from dbdyno.analysis.step.damaged_files import PREFIX, Damage
-from dbdyno.analysis.wording import ARMS_NAMED_MAX, listed
+from dbdyno.judge.arm_vs_base import Where
+from dbdyno.judge.arms_and_blocks import Arms
+from dbdyno.judge.step_pairs import across
 from dbdyno.model import Comparison, Ending, StepComparison, StepRun
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.figures import changes_since
@@ -53,6 +55,7 @@ from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.suspects import CommitsBetween
 from dbdyno.model.work import WorkComparison
+from dbdyno.parts.wording import ARMS_NAMED_MAX, listed
 from dbdyno.store import BlockFolder, Results, checksums, safe_name
 from dbdyno.store.checksums import Checksums
 from dbdyno.store.folder import ANSWERS, PLAN_TREES

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from dbdyno.analysis.compare import application_work, basis
 from dbdyno.analysis.compare.restores import EARLIER, Restores
-from dbdyno.analysis.compare.step_cells import Row
-from dbdyno.analysis.step import generator_limit
+from dbdyno.evidence import generator_limit
+from dbdyno.judge.step_cells import Row
 from dbdyno.model import Bound, Cell, Ratio, StepComparison, StepRun
 from dbdyno.model.basis import Basis
 from dbdyno.model.comparison import ApplicationResult

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from dbdyno.analysis.compare.pairing import by_block
+from dbdyno.judge.pairing import by_block
 from dbdyno.model import Ratio, StepComparison
 from dbdyno.model.attribution import Attribution, Design, Effect
 from dbdyno.model.metric.primary import cpu_of

@@ -16,8 +16,8 @@ from statistics import fmean
 
 import numpy as np
 
-from dbdyno.analysis.compare.step_cells import Row
 from dbdyno.analysis.compare.subsystems import BINARY, OTHER, Part, Subsystems, of_arm, part_of
+from dbdyno.judge.step_cells import Row
 from dbdyno.model import StepRun
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.profile import (

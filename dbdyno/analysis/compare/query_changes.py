@@ -11,8 +11,8 @@ from functools import partial
 from typing import TypeVar, cast
 
 from dbdyno.analysis import plan_tree
-from dbdyno.analysis.compare.arms_and_blocks import Arms
-from dbdyno.analysis.step.damaged_files import Damage
+from dbdyno.evidence.damaged_files import Damage
+from dbdyno.judge.arms_and_blocks import Arms
 from dbdyno.model import StepComparison
 from dbdyno.model.answer import Answers
 from dbdyno.model.answer_word import WORDS, Compared, compared

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from dbdyno.analysis.step.damaged_files import Damage
+from dbdyno.evidence.damaged_files import Damage
 from dbdyno.model.golden import RESTORED, Restored
 from dbdyno.store import BlockFolder
 

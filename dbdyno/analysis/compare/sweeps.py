@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dbdyno.analysis.compare.pairing import by_block
-from dbdyno.analysis.compare.step_cells import Row
+from dbdyno.judge.pairing import by_block
+from dbdyno.judge.step_cells import Row
 from dbdyno.model import Cell, StepRun
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.sweep import CLIENTS, P99, Peak, Sweep, SweepPoint, values

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from dbdyno.analysis import tampering
-from dbdyno.analysis.compare import arms_and_blocks, pairing
-from dbdyno.analysis.compare.arm_vs_base import Where
-from dbdyno.analysis.compare.arms_and_blocks import Arms
-from dbdyno.analysis.compare.pairing import facing
-from dbdyno.analysis.step import collect, damaged_files
-from dbdyno.analysis.step.damaged_files import Damage
+from dbdyno.analysis.step import collect
+from dbdyno.evidence import damaged_files
+from dbdyno.evidence.damaged_files import Damage
+from dbdyno.judge import arms_and_blocks, pairing, tampering
+from dbdyno.judge.arm_vs_base import Where
+from dbdyno.judge.arms_and_blocks import Arms
+from dbdyno.judge.pairing import facing
 from dbdyno.model import StepComparison, StepRun
 from dbdyno.model.metric import less_is_better
 from dbdyno.store import BlockFolder, Results

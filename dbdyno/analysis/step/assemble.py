@@ -6,30 +6,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from dbdyno.analysis.step import (
-    damaged_files,
-    evidence,
-    generator_limit,
-    idle_work,
-    metrics,
-    profile,
-    step_warnings,
-    sums,
-)
-from dbdyno.analysis.step.background_spans import spans
-from dbdyno.analysis.step.evidence import KINDS, NO_JOB, Evidence
+from dbdyno.analysis.step import idle_work, metrics, profile, step_warnings
 from dbdyno.analysis.step.fairness import fairness
 from dbdyno.analysis.step.imprint import imprint
 from dbdyno.analysis.step.network import network
 from dbdyno.analysis.step.outcomes import outcomes
-from dbdyno.analysis.step.query_plans import plans
-from dbdyno.analysis.step.raw_files import NS_PER_S
-from dbdyno.analysis.step.role_seconds import shape_of, stalls, targets
 from dbdyno.analysis.step.segments import segments
 from dbdyno.analysis.step.series import series
-from dbdyno.analysis.step.slow_calls import ending
 from dbdyno.analysis.step.state import state, unread
 from dbdyno.analysis.step.waits import waits
+from dbdyno.evidence import damaged_files, evidence, generator_limit, sums
+from dbdyno.evidence.background_spans import spans
+from dbdyno.evidence.evidence import KINDS, NO_JOB, Evidence
+from dbdyno.evidence.query_plans import plans
+from dbdyno.evidence.raw_files import NS_PER_S
+from dbdyno.evidence.role_seconds import shape_of, stalls, targets
+from dbdyno.evidence.slow_calls import ending
 from dbdyno.model import (
     Responses,
     RoleFigures,

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from dbdyno.analysis.step import assemble, damaged_files, parallel
+from dbdyno.analysis.step import assemble
 from dbdyno.analysis.step.compact_series import PackedSeries, SeriesBytes
 from dbdyno.analysis.step.compact_stacks import PackedStacks
+from dbdyno.evidence import damaged_files, parallel
 from dbdyno.model import Series, StepRun
 from dbdyno.model.error import ResultError
 from dbdyno.model.profile import Stack

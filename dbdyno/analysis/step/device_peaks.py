@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
-from dbdyno.analysis.step import raw_files
-from dbdyno.analysis.step.evidence import Evidence
-from dbdyno.analysis.step.raw_files import NS_PER_S, BytesOf, per, scaled
+from dbdyno.evidence import raw_files
+from dbdyno.evidence.evidence import Evidence
+from dbdyno.evidence.raw_files import NS_PER_S, BytesOf, per, scaled
 from dbdyno.model.metric.debt import SECOND_S_MIN
 
 MIB = float(1 << 20)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from dbdyno.analysis.step import raw_files
-from dbdyno.analysis.step.evidence import Evidence
-from dbdyno.analysis.step.raw_files import Tick
+from dbdyno.evidence import raw_files
+from dbdyno.evidence.evidence import Evidence
+from dbdyno.evidence.raw_files import Tick
 from dbdyno.model.events import Part
 
 DEADLOCK, SERIALIZATION = "deadlock", "serialization"

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dbdyno.analysis.step import client_rates
-from dbdyno.analysis.step.evidence import Evidence
-from dbdyno.analysis.step.raw_files import NS_PER_S, Load, Tick
+from dbdyno.evidence import client_rates
+from dbdyno.evidence.evidence import Evidence
+from dbdyno.evidence.raw_files import NS_PER_S, Load, Tick
 from dbdyno.model import Fairness
 
 

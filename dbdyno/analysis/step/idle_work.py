@@ -12,13 +12,13 @@ from functools import partial
 
 import msgspec
 
-from dbdyno.analysis.step import evidence as basis
-from dbdyno.analysis.step import raw_files
-from dbdyno.analysis.step.evidence import US_PER_S, Evidence
-from dbdyno.analysis.step.raw_files import Host, per, scaled
-from dbdyno.analysis.wording import listed
+from dbdyno.evidence import evidence as basis
+from dbdyno.evidence import raw_files
+from dbdyno.evidence.evidence import US_PER_S, Evidence
+from dbdyno.evidence.raw_files import Host, per, scaled
 from dbdyno.model import OwnerCost
 from dbdyno.model.step_run import IDLE, SERVER_OWNERS
+from dbdyno.parts.wording import listed
 
 SHARE_MAX = 2.0
 """CPU in percent of the time that the server waited: with more, other arms are slowed visibly."""

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import msgspec
 
-from dbdyno.analysis.step.raw_files import Load, Tick
+from dbdyno.evidence.raw_files import Load, Tick
 from dbdyno.model.step_run import Imprint, Moment
 
 SET_NS = 1_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from dbdyno.analysis.step import raw_files
-from dbdyno.analysis.step.evidence import Evidence
-from dbdyno.analysis.step.raw_files import per, scaled
+from dbdyno.evidence import raw_files
+from dbdyno.evidence.evidence import Evidence
+from dbdyno.evidence.raw_files import per, scaled
 from dbdyno.model.snapshot import Binlog, Snapshot, number
 
 How = Literal["hit", "read"]

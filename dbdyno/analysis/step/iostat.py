@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dbdyno.analysis.step import raw_files
-from dbdyno.analysis.step.raw_files import MS_PER_S, Host, per, scaled
+from dbdyno.evidence import raw_files
+from dbdyno.evidence.raw_files import MS_PER_S, Host, per, scaled
 from dbdyno.model.host_reading import Device, Reading
 from dbdyno.model.metric.device import COLUMNS, DEVICES, name_of
 

@@ -7,24 +7,22 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.analysis.step import (
-    counters,
     device_peaks,
     failures,
     idle_work,
     innodb,
     iostat,
-    own_queue,
     pages,
     plan_choice,
-    raw_files,
     replay_lag,
-    sums,
     time_ledger,
 )
-from dbdyno.analysis.step import evidence as basis
-from dbdyno.analysis.step.background_spans import overlap_s
-from dbdyno.analysis.step.evidence import Evidence
-from dbdyno.analysis.step.raw_files import per, scaled
+from dbdyno.evidence import counters, own_queue, raw_files, sums
+from dbdyno.evidence import evidence as basis
+from dbdyno.evidence.background_spans import overlap_s
+from dbdyno.evidence.evidence import Evidence
+from dbdyno.evidence.generator_limit import LAG_OPERATIONS_MIN
+from dbdyno.evidence.raw_files import per, scaled
 from dbdyno.model import Headline, RoleFigures, ServerSide, Span, StatementUse, metric
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.host_reading import Reading
@@ -33,9 +31,6 @@ from dbdyno.model.snapshot import Figures, Snapshot, number
 from dbdyno.model.step_run import SERVER_OWNERS
 from dbdyno.stats import amounts, interval
 from dbdyno.stats.response_times import Histogram
-
-LAG_OPERATIONS_MIN = 1_000
-"""Of a role: with fewer, the slowest 1 % are a handful, and one late waking of a thread decides."""
 
 BACKGROUND = {
     "checkpointer": ("background:checkpointer",),

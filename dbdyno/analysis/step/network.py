@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.evidence.evidence import Evidence
 from dbdyno.model import Link, Network
 from dbdyno.stats import amounts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.evidence.evidence import Evidence
 from dbdyno.model import Outcomes
 from dbdyno.model.events import Part
 

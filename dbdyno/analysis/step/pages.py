@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dbdyno.analysis.step import innodb, raw_files
-from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.analysis.step import innodb
 from dbdyno.analysis.step.innodb import How
-from dbdyno.analysis.step.raw_files import per
+from dbdyno.evidence import raw_files
+from dbdyno.evidence.evidence import Evidence
+from dbdyno.evidence.raw_files import per
 from dbdyno.model.snapshot import number
 
 PARTS = ("heap_blks", "idx_blks", "toast_blks", "tidx_blks")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbdyno.analysis.step import counters, evidence
+from dbdyno.evidence import counters, evidence
 from dbdyno.model import Profile, StepRun
 from dbdyno.model.error import ResultError
 from dbdyno.model.profile import NotSampled, Sampled

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from dbdyno.analysis.step import raw_files
-from dbdyno.analysis.step.evidence import Evidence
+from dbdyno.evidence import raw_files
+from dbdyno.evidence.evidence import Evidence
 from dbdyno.model import Series
 from dbdyno.model.standby_lag import StandbyLag
 

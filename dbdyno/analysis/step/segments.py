@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dbdyno.analysis.step import raw_files
-from dbdyno.analysis.step.evidence import HELPERS, NS_PER_US, Evidence
+from dbdyno.evidence import raw_files
+from dbdyno.evidence.evidence import HELPERS, NS_PER_US, Evidence
 from dbdyno.model import Segment
 from dbdyno.model.host_reading import Reading
 

@@ -7,9 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from dbdyno.analysis.step import client_rates, iostat, raw_files, replay_lag, waits
-from dbdyno.analysis.step.evidence import KINDS, Evidence
-from dbdyno.analysis.step.raw_files import BytesOf, Tick
+from dbdyno.analysis.step import iostat, replay_lag, waits
+from dbdyno.evidence import client_rates, raw_files
+from dbdyno.evidence.evidence import KINDS, Evidence
+from dbdyno.evidence.raw_files import BytesOf, Tick
 from dbdyno.model import Series
 from dbdyno.model.host_reading import Device, Reading
 from dbdyno.model.metric.device import DEVICES

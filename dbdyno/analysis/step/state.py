@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbdyno.analysis.step.raw_files import per, scaled
+from dbdyno.evidence.raw_files import per, scaled
 from dbdyno.model.snapshot import Figures, FiguresOf, Snapshot, number
 
 PERCENT = 100.0

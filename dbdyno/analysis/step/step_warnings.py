@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from dbdyno.analysis.step import evidence as basis
 from dbdyno.analysis.step import failures, idle_work
-from dbdyno.analysis.step.evidence import Evidence
-from dbdyno.analysis.step.role_seconds import headline_rates
-from dbdyno.analysis.wording import listed
+from dbdyno.evidence import evidence as basis
+from dbdyno.evidence.evidence import Evidence
+from dbdyno.evidence.role_seconds import headline_rates
 from dbdyno.model import Fairness, RoleFigures, StatementUse, Target, Window
 from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.model.job import first_words
 from dbdyno.model.job.role import Rate
+from dbdyno.parts.wording import listed
 from dbdyno.stats import rate_shape
 
 GENERATOR_SHARE_MAX = 10.0

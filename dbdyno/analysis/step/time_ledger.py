@@ -13,8 +13,8 @@ import math
 from collections.abc import Iterable, Mapping
 
 from dbdyno.analysis.step import pages
-from dbdyno.analysis.step.evidence import Evidence
-from dbdyno.analysis.step.raw_files import per, scaled
+from dbdyno.evidence.evidence import Evidence
+from dbdyno.evidence.raw_files import per, scaled
 from dbdyno.model import OwnerCost, WaitLoad, Waits
 
 US_PER_S = 1e6

@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from dbdyno.analysis.step.evidence import Evidence
-from dbdyno.analysis.step.raw_files import NS_PER_S, Load
+from dbdyno.evidence.evidence import Evidence
+from dbdyno.evidence.raw_files import NS_PER_S, Load
 from dbdyno.model import Series, WaitLoad, Waits
 from dbdyno.model.wait_samples import WaitLook
 

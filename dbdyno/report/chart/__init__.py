@@ -12,8 +12,7 @@ import textwrap
 from collections.abc import Iterable
 
 from dbdyno.model import Json
-from dbdyno.report.chart import bars, curves, effects, layers, lines, plateaus, style
-from dbdyno.report.parts import (
+from dbdyno.parts.part import (
     Bars,
     Chart,
     Curves,
@@ -26,6 +25,7 @@ from dbdyno.report.parts import (
     ScaleUp,
     charts,
 )
+from dbdyno.report.chart import bars, curves, effects, layers, lines, plateaus, style
 
 PICTURE_WIDTH = 760  # pixels of a picture's drawing, without what stands around it
 SUBTITLE_CHARACTERS_MAX = 120  # of a line below a picture's title

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from dbdyno.model import Bound, Json
+from dbdyno.parts.part import Bar, Bars, RatioPoint, Ratios, ScaleUp
 from dbdyno.report.chart.lines import PANEL_WIDTH, color, named, short
-from dbdyno.report.parts import Bar, Bars, RatioPoint, Ratios, ScaleUp
 
 ROW_HEIGHT = 17  # of a step in the chart of ratios, with one arm
 ARM_HEIGHT = 8  # more for each further arm

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from dbdyno.model import Json
+from dbdyno.parts.part import CurvePoint, Curves
 from dbdyno.report.chart.lines import PANEL_WIDTH, color, short
-from dbdyno.report.parts import CurvePoint, Curves
 
 HEIGHT = 220
 HEADROOM = 1.15  # of an interval that is drawn, by the greatest or the smallest figure

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dbdyno.model import Json
+from dbdyno.parts.part import Effect, Effects
 from dbdyno.report.chart.lines import PANEL_WIDTH, short
-from dbdyno.report.parts import Effect, Effects
 
 ROW_HEIGHT = 24
 COLORS = {"faster": "#15803d", "slower": "#c92a2a", "failed": "#c92a2a", "alike": "#5a6068"}

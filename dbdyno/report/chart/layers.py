@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dbdyno.model import Json, Series
+from dbdyno.parts.part import Layers, Stack
 from dbdyno.report.chart import lines, style
-from dbdyno.report.parts import Layers, Stack
 from dbdyno.report.section.waits import KINDS, kind_place
 
 PANEL_HEIGHT = 84

@@ -13,8 +13,8 @@ from functools import lru_cache
 import numpy
 
 from dbdyno.model import Json, Series, Span
+from dbdyno.parts.part import Line, Lines
 from dbdyno.report.chart.style import PANEL_GAP
-from dbdyno.report.parts import Line, Lines
 
 POINTS_MAX = 2_000  # of one arm in one chart, over all its blocks
 FULL_LINES_MAX = 4  # so many lines in a panel have as many points each as one by itself

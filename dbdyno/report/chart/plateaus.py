@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 
 from dbdyno.model import Json
+from dbdyno.parts.part import Dot, PlateauLine, Plateaus
 from dbdyno.report.chart.lines import PANEL_WIDTH, color, short
-from dbdyno.report.parts import Dot, PlateauLine, Plateaus
 
 HEIGHT = 260
 ROOM_SHARE = 0.08  # of the reach of all figures, above and below

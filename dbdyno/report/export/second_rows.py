@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
-from dbdyno.analysis.step import raw_files
-from dbdyno.analysis.step.raw_files import NS_PER_S, Tick
+from dbdyno.evidence import raw_files
+from dbdyno.evidence.raw_files import NS_PER_S, Tick
 from dbdyno.model import Json
 from dbdyno.model.host_reading import OwnerCounters, Reading, growth
 from dbdyno.model.processor import BUSY

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from dbdyno.analysis import compare
-from dbdyno.analysis.step import assemble, damaged_files
-from dbdyno.analysis.step.damaged_files import Damage
+from dbdyno.analysis.step import assemble
+from dbdyno.evidence import damaged_files
+from dbdyno.evidence.damaged_files import Damage
 from dbdyno.model import Comparison, Json, StepRun, events
 from dbdyno.model.error import ResultError
 from dbdyno.model.nodes import UNNAMED

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dbdyno.model.error import DynoError
 from dbdyno.model.flame import Draw
-from dbdyno.report.parts import Flame
+from dbdyno.parts.part import Flame
 
 BYTES_MAX = 1_500_000
 """Of all flame graphs on a page, packed: most of its charts' room stays theirs."""

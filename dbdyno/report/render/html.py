@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 from dbdyno.model import Json
 from dbdyno.model.flame import Draw
-from dbdyno.report import chart, number, table_layout, vega
-from dbdyno.report.chart import layers, lines, style
-from dbdyno.report.parts import (
+from dbdyno.parts import number, table_layout
+from dbdyno.parts.part import (
     AnyPart,
     Chart,
     Column,
@@ -31,6 +30,8 @@ from dbdyno.report.parts import (
     charts,
     flat,
 )
+from dbdyno.report import chart, vega
+from dbdyno.report.chart import layers, lines, style
 from dbdyno.report.render import flames, picture
 
 if TYPE_CHECKING:

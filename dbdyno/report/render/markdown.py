@@ -10,8 +10,8 @@ from dataclasses import replace
 from itertools import groupby
 from urllib.parse import quote
 
-from dbdyno.report.colors import ARROWS
-from dbdyno.report.parts import (
+from dbdyno.parts.colors import ARROWS
+from dbdyno.parts.part import (
     AnyPart,
     Bar,
     Bars,
@@ -29,7 +29,7 @@ from dbdyno.report.parts import (
     Text,
     flat,
 )
-from dbdyno.report.table_layout import plain, transposed
+from dbdyno.parts.table_layout import plain, transposed
 
 COLUMNS_MAX = 9
 """A table of more columns stands on its side where it has fewer rows than columns."""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from dbdyno.model import Json
 from dbdyno.model.error import DynoError
+from dbdyno.parts.part import Page, scoped
 from dbdyno.report import chart
-from dbdyno.report.parts import Page, scoped
 from dbdyno.report.render import markdown, picture
 
 CHARTS_MAX = 3

@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from dbdyno.report import cells, number
-from dbdyno.report.colors import Tone
-from dbdyno.report.parts import (
+from dbdyno.parts import cells, number
+from dbdyno.parts.colors import Tone
+from dbdyno.parts.part import (
     AnyPart,
     Bar,
     Bars,
@@ -30,7 +30,7 @@ from dbdyno.report.parts import (
     flat,
     scoped,
 )
-from dbdyno.report.table_layout import (
+from dbdyno.parts.table_layout import (
     GAP,
     aligned,
     fitting,

@@ -12,17 +12,8 @@ from dataclasses import replace
 from dbdyno.model import Cell, Comparison, Ratio, StepComparison, configuration, engine, metric
 from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.verdict import CHANGED, TOO_FEW, Judgement, Verdict, is_wide
-from dbdyno.report import cells, colors, known, nodes, number, reasons, tolerate
-from dbdyno.report.parts import (
-    AnyPart,
-    Chart,
-    Effect,
-    Effects,
-    Finding,
-    Group,
-    Section,
-    Text,
-)
+from dbdyno.parts import cells, colors, known, nodes, number, reasons, tolerate
+from dbdyno.parts.part import AnyPart, Chart, Effect, Effects, Finding, Group, Section, Text
 from dbdyno.report.section import groups, own_query, verdicts
 from dbdyno.report.section.headline import step_name
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dbdyno.model import Comparison
 from dbdyno.model.answer_word import WORDS, AnswerWord
 from dbdyno.model.query_change import AnswerChange
-from dbdyno.report import number
-from dbdyno.report.parts import AnyPart, Finding, Section, Text
+from dbdyno.parts import number
+from dbdyno.parts.part import AnyPart, Finding, Section, Text
 from dbdyno.report.section import application, own_query
 
 SAID: Mapping[AnswerWord, str] = {

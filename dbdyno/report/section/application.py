@@ -18,8 +18,8 @@ from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.plan_record import ApplicationRecord
 from dbdyno.model.query_change import AnswerChange, PlanChange, QueryPlace
 from dbdyno.model.verdict import TIMES_MIN
-from dbdyno.report import cells, colors, known, number, reasons
-from dbdyno.report.parts import AnyPart, Finding, Section, Text
+from dbdyno.parts import cells, colors, known, number, reasons
+from dbdyno.parts.part import AnyPart, Finding, Section, Text
 from dbdyno.report.section import basis, own_query, work
 
 DIFFER: Mapping[AnswerWord, str] = {

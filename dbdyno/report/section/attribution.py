@@ -8,17 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dbdyno.model import Comparison, Ratio, StepComparison
 from dbdyno.model.attribution import Attribution, Design, DesignKind, Effect
 from dbdyno.model.metric.primary import called
-from dbdyno.report import cells, number
-from dbdyno.report.parts import (
-    AnyPart,
-    Column,
-    Finding,
-    Row,
-    Section,
-    Table,
-    TableCell,
-    Text,
-)
+from dbdyno.parts import cells, number
+from dbdyno.parts.part import AnyPart, Column, Finding, Row, Section, Table, TableCell, Text
 
 NAMED_MAX = 4
 """So many factors without an effect that is told are named in a sentence, the others counted."""

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 from dbdyno.model.basis import Basis, BasisPart, Gap
 from dbdyno.model.comparison import ApplicationResult
-from dbdyno.report import number
-from dbdyno.report.parts import Finding
-from dbdyno.report.reasons import BETWEEN
+from dbdyno.parts import number
+from dbdyno.parts.part import Finding
+from dbdyno.parts.reasons import BETWEEN
 from dbdyno.report.section.own_query import share
 
 GAPS_MAX = 4

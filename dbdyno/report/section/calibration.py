@@ -8,8 +8,17 @@ from collections.abc import Iterable, Sequence
 from dbdyno.model import Comparison
 from dbdyno.model.metric.primary import called
 from dbdyno.model.verdict import Aims, Calibration, Noise
-from dbdyno.report import colors, number
-from dbdyno.report.parts import Column, Finding, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts import colors, number
+from dbdyno.parts.part import (
+    Column,
+    Finding,
+    Group,
+    Row,
+    Section,
+    Subject,
+    Table,
+    TableCell,
+)
 from dbdyno.report.section import fill_noise, verdicts
 
 NAMES_MAX = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbdyno.report.parts import Finding, Section, Subject, Text
+from dbdyno.parts.part import Finding, Section, Subject, Text
 from dbdyno.report.section.functions import changed
 
 

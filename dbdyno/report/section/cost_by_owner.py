@@ -9,9 +9,9 @@ from dbdyno.model import Cell, OwnerCost, StepComparison
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric.over import taken
 from dbdyno.model.step_run import IDLE, SERVER_OWNERS
-from dbdyno.report import number
-from dbdyno.report.colors import Tone
-from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts import number
+from dbdyno.parts.colors import Tone
+from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
 
 _SERVER = "The server"
 _OUTSIDE = "Outside the server"

@@ -8,9 +8,9 @@ from dbdyno.model import Comparison, StepComparison
 from dbdyno.model.host_facts import Storage
 from dbdyno.model.host_reading import Device
 from dbdyno.model.metric.device import COLUMNS, DEVICES, Column, name_of
-from dbdyno.report import cells, number
-from dbdyno.report.parts import Column as Heading
-from dbdyno.report.parts import Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts import cells, number
+from dbdyno.parts.part import Column as Heading
+from dbdyno.parts.part import Group, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section import measured_on
 
 SELDOM = ("discards", "flushes")

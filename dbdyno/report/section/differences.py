@@ -7,7 +7,16 @@ from dataclasses import replace
 
 from dbdyno.model import Difference
 from dbdyno.model.comparison import OF_SOME
-from dbdyno.report.parts import AnyPart, Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import (
+    AnyPart,
+    Column,
+    Group,
+    Row,
+    Section,
+    Subject,
+    Table,
+    TableCell,
+)
 from dbdyno.report.section.measured_on import UNKNOWN
 
 

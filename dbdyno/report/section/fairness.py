@@ -12,8 +12,8 @@ from statistics import median
 from dbdyno.model import Cell, Fairness, StepComparison, StepRun
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric.over import taken
-from dbdyno.report import cells, number
-from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts import cells, number
+from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
 
 EVEN_SHARE_MIN = 0.95
 """Where the slowest client has this much of the fastest one's rate all count as served alike."""

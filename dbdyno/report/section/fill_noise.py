@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dbdyno.model import Comparison
 from dbdyno.model.metric.primary import called
 from dbdyno.model.verdict import FillNoise
-from dbdyno.report import number
-from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts import number
+from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section import verdicts
 
 

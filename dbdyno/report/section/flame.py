@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.profile import ProfileComparison
+from dbdyno.parts.part import Flame, Group, Section, Subject
 from dbdyno.report import flame
-from dbdyno.report.parts import Flame, Group, Section, Subject
 
 
 def _parts(subject: Subject) -> Iterable[Group]:

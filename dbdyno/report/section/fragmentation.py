@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from dbdyno.model import Across, Cell, StepComparison
-from dbdyno.report import cells, number
-from dbdyno.report.parts import Column, Row, Section, Subject, Table, TableCell
+from dbdyno.parts import cells, number
+from dbdyno.parts.part import Column, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section import groups
 
 KIND = "post by pre"

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from dbdyno.model import StepComparison
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.profile import NO_SYMBOL, Difference, FunctionCost, Profile, ProfileComparison
-from dbdyno.report import number
-from dbdyno.report.colors import ARROWS, Tone
-from dbdyno.report.parts import (
+from dbdyno.parts import number
+from dbdyno.parts.colors import ARROWS, Tone
+from dbdyno.parts.part import (
     Column,
     Finding,
     Group,

@@ -13,9 +13,9 @@ from dataclasses import replace
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.model.headlines import Kind
-from dbdyno.report import cells, colors, table_layout
-from dbdyno.report.colors import Colors
-from dbdyno.report.parts import (
+from dbdyno.parts import cells, colors, table_layout
+from dbdyno.parts.colors import Colors
+from dbdyno.parts.part import (
     AnyPart,
     Column,
     Finding,

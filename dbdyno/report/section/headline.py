@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.model.metric.primary import called, is_cpu
 from dbdyno.model.verdict import CHANGED, Judgement, Overall, is_wide, shaded
-from dbdyno.report import cells, colors, dependence, known, looks, nodes, number
-from dbdyno.report.parts import Finding, Section, Subject, Text
+from dbdyno.parts import cells, colors, dependence, known, looks, nodes, number
+from dbdyno.parts.part import Finding, Section, Subject, Text
 from dbdyno.report.section import calibration, groups, verdicts
 from dbdyno.report.section.summary import target
 

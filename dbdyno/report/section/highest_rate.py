@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from dbdyno.model import Cell
 from dbdyno.model.find import METRIC
-from dbdyno.report import cells, number
-from dbdyno.report.parts import AnyPart, Column, Row, Section, Subject, Table, TableCell
+from dbdyno.parts import cells, number
+from dbdyno.parts.part import AnyPart, Column, Row, Section, Subject, Table, TableCell
 
 
 def _parts(subject: Subject) -> Iterable[AnyPart]:

@@ -11,8 +11,8 @@ from dbdyno.model.ceiling import Ceiling, CeilingLoad
 from dbdyno.model.compiler import flags_of
 from dbdyno.model.host_facts import Cpu, HostFacts, Storage
 from dbdyno.model.server_facts import ServerFacts
-from dbdyno.report import cells, number
-from dbdyno.report.parts import (
+from dbdyno.parts import cells, number
+from dbdyno.parts.part import (
     Column,
     Finding,
     Group,

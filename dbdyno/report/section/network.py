@@ -6,10 +6,8 @@ from collections.abc import Iterable
 from functools import partial
 
 from dbdyno.model import Cell, Comparison, Network, StepComparison
-from dbdyno.report import cells, number
-from dbdyno.report import network as figures
-from dbdyno.report.network import WAYS, LinkFigures, Way
-from dbdyno.report.parts import (
+from dbdyno.parts import cells, number
+from dbdyno.parts.part import (
     Column,
     Finding,
     Group,
@@ -20,6 +18,8 @@ from dbdyno.report.parts import (
     TableCell,
     Text,
 )
+from dbdyno.report import network as figures
+from dbdyno.report.network import WAYS, LinkFigures, Way
 
 MIB = 1 << 20
 MEANS = "What the network means for the figures"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.model.metric.primary import called, is_cpu
 from dbdyno.model.nodes import ByNode, NodeRatio
-from dbdyno.report import number
-from dbdyno.report.colors import Tone
-from dbdyno.report.parts import (
+from dbdyno.parts import number
+from dbdyno.parts.colors import Tone
+from dbdyno.parts.part import (
     Column,
     Finding,
     Group,

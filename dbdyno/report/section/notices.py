@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dbdyno.model import StepComparison
-from dbdyno.report.parts import Callout, Finding, Section, Subject
+from dbdyno.parts.part import Callout, Finding, Section, Subject
 
 
 def words(step: StepComparison) -> list[str]:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dbdyno.model import Outcomes, StepComparison
 from dbdyno.model.headlines import Kind, kind_of
 from dbdyno.model.metric.over import taken
-from dbdyno.report import cells, number
-from dbdyno.report.parts import Column, Row, Table, TableCell
+from dbdyno.parts import cells, number
+from dbdyno.parts.part import Column, Row, Table, TableCell
 
 _WAYS: tuple[tuple[str, Callable[[Outcomes], int]], ...] = (
     ("completed", lambda ended: ended.completed),

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dbdyno.model import StepComparison, StepRun
-from dbdyno.report import number
-from dbdyno.report.parts import Chart, Group, Line, Lines, Section, Subject
+from dbdyno.parts import number
+from dbdyno.parts.part import Chart, Group, Line, Lines, Section, Subject
 from dbdyno.report.section import fairness
 
 CHART_BLOCKS_MAX = 6  # more blocks than this are measured but not drawn second by second

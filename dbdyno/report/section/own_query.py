@@ -11,9 +11,9 @@ from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.query_change import QueryPlace
 from dbdyno.model.ratio import OPPOSITE
 from dbdyno.model.verdict import Judgement, Verdict
-from dbdyno.report import cells as report_cells
-from dbdyno.report import number
-from dbdyno.report.parts import Finding
+from dbdyno.parts import cells as report_cells
+from dbdyno.parts import number
+from dbdyno.parts.part import Finding
 from dbdyno.report.section import verdicts
 
 TEXT_MAX = 60

@@ -13,8 +13,8 @@ from dbdyno.model import Cell
 from dbdyno.model.metric.primary import TIME, called, is_cpu
 from dbdyno.model.placement import PlacementTrial, freely
 from dbdyno.model.verdict import Judgement
-from dbdyno.report import number
-from dbdyno.report.parts import Finding, Section, Subject, Text
+from dbdyno.parts import number
+from dbdyno.parts.part import Finding, Section, Subject, Text
 
 
 def _parts(subject: Subject) -> Iterable[Text]:

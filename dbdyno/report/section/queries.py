@@ -10,11 +10,11 @@ from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.query_change import AnswerChange, PlanChange, QueryPlace
 from dbdyno.model.verdict import Verdict
-from dbdyno.report import colors, known, number
-from dbdyno.report.parts import AnyPart, Column, Group, Row, Section, Table, TableCell
+from dbdyno.parts import colors, known, number
+from dbdyno.parts.part import AnyPart, Column, Group, Row, Section, Table, TableCell
+from dbdyno.parts.table_layout import without_blank_columns
 from dbdyno.report.section import application as answer
 from dbdyno.report.section import own_query, verdicts, work
-from dbdyno.report.table_layout import without_blank_columns
 
 DRAWN = "; values drawn from the data"
 NOT_TIMED = "not timed"

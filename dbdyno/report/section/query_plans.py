@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dbdyno.model import Cell, Comparison
 from dbdyno.model.query_change import Effect, PlanChange
-from dbdyno.report import colors, number
-from dbdyno.report.parts import (
+from dbdyno.parts import colors, number
+from dbdyno.parts.part import (
     AnyPart,
     Column,
     Finding,
@@ -21,8 +21,8 @@ from dbdyno.report.parts import (
     TableCell,
     Text,
 )
+from dbdyno.parts.table_layout import without_blank_columns
 from dbdyno.report.section import own_query, verdicts
-from dbdyno.report.table_layout import without_blank_columns
 
 KINDS: Mapping[str, frozenset[Effect]] = {
     "with an effect on time or work": frozenset(

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from dbdyno.model import engine
 from dbdyno.model.plan_record import PlanRecord, SizingRecord
-from dbdyno.report import number
-from dbdyno.report.parts import Finding, Group, Section, Subject, Text
+from dbdyno.parts import number
+from dbdyno.parts.part import Finding, Group, Section, Subject, Text
 from dbdyno.report.section.measured_on import UNKNOWN, joined, prefixed
 
 FILES_MAX = 10

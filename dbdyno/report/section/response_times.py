@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from dbdyno.model import Bound, Cell, ResponseTimes, StepComparison, StepRun
 from dbdyno.model.metric.over import geometric_mean
-from dbdyno.report import cells, number
-from dbdyno.report.colors import Tone
-from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts import cells, number
+from dbdyno.parts.colors import Tone
+from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
 
 BUCKETS = ("256us", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", ">16s")
 KINDS = ("query", "insert", "delete")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from dbdyno.model import Across, Cell, Ratio, StepComparison
 from dbdyno.model.sweep import CLIENTS, values
-from dbdyno.report import cells, number
-from dbdyno.report.parts import (
+from dbdyno.parts import cells, number
+from dbdyno.parts.part import (
     AnyPart,
     Chart,
     Column,

@@ -9,8 +9,8 @@ from dbdyno.model.compiler import flags_of, for_size
 from dbdyno.model.host_facts import Cpu, HostFacts, Storage
 from dbdyno.model.plan_record import ArmRecord, PlanRecord
 from dbdyno.model.server_facts import ServerFacts
-from dbdyno.report import nodes, number
-from dbdyno.report.parts import Finding, Section, Subject, Text
+from dbdyno.parts import nodes, number
+from dbdyno.parts.part import Finding, Section, Subject, Text
 from dbdyno.report.section.measured_on import rotates
 
 SETTINGS_NAMED_MAX = 8

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.metric.over import taken
 from dbdyno.model.metric.state import STATES, State, by_name
-from dbdyno.report import number
-from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts import number
+from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
 
 _GROUPS: Mapping[str, str] = {  # by the unit of a quantity; debt has a group of its own
     "bytes": "Size",

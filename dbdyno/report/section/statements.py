@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dbdyno.model import Cell, StatementUse, StepComparison, StepRun
 from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.model.metric.over import taken
-from dbdyno.report import cells, number
-from dbdyno.report.colors import Tone
-from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts import cells, number
+from dbdyno.parts.colors import Tone
+from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section import outcomes
 
 Rate = tuple[str, tuple[str, ...], str]

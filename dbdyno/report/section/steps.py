@@ -7,8 +7,8 @@ from dataclasses import replace
 from statistics import median
 
 from dbdyno.model import StepComparison, StepRun
-from dbdyno.report import number, table_layout
-from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts import number, table_layout
+from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section import fairness, groups, outcomes
 
 CACHED_READS_MAX = 0.01

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.metric.over import taken
-from dbdyno.report import cells, colors, number
-from dbdyno.report.colors import ARROWS, Colors, Scheme, Tone
-from dbdyno.report.parts import (
+from dbdyno.parts import cells, colors, number
+from dbdyno.parts.colors import ARROWS, Colors, Scheme, Tone
+from dbdyno.parts.part import (
     AnyPart,
     Chart,
     Column,

@@ -8,8 +8,8 @@ from dbdyno.model import StepComparison
 from dbdyno.model.bisection import short
 from dbdyno.model.profile import FunctionCost
 from dbdyno.model.suspects import CommitBetween, Suspect, Suspects
-from dbdyno.report import number
-from dbdyno.report.parts import Finding, Section, Subject, Text
+from dbdyno.parts import number
+from dbdyno.parts.part import Finding, Section, Subject, Text
 from dbdyno.report.section.functions import Form
 
 FUNCTIONS_MAX = 15

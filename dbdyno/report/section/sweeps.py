@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.sweep import CLIENTS, P99, Peak, Sweep
-from dbdyno.report import cells, number
-from dbdyno.report.parts import (
+from dbdyno.parts import cells, number
+from dbdyno.parts.part import (
     AnyPart,
     Chart,
     Column,

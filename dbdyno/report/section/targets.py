@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.metric.over import taken
-from dbdyno.report import cells, number
-from dbdyno.report.colors import Tone
-from dbdyno.report.parts import Column, Group, Section, Subject, Table, TableCell
+from dbdyno.parts import cells, number
+from dbdyno.parts.colors import Tone
+from dbdyno.parts.part import Column, Group, Section, Subject, Table, TableCell
 
 NAMES = {"insert": "inserts", "delete": "deletes"}
 

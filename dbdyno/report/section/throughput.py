@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Cell, StepComparison
-from dbdyno.report import cells, number
-from dbdyno.report.parts import Bar, Bars, Chart, Section, Subject
+from dbdyno.parts import cells, number
+from dbdyno.parts.part import Bar, Bars, Chart, Section, Subject
 from dbdyno.report.section import steps
 
 

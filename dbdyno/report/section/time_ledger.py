@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric.primary import REMAINDER, SAMPLED, SESSIONS_CPU, TIME
-from dbdyno.report import cells, number
-from dbdyno.report.colors import Tone
-from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts import cells, number
+from dbdyno.parts.colors import Tone
+from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section import waits
 
 _ROWS: tuple[tuple[str, str, str], ...] = (  # metric, name, what it says where it is not known

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from dbdyno.model import Cell, StepComparison, ToldMetric
 from dbdyno.model.metric.over import Over
-from dbdyno.report import cells
-from dbdyno.report.parts import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts import cells
+from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
 
 DIGITS = 3
 """Of a difference, whose unit is the workload's."""

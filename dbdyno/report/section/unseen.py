@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dbdyno.model import Comparison
-from dbdyno.report.parts import Callout, Finding, Section, Subject
+from dbdyno.parts.part import Callout, Finding, Section, Subject
 
 HOST = "CPU, context switches, memory, log, and reads and writes of the device"
 

@@ -19,9 +19,9 @@ from dbdyno.model.verdict import (
     Verdict,
     shaded,
 )
-from dbdyno.report import cells, known, nodes, number
-from dbdyno.report.colors import ARROWS, tone, trusted
-from dbdyno.report.parts import Column, Row, Section, Subject, Table, TableCell
+from dbdyno.parts import cells, known, nodes, number
+from dbdyno.parts.colors import ARROWS, tone, trusted
+from dbdyno.parts.part import Column, Row, Section, Subject, Table, TableCell
 from dbdyno.report.section import groups, summary
 
 LARGE = 0.995

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from dbdyno.model import Cell, StepComparison, Waits
 from dbdyno.model.metric.over import taken
-from dbdyno.report import number
-from dbdyno.report.colors import Tone
-from dbdyno.report.parts import Chart, Column, Group, Layers, Row, Stack, Table, TableCell
+from dbdyno.parts import number
+from dbdyno.parts.colors import Tone
+from dbdyno.parts.part import Chart, Column, Group, Layers, Row, Stack, Table, TableCell
 from dbdyno.report.section.cost_by_owner import owner_name
 from dbdyno.report.section.over_time import CHART_BLOCKS_MAX
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Comparison
 from dbdyno.model.comparison import PLACES_MAX
-from dbdyno.report import number
-from dbdyno.report.parts import Callout, Finding, Section, Subject
+from dbdyno.parts import number
+from dbdyno.parts.part import Callout, Finding, Section, Subject
 from dbdyno.report.section.headline import step_name
 
 BRIEF_MAX = 3

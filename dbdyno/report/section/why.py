@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.verdict import Explanation
-from dbdyno.report import number
-from dbdyno.report.parts import Finding, Section, Subject, Text
+from dbdyno.parts import number
+from dbdyno.parts.part import Finding, Section, Subject, Text
 
 
 def findings(step: StepComparison) -> Iterable[Finding]:

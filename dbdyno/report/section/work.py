@@ -14,8 +14,8 @@ from dbdyno.model.work import (
     WorkComparison,
     WorkWord,
 )
-from dbdyno.report import number
-from dbdyno.report.parts import (
+from dbdyno.parts import number
+from dbdyno.parts.part import (
     AnyPart,
     Column,
     Finding,

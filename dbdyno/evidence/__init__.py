@@ -1,0 +1,1 @@
+"""Raw files of a step, read once: what every figure of it is derived from."""

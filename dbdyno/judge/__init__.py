@@ -1,0 +1,1 @@
+"""How arms are paired, estimated and judged, and what is to be doubted of it. Pure."""

@@ -1,0 +1,287 @@
+"""One arm in one step, beside the base: what is judged, by which metrics, and what it did instead.
+
+What an arm, or the base, did instead of being compared: it missed its target, it failed, it stood
+still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import fmean
+from typing import NamedTuple
+
+from dbdyno.evidence import damaged_files, generator_limit
+from dbdyno.judge.pairing import Facing, Still
+from dbdyno.model import Bound, StepRun, metric
+from dbdyno.model.metric.primary import TIME, cpu_of, is_cpu
+from dbdyno.model.placement import PlacementTrial
+from dbdyno.model.verdict import Judgement, Reason, Word
+from dbdyno.stats.fills import FillsSeen
+from dbdyno.stats.sample import Sample
+
+BETTER_BY: Mapping[str, int] = {
+    row.name: {"higher": 1, "lower": -1, "neutral": 0}[row.direction] for row in metric.METRICS
+}
+COMPARED_MIN = 2
+"""Blocks; with fewer left, damaged files are what there is to say of a step."""
+NAMES = tuple(row.name for row in metric.METRICS)
+
+
+class Where(NamedTuple):
+    """A step of a workload; several may have one name."""
+
+    workload: str
+    ordinal: int
+    step: str
+
+    @classmethod
+    def of(cls, run: StepRun) -> Where:
+        """The step of a run."""
+        return cls(run.facts.workload, run.facts.ordinal, run.facts.step)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """The outcome, and whether it is the verdict."""
+
+    word: Word | None  # None: the tests decide
+    text: str  # in words; empty where all went well
+    stood_still: str  # of these, who had no throughput in which blocks
+    reason: Reason = ""  # of the word
+    withheld: bool = False  # whether the tests give figures and no word
+    yields: bool = False  # to a change that the tests show, which says more than the word
+
+    def shown(self, judgements: Iterable[Judgement]) -> tuple[Judgement, ...]:
+        """The tests' part to show: figures alone, if there is no verdict."""
+        if not self.withheld:
+            return tuple(judgements)
+        return tuple(
+            replace(
+                judgement,
+                word="open",
+                within_margin=False,
+                reason="",
+                p=None,
+                p_sign=None,
+                q=None,
+                visible=None,
+                blocks_needed=None,
+                minutes_needed=None,
+            )
+            for judgement in judgements
+        )
+
+
+class Seen(NamedTuple):
+    """A metric of an arm beside the base by unit, which is a block or a fill."""
+
+    logs: Mapping[int, float]  # of units in which both ran
+    blocks: tuple[int, ...]  # of these units
+    still: Still  # units
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contest:
+    """One arm in one measured step, beside the base."""
+
+    where: Where
+    headline: str
+    faced: Facing
+    trial: PlacementTrial | None = None  # where operations are not placed freely
+
+    @property
+    def primary(self) -> tuple[str, ...]:
+        """The metrics by which the step is judged, throughput first."""
+        return self.headline, self.cpu
+
+    @cached_property
+    def cpu(self) -> str:
+        """The metric of CPU by which it is judged."""
+        return cpu_of((*self.faced.runs, *self.faced.base_runs))
+
+    @cached_property
+    def bound(self) -> Bound:
+        """The bound of the ratio of throughputs, relative to that of the servers' limits."""
+        return generator_limit.ratio_bound(self.faced.base_runs, self.faced.runs)
+
+    @cached_property
+    def bounded_by(self) -> Reason:
+        """Why the ratio of throughputs is none but a bound, where it is one."""
+        runs = (*self.faced.runs, *self.faced.base_runs)
+        slow = any(run.window.slow for run in runs)
+        return "calls longer than turns" if slow else "generator at its limit"
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """The outcome of the arm or the base instead of a comparison."""
+        compared = (sample.blocks for sample in self.samples(self.primary))
+        still = self.faced.compared(self.headline).still
+        ran = len(self.seen(self.headline).blocks)
+        said = _outcome(self.faced, still, compared=max(compared, default=0), ran=ran)
+        if not self.faced.said:
+            return said
+        text = "; ".join(filter(None, (said.text, self.faced.said)))
+        if said.word is None and self.faced.withheld:
+            return replace(said, word="open", text=text, withheld=True)
+        return replace(said, text=text)
+
+    def samples(self, names: Iterable[str]) -> Iterator[Sample]:
+        """The log ratios of these metrics, of those that both arms have in a block at least.
+
+        Of the headline a 0 is a result: it counts the blocks in which one of the two stood still.
+        """
+        for name in names:
+            throughput = name == self.headline
+            compared, seen = self.faced.compared(name), self.seen(name)
+            whole = len(seen.blocks) == len(compared.logs)
+            sample = Sample(
+                metric=name,
+                better=BETTER_BY[name],
+                logs=tuple(seen.logs.values()),
+                at=seen.blocks,
+                patterns=self.faced.patterns_of(seen.blocks),
+                copies=self.faced.units.copies(seen.blocks),
+                known=compared.interval if whole else None,
+                bound=self.bound if throughput else "exact",
+                bounded_by=self.bounded_by,
+                stood_still=len(seen.still.own),
+                base_stood_still=len(seen.still.base),
+                fills=self.fills_seen(len(seen.blocks)),
+                between_fills=compared.between,
+                free_cost=self._free_cost(name),
+            )
+            if sample.compares:
+                yield sample
+
+    def seen(self, name: str) -> Seen:
+        """A metric by unit. A fill stood still where one of its blocks did."""
+        compared, units = self.faced.compared(name), self.faced.units
+        still = compared.still if name == self.headline else Still()
+        own, base = ({units.unit(block) for block in blocks} for blocks in (still.own, still.base))
+        counted = {b: log for b, log in compared.logs.items() if units.unit(b) not in own | base}
+        return Seen(
+            logs=units.means(counted),
+            blocks=tuple(counted),
+            still=still._replace(own=tuple(sorted(own)), base=tuple(sorted(base))),
+        )
+
+    def fills_seen(self, blocks: int) -> FillsSeen | None:
+        """How many fills so many blocks are of; None where blocks are the units."""
+        units = self.faced.units
+        return FillsSeen(planned=units.fills, blocks=blocks) if units.are_fills else None
+
+    def logs(self, name: str) -> Mapping[int, float]:
+        """The log ratios of a metric by block."""
+        return self.faced.compared(name).logs
+
+    def within(self, blocks: Sequence[int]) -> Contest:
+        """The same of these blocks alone."""
+        return replace(self, faced=self.faced.within(blocks))
+
+    def _free_cost(self, name: str) -> float:
+        """The cost of the base's operation where it is placed freely, by the one that it has."""
+        costs = [run.metrics.get(name if is_cpu(name) else TIME) for run in self.faced.base_runs]
+        known = [cost for cost in costs if cost]
+        if self.trial is None or not known:
+            return 1.0
+        return 1 + self.trial.wake_us(cpu=is_cpu(name)) / fmean(known)
+
+
+def contest(where: Where, faced: Facing, trial: PlacementTrial | None = None) -> Contest | None:
+    """The arm's contest in a step; None of a step without a headline, which is not judged.
+
+    `trial`: the placement's, where sessions are beside their clients.
+    """
+    runs: Iterable[StepRun] = (*faced.runs, *faced.base_runs)
+    headline = next((run.facts.headline for run in runs if run.facts.headline is not None), None)
+    if headline is None:
+        return None
+    return Contest(where=where, headline=headline, faced=faced, trial=trial)
+
+
+# --- What was done in place of a comparison ---------------------------------------------------
+
+
+def _outcome(faced: Facing, still: Still, *, compared: int, ran: int) -> Outcome:
+    """The outcome of an arm in a step, beside its base.
+
+    `still`: where a throughput of 0 was measured; `compared`: blocks that have both; `ran`: those
+    in which neither stood still.
+    """
+    own, bases = faced.runs, faced.base_runs
+    stood = "; ".join(_stood(still, faced, ran))
+    said = (*_said(own, ""), *_said(bases, f"{faced.base} "), stood)
+    text = "; ".join(filter(None, said))
+    word, reason = _word((*own, *bases), compared)
+    withheld = word == "failed" and not reason
+    return Outcome(
+        word=word,
+        reason=reason,
+        text=text,
+        stood_still=stood,
+        withheld=withheld,
+        yields=withheld and _are_late(own, bases),
+    )
+
+
+def _are_late(own: Sequence[StepRun], bases: Sequence[StepRun]) -> bool:
+    """Whether all that failed are calls of one arm that the server ended at their limit."""
+    ended = [[run for run in runs if run.ending.status != "ok"] for runs in (own, bases)]
+    return not all(ended) and all(run.window.slow for runs in ended for run in runs)
+
+
+def _stood(still: Still, faced: Facing, ran: int) -> Iterable[str]:
+    """In how many blocks who stood still, and what is left for the interval."""
+    count = number_of_blocks(len(faced.runs))
+    for who, blocks in (("", still.own), (f"{faced.base} ", still.base)):
+        if blocks:
+            yield f"{who}stood still in {len(blocks)} of {count}"
+    if still.both:
+        yield f"both stood still in {len(still.both)} of {count}, which compare nothing"
+    if any(still) and ran > 1:
+        yield f"the interval uses the {ran} in which both ran"
+
+
+def number_of_blocks(count: int) -> str:
+    """1 block, 6 blocks."""
+    return f"{count} block{'s' * (count != 1)}"
+
+
+def _word(runs: Sequence[StepRun], compared: int) -> tuple[Word | None, Reason]:
+    """The word that is no test's: of blocks in which an arm failed, only those are left in which it
+    did well, so that no comparison of them is its word.
+    """
+    lost = [run for run in runs if run.ending.status != "ok"]
+    if not all(is_damaged(run) for run in lost):
+        return "failed", ""
+    if lost and compared < COMPARED_MIN:
+        return "open", "nothing to compare"
+    if any(run.roles.sla_met is False for run in runs):
+        return "failed", "target missed"
+    return None, ""
+
+
+def is_damaged(run: StepRun) -> bool:
+    """Whether files of a run were damaged after it was measured."""
+    return (run.ending.reason or "").startswith(damaged_files.PREFIX)
+
+
+def _said(runs: Sequence[StepRun], who: str) -> Iterable[str]:
+    """The outcomes of these runs, a part of a sentence for each kind."""
+    count = f"of {number_of_blocks(len(runs))}"
+    if any(run.roles.sla_met is False for run in runs):
+        target = next(run.facts.sla_target for run in runs if run.facts.sla_target is not None)
+        met = sum(run.roles.sla_met is True for run in runs)
+        yield f"{who}held {target:,.0f} rows/s in {met} {count}"
+    damaged = sum(is_damaged(run) for run in runs)
+    late = [run.ending.timed_out_s for run in runs if run.ending.timed_out_s is not None]
+    failed = sum(run.ending.status == "failed" for run in runs) - damaged - len(late)
+    skipped = sum(run.ending.status == "skipped" for run in runs)
+    ended = f"ended by its limit of {max(late, default=0.0):g} s"
+    for number, what in (
+        (failed, "failed"), (len(late), ended), (skipped, "skipped"), (damaged, "damaged")
+    ):  # fmt: skip
+        if number:
+            yield f"{who}{what} in {number} {count}"

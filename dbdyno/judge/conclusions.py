@@ -1,0 +1,124 @@
+"""The conclusions of a whole result: verdicts with causes, overall, the calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from dbdyno.judge import estimates, few_operations, nodes, plan_choice, witness
+from dbdyno.judge.arm_vs_base import Contest, Where, contest
+from dbdyno.judge.arms_and_blocks import Arms
+from dbdyno.judge.calibration import calibration
+from dbdyno.judge.explanation import explained
+from dbdyno.judge.looks import Sights
+from dbdyno.judge.step_cells import Row
+from dbdyno.judge.verdicts import Judged, costs, judge
+from dbdyno.model import Cell, StepComparison
+from dbdyno.model.headlines import kind_of
+from dbdyno.model.nodes import ByNode
+from dbdyno.model.query_change import PlanChange
+from dbdyno.model.verdict import Aims, Calibration, Judgement, Overall
+
+
+@dataclass(frozen=True, kw_only=True)
+class Concluded:
+    """The steps with their verdicts and reasons, and what is said beyond single steps."""
+
+    steps: tuple[StepComparison, ...]
+    overall: tuple[Overall, ...] = ()
+    calibration: Calibration | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """By what a result is judged."""
+
+    aims: Aims
+    sights: Mapping[str, Sights]  # the looks at each arm
+    minutes: float | None  # what a further block takes
+    blocks_each: int | None  # of each comparison of a calibration; None: all blocks are one
+    nodes: nodes.Nodes = field(default_factory=dict)  # of each block, if any has a name
+    plans: Sequence[PlanChange] = ()  # of applications' queries
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OfArm:
+    """The conclusions about one arm."""
+
+    judged: Judged
+    costs: Mapping[Where, Mapping[str, Judgement]]
+    nodes: Mapping[Where, tuple[ByNode, ...]]
+
+
+def conclude(rows: Sequence[Row], arms: Arms, rules: Rules) -> Concluded:
+    """All verdicts."""
+    aims = rules.aims
+    rows = plan_choice.checked(few_operations.checked(rows, aims))
+    contests = {arm: _contests(rows, arm) for arm in arms.shown[1:]}
+    said = {
+        arm: _OfArm(
+            judged=judge(
+                arm,
+                arm_contests,
+                replace(aims, tolerate=None) if arm == arms.aa_arm else aims,
+                rules.sights[arm],
+                rules.minutes,
+            ),
+            costs=costs(arm_contests, aims),
+            nodes=nodes.of_arm(arm_contests, rules.nodes, aims),
+        )
+        for arm, arm_contests in contests.items()
+    }
+    return Concluded(
+        steps=tuple(
+            explained(_with_verdicts(row, said, aims), aims, _plans(row, rules)) for row in rows
+        ),
+        overall=tuple(whole for conclusion in said.values() for whole in conclusion.judged.overall),
+        calibration=None
+        if arms.aa_arm is None
+        else calibration(arms.aa_arm, contests[arms.aa_arm], aims, blocks_each=rules.blocks_each),
+    )
+
+
+def _plans(row: Row, rules: Rules) -> dict[str, PlanChange]:
+    """By arm the plan of the query that the step is."""
+    own = (row.step.workload, row.step.step)
+    return {
+        change.place.arm: change
+        for change in rules.plans
+        if (change.place.workload, change.place.query) == own
+    }
+
+
+def _contests(rows: Sequence[Row], arm: str) -> list[Contest]:
+    contests = (contest(row.where, row.faced[arm], row.trial) for row in rows)
+    return [contest for contest in contests if contest is not None]
+
+
+def _with_verdicts(row: Row, said: Mapping[str, _OfArm], aims: Aims) -> StepComparison:
+    base, *others = row.step.cells
+    unit = kind_of(row.step.headline).unit
+    judged = (_judged(cell, row.where, said[cell.arm]) for cell in others)
+    witnessed = (_witnessed(cell, unit, aims) for cell in judged)
+    step = replace(row.step, cells=(base, *witnessed))
+    return estimates.with_judged(step, row.faced)
+
+
+def _judged(cell: Cell, where: Where, said: _OfArm) -> Cell:
+    """The cell with what is said of it; nothing of a step that is not judged."""
+    if where not in said.judged.verdicts:
+        return cell
+    return replace(
+        cell,
+        verdict=said.judged.verdicts[where],
+        costs=said.costs[where],
+        nodes=said.nodes.get(where, ()),
+        tolerated=said.judged.tolerated.get(where),
+    )
+
+
+def _witnessed(cell: Cell, unit: str, aims: Aims) -> Cell:
+    """The cell with what its instructions say beside its verdict."""
+    if cell.verdict is None:
+        return cell
+    return replace(cell, verdict=replace(cell.verdict, witness=witness.words(cell, unit, aims)))

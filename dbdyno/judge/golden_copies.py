@@ -1,0 +1,101 @@
+"""Which runs began with a golden copy, and what that means to the steps before it, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from dbdyno.evidence.damaged_files import Damage
+from dbdyno.model.golden import GoldenUse
+from dbdyno.parts.wording import listed
+from dbdyno.store import BlockFolder
+
+Where = tuple[str, int, str]
+"""Workload, block, arm."""
+Kept = Mapping[Where, GoldenUse]
+"""golden.json of each run that has one (docs/results.md)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """How often an arm went through all steps of a workload, and how often it began with a copy."""
+
+    step: str
+    whole: tuple[int, ...]  # blocks
+    copied: tuple[int, ...]
+    made: str  # the copies' days, in words
+
+
+def read(judged: Sequence[BlockFolder], lost: Damage) -> Kept:
+    """golden.json of all runs of these blocks; what cannot be read is named in `lost`."""
+    return {
+        (workload, block.number, run.arm): use
+        for block in judged
+        for run in block.runs()
+        for workload, use in (lost.usable(run.golden) or {}).items()
+    }
+
+
+def begins_after(kept: Kept, where: Where) -> int:
+    """The ordinal of the last step that a run has not, as it began with a copy; 0: it has all."""
+    use = kept.get(where)
+    return use.step_ordinal if use is not None and use.began else 0
+
+
+def notes(kept: Kept) -> Iterable[str]:
+    """Notes on the copies for readers, a line for each subject."""
+    for workload in dict.fromkeys(workload for workload, _, _ in kept):
+        runs = {where: use for where, use in kept.items() if where[0] == workload}
+        arms = list(dict.fromkeys(arm for _, _, arm in runs))
+        histories = {arm: history(runs, arm) for arm in arms}
+        for past in dict.fromkeys(histories.values()):
+            alike = [arm for arm in arms if histories[arm] == past]
+            who = f" of {listed(alike)}" if len(alike) < len(arms) else ""
+            if past.copied:
+                yield f"golden copies: {words(past, who)}"
+        yield from uneven(runs)
+
+
+def history(kept: Kept, arm: str) -> History:
+    """An arm's runs of one workload."""
+    uses = {block: use for (_, block, name), use in kept.items() if name == arm}
+    days = {
+        datetime.fromtimestamp(use.made_unix_ns / 1e9, UTC).strftime("%Y-%m-%d")
+        for use in uses.values()
+        if use.began
+    }
+    return History(
+        step=next(iter(uses.values())).step,
+        whole=tuple(block for block, use in uses.items() if not use.began),
+        copied=tuple(block for block, use in uses.items() if use.began),
+        made=listed(sorted(days)),
+    )
+
+
+def words(past: History, who: str) -> str:
+    """An arm's history in a sentence."""
+    blocks = f"block{'s' * (len(past.copied) > 1)} {listed(past.copied)}"
+    if not past.whole:
+        return (
+            f"no step up to {past.step}{who} ran; {blocks} began with a copy of {past.made}, "
+            "which an earlier plan made"
+        )
+    whole = f"block{'s' * (len(past.whole) > 1)} {listed(past.whole)}"
+    return (
+        f"steps up to {past.step}{who} ran only in {whole}; {blocks} began with a copy of the "
+        "state after them"
+    )
+
+
+def uneven(kept: Kept) -> Iterable[str]:
+    """Blocks in which one arm began with a copy and another went through all steps."""
+    for block in sorted({block for _, block, _ in kept}):
+        began = {arm: use.began for (_, number, arm), use in kept.items() if number == block}
+        copied = [arm for arm in began if began[arm]]
+        whole = [arm for arm in began if not began[arm]]
+        if copied and whole:
+            yield (
+                f"begun unlike: in block {block} {listed(copied)} began with a copy made before, "
+                f"{listed(whole)} went through all steps"
+            )

@@ -1,0 +1,292 @@
+"""What the arms of a block did not have alike: the state in which a step began, and what the server
+did by itself in its window. Neither is the arms' fault or merit in this step, yet both move rates.
+
+Arms are compared within blocks, as their ratios are. All blocks make one line for each subject.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+
+from dbdyno.evidence.background_spans import overlap_s
+from dbdyno.model import Cell, StepRun
+from dbdyno.parts.wording import ARMS_NAMED_MAX, listed
+
+LIVE_ROWS_MIN = 100_000
+"""Shares of a smaller database move by themselves, and all of it is in the caches anyway."""
+BLOCKS_NAMED_MAX = 3
+"""So many blocks of a line are told one by one, the others counted."""
+WINDOW_S_MIN = 1.0
+"""That one arm must have had more of a checkpoint: what is over in less moves no rate."""
+WINDOW_SHARE_MIN = 0.05
+"""Of its window likewise: a rate moves by a part of that."""
+FACTOR_MIN = 2.0
+"""By which it must be more than another's: all arms of a long step have some of each."""
+
+KINDS = {
+    "checkpoint": "checkpoints in the windows differ",
+    "autovacuum": "autovacuum in the windows differs",
+}
+"""Kinds of spans, and how a line of them begins."""
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Rule:
+    """When a value of the state at the start differs enough to be told."""
+
+    name: str
+    words: str
+    least: float  # the difference that can matter
+    factor: float  # by which the larger must be more than the smaller
+    shown: Callable[[float], str]
+    across: bool = True  # whether it says something of arms of other servers, too
+
+
+def _percent(value: float) -> str:
+    return f"{value:.1f} %"
+
+
+def _mebibytes(value: float) -> str:
+    return f"{value / MIB:,.0f} MiB"
+
+
+def _rows(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+RULES = (
+    # Each dead row costs whoever comes by its index entry: 1 % of them is 1 % of the reads or more.
+    _Rule(name="dead_share", words="dead rows", least=1.0, factor=1.5, shown=_percent),
+    # Work for a vacuum that then falls into one arm's window.
+    _Rule(
+        name="vacuum_backlog_rows",
+        words="rows due for vacuum",
+        least=10_000.0,
+        factor=1.5,
+        shown=_rows,
+    ),
+    # What a version stores a little more tightly is its own merit; more decides what is cached.
+    # How much room rows take is what another server is.
+    _Rule(
+        name="bytes",
+        words="tables and indexes",
+        least=64.0 * MIB,
+        factor=1.1,
+        shown=_mebibytes,
+        across=False,
+    ),
+    # Writes that this arm still owes: a second of a slow device.
+    _Rule(
+        name="dirty_bytes",
+        words="unwritten buffers",
+        least=64.0 * MIB,
+        factor=1.5,
+        shown=_mebibytes,
+    ),
+    # A quarter of the default max_wal_size: by so much earlier the next checkpoint comes, and with
+    # it the full-page images. InnoDB's checkpoint follows at a distance all the time.
+    _Rule(
+        name="wal_since_checkpoint_bytes",
+        words="WAL since the last checkpoint",
+        least=256.0 * MIB,
+        factor=1.5,
+        shown=_mebibytes,
+        across=False,
+    ),
+    # Undo logs that readers come by and that purge takes its time for: some seconds of writes.
+    _Rule(
+        name="history",
+        words="transactions to purge",
+        least=10_000.0,
+        factor=1.5,
+        shown=_rows,
+    ),
+    # Index-only scans fetch the rows of all other pages.
+    _Rule(
+        name="all_visible_share",
+        words="all-visible pages",
+        least=5.0,
+        factor=1.0,
+        shown=_percent,
+    ),
+)
+
+
+def notices(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """A line for each thing that the arms of one step did not have alike."""
+    blocks = _blocks(cells)
+    states = (line for rule in RULES if (line := _state(rule, blocks)) is not None)
+    windows = (line for event in KINDS if (line := _window(event, blocks)) is not None)
+    shapes = (line for line in [_shapes(list(blocks.values()))] if line is not None)
+    return (*states, *windows, *shapes)
+
+
+Runs = Mapping[str, StepRun]  # of one block, by arm, in the cells' order
+
+
+def _blocks(cells: Sequence[Cell]) -> dict[int, Runs]:
+    """The measured runs of each block that has several arms."""
+    by_block: dict[int, dict[str, StepRun]] = {}
+    for cell in cells:
+        for run in cell.runs:
+            if run.facts.measured and run.ending.status == "ok":
+                by_block.setdefault(run.block, {})[cell.arm] = run
+    return {block: runs for block, runs in sorted(by_block.items()) if len(runs) > 1}
+
+
+# --- The state at the start ------------------------------------------------------------------
+
+
+def _state(rule: _Rule, blocks: Mapping[int, Runs]) -> str | None:
+    """`state at the start differs: dead rows 0.1 % (pg17) and 4.0 % (pg18), in 3 of 3 blocks`."""
+    known = [values for runs in blocks.values() if len(values := _values(rule, runs)) > 1]
+    ahead: dict[str, list[dict[str, float]]] = {}
+    for values in known:
+        if _differs(rule, list(values.values())):
+            ahead.setdefault(max(values, key=values.__getitem__), []).append(values)
+    if not ahead:
+        return None
+    # Where it is now this arm, now that one, means of all would look alike.
+    usual = max(ahead.values(), key=len)
+    means = _by_arm(_means(usual), rule.shown)
+    others = sum(len(differing) for differing in ahead.values()) - len(usual)
+    count = len(known)
+    where = f"in {len(usual)} of {count} blocks" if count > 1 else "in the only block"
+    ending = f", the other way round in {others} more" if others else ""
+    return f"state at the start differs: {rule.words} {means}, {where}{ending}"
+
+
+def _by_arm(values: Mapping[str, float], shown: Callable[[float], str]) -> str:
+    """`0.1 % (pg17) and 4.0 % (pg18)`; of many arms the ends: `from 0 (a and 9 more) to 7 (b)`."""
+    texts = {arm: shown(value) for arm, value in values.items()}
+    if len(values) <= ARMS_NAMED_MAX:
+        return listed([f"{text} ({arm})" for arm, text in texts.items()])
+    ends = []
+    for text in (shown(min(values.values())), shown(max(values.values()))):
+        first, *more = (arm for arm, words in texts.items() if words == text)
+        ends.append(f"{text} ({first}{f' and {len(more)} more' if more else ''})")
+    return f"from {ends[0]} to {ends[1]}"
+
+
+def _means(blocks: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean of each arm over the blocks in which it has the value."""
+    known: dict[str, list[float]] = {}
+    for values in blocks:
+        for arm, value in values.items():
+            known.setdefault(arm, []).append(value)
+    return {arm: fsum(arm_values) / len(arm_values) for arm, arm_values in known.items()}
+
+
+def _values(rule: _Rule, runs: Runs) -> dict[str, float]:
+    """A value of each arm that has it, where its database is large enough to matter."""
+    values = {
+        arm: value for arm, run in runs.items() if (value := _value(rule.name, run)) is not None
+    }
+    if not rule.across and len({runs[arm].server.statistics for arm in values}) > 1:
+        return {}
+    live = [run.server.before.get("live_rows") for run in runs.values()]
+    large = any(rows is not None and rows >= LIVE_ROWS_MIN for rows in live)
+    return values if large else {}
+
+
+def _value(name: str, run: StepRun) -> float | None:
+    if name != "bytes":
+        return run.server.before.get(name)
+    parts = [run.server.before.get(part) for part in ("table_bytes", "index_bytes")]
+    known = [part for part in parts if part is not None]
+    return fsum(known) if len(known) == len(parts) else None
+
+
+def _differs(rule: _Rule, values: Sequence[float]) -> bool:
+    low, high = min(values), max(values)
+    return high - low >= rule.least and high >= low * rule.factor
+
+
+# --- What ran in the window ------------------------------------------------------------------
+
+
+def _window(event: str, blocks: Mapping[int, Runs]) -> str | None:
+    """`checkpoints in the windows differ: block 2: none in pg17's, 12.1 s in pg18's`."""
+    lines = []
+    for block, runs in blocks.items():
+        known = {arm: s for arm, run in runs.items() if (s := _seconds(event, run)) is not None}
+        if _unlike(known, runs):
+            lines.append(f"block {block}: {_amounts(known)}")
+    if not lines:
+        return None
+    more = len(lines) - BLOCKS_NAMED_MAX
+    ending = f"; and so in {more} more" if more > 0 else ""
+    named = "; ".join(lines[:BLOCKS_NAMED_MAX])
+    return f"{KINDS[event]}: {named}{ending}"
+
+
+def _unlike(known: Mapping[str, float], runs: Runs) -> bool:
+    """Whether one arm had much more of it than another, in seconds and as a share of its window."""
+    shares = [seconds / (runs[arm].window.seconds or 1.0) for arm, seconds in known.items()]
+    return _apart(list(known.values()), WINDOW_S_MIN) and _apart(shares, WINDOW_SHARE_MIN)
+
+
+def _apart(values: Sequence[float], least: float) -> bool:
+    if len(values) < 2:
+        return False
+    low, high = min(values), max(values)
+    return high - low >= least and high >= low * FACTOR_MIN
+
+
+def _amounts(known: Mapping[str, float]) -> str:
+    """Each arm's seconds; of many arms the least and the most."""
+    if len(known) > ARMS_NAMED_MAX:
+        least, most = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
+        return f"from {_amount(known[least], least)} to {_amount(known[most], most)}"
+    return ", ".join(_amount(seconds, arm) for arm, seconds in known.items())
+
+
+def _amount(seconds: float, arm: str) -> str:
+    text = f"{seconds:.1f}"
+    return f"none in {arm}'s" if text == "0.0" else f"{text} s in {arm}'s"
+
+
+def _seconds(event: str, run: StepRun) -> float | None:
+    """How long something ran in the window; None where the log does not tell."""
+    if run.window.seconds is None:
+        return None
+    if event == "checkpoint":
+        return run.metrics.get("checkpoint_overlap_s")
+    logged = any(span.kind == event for span in run.server.spans)
+    counted = run.metrics.get("autovacuum_runs")
+    if not logged and counted != 0:
+        return None
+    return overlap_s(run.server.spans, event, run.window.seconds)
+
+
+# --- The shape of the rate --------------------------------------------------------------------
+
+
+def _shapes(blocks: Sequence[Mapping[str, StepRun]]) -> str | None:
+    """`shapes of runs differ: flat in 3 of 3 blocks (pg17), slowed in 2 of 3 (pg18)`.
+
+    `blocks`: the runs of each by arm. Told where the shapes differ that arms have in more than half
+    of their blocks: about one flat run in twelve has another by chance (docs/method.md).
+    """
+    places: dict[str, list[str]] = {}
+    for runs in blocks:
+        for arm, run in runs.items():
+            if run.window.shape is not None:
+                places.setdefault(arm, []).append(run.window.shape)
+    usual = {
+        arm: (name, times, len(shapes))
+        for arm, shapes in places.items()
+        for name, times in Counter(shapes).most_common(1)
+        if 2 * times > len(shapes)
+    }
+    if len({name for name, _, _ in usual.values()}) < 2:
+        return None
+    lines = [
+        f"{name} in {times} of {total} block{'s' if total > 1 else ''} ({arm})"
+        for arm, (name, times, total) in usual.items()
+    ]
+    return f"shapes of runs differ: {', '.join(lines)}"

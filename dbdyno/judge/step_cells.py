@@ -1,0 +1,124 @@
+"""All arms side by side in each step, each beside the nearest base, paired by block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dbdyno.evidence import generator_limit
+from dbdyno.judge import estimates, imbalance
+from dbdyno.judge.arm_vs_base import Where
+from dbdyno.judge.arms_and_blocks import Arms
+from dbdyno.judge.pairing import Facing, facing
+from dbdyno.model import Cell, StepComparison, StepRun
+from dbdyno.model.metric.primary import CPU, LEDGER, SAMPLED, SESSIONS_CPU, cpu_of
+from dbdyno.model.placement import PlacementTrial
+from dbdyno.model.plan_record import PlanRecord
+from dbdyno.stats.fills import Units
+
+WITH_HELPERS = (CPU, "background_cpu_per_op", "whole_server_cpu_per_op")
+"""Metrics that older results do not have, or that count something else there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A step with all arms, and how each stands beside the base."""
+
+    step: StepComparison  # nothing in it is judged
+    faced: Mapping[str, Facing]  # by arm, without the base
+    units: Units | None = None  # what the tests count; None: blocks
+    trial: PlacementTrial | None = None  # the placement's, where sessions are beside their clients
+
+    @property
+    def where(self) -> Where:
+        """Which step of which workload it is."""
+        return Where(self.step.workload, self.step.ordinal, self.step.step)
+
+
+def rows(
+    plan: PlanRecord,
+    arms: Arms,
+    runs: Sequence[StepRun],
+    units: Mapping[Where, Units] | None = None,
+) -> tuple[Row, ...]:
+    """The steps in the order in which they run, all arms in each.
+
+    `units`: what the tests of a step count, where these are not blocks alone.
+    """
+    workloads = [use.folder for use in plan.workloads]
+
+    def place(where: Where) -> tuple[int, Where]:
+        known = where.workload in workloads
+        return (workloads.index(where.workload) if known else len(workloads), where)
+
+    by_step: dict[Where, list[StepRun]] = {}
+    for run in runs:
+        by_step.setdefault(Where.of(run), []).append(run)
+    together = plan.schedule.placement == "together"
+    trial = plan.schedule.placement_trial if together else None
+    return tuple(
+        replace(row(where, arms, comparable(by_step[where]), (units or {}).get(where)), trial=trial)
+        for where in sorted(by_step, key=place)
+    )
+
+
+def comparable(runs: Sequence[StepRun]) -> Sequence[StepRun]:
+    """The runs of a step, where some are older all without what these have not or have unlike."""
+    if cpu_of(runs) == SESSIONS_CPU:
+        older = dict.fromkeys(WITH_HELPERS)
+        runs = [
+            run if run.metrics.get(CPU) is None else replace(run, metrics={**run.metrics, **older})
+            for run in runs
+        ]
+    return _with_whole_ledgers(runs)
+
+
+def _with_whole_ledgers(runs: Sequence[StepRun]) -> Sequence[StepRun]:
+    """The runs of a step; one that lacks parts that its arm has in others is without a ledger."""
+    sampled = {
+        run.arm for run in runs if any(run.metrics.get(name) is not None for name in SAMPLED)
+    }
+    unknown = dict.fromkeys(name for name in LEDGER if name != cpu_of(runs))
+    return [
+        replace(run, metrics={**run.metrics, **unknown})
+        if run.arm in sampled and any(run.metrics.get(name) is None for name in SAMPLED)
+        else run
+        for run in runs
+    ]
+
+
+def row(where: Where, arms: Arms, runs: Sequence[StepRun], units: Units | None = None) -> Row:
+    """A step with all arms, of these runs."""
+    by_arm = {arm: tuple(run for run in runs if run.arm == arm) for arm in arms.planned}
+    bases = [run for arm in (arms.base, *arms.hidden_aa_arms) for run in by_arm[arm]]
+    faced = {arm: facing(by_arm[arm], bases, units) for arm in arms.shown[1:]}
+    cells = tuple(_cell(arm, by_arm[arm], faced.get(arm)) for arm in arms.shown)
+    step = StepComparison(
+        workload=where.workload,
+        ordinal=where.ordinal,
+        step=where.step,
+        headline=runs[0].facts.headline,
+        group=next((run.facts.group for run in runs if run.facts.group is not None), None),
+        cells=cells,
+        notices=imbalance.notices(cells),
+    )
+    return Row(step=estimates.with_figures(step, faced), faced=faced, units=units)
+
+
+def _cell(arm: str, runs: tuple[StepRun, ...], faced: Facing | None) -> Cell:
+    """One arm in a step, without its figures; `faced` None: it is the base."""
+    targets = any(run.facts.sla_target is not None for run in runs)
+    return Cell(
+        arm=arm,
+        runs=runs,
+        value=None,
+        value_bound=generator_limit.value_bound(runs),
+        time_bound=generator_limit.time_bound(runs),
+        ratio=None,
+        ratio_bound="exact"
+        if faced is None
+        else generator_limit.ratio_bound(faced.base_runs, runs),
+        sla_met=sum(run.roles.sla_met is True for run in runs) if targets else None,
+        metrics={},
+        estimates={},
+    )

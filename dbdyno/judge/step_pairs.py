@@ -1,0 +1,85 @@
+"""Two steps of one arm side by side: before and after the writes, few clients and many.
+
+Which steps belong together is in their names, which are those of the published studies: the twin of
+`random-points.pre_range=10` is `random-points_range=10`, and `point-query@clients=4` is a step of
+a sweep (docs/workload.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dbdyno.judge.pairing import ratio
+from dbdyno.model import Across, StepComparison
+from dbdyno.model.metric import less_is_better
+
+Kind = Literal["post by pre", "scale-up"]
+
+PRE = re.compile(r"\.pre(?![^_@])")
+"""The mark of a step before the writes; `scan.warmpre` is none."""
+SWEPT = re.compile(r"(?<=[@,])clients=(\d+)(?:,|$)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """A step of a sweep over clients."""
+
+    clients: int
+    step: StepComparison
+
+
+def across(steps: Sequence[StepComparison]) -> tuple[Across, ...]:
+    """All such pairs of measured steps, arm by arm, those before and after the writes first."""
+    measured = [step for step in steps if _is_measured(step)]
+    return (*_post_by_pre(measured), *_scale_up(measured))
+
+
+def _is_measured(step: StepComparison) -> bool:
+    """Whether a rate was asked for: of times no pair is made."""
+    rate = step.headline is not None and not less_is_better(step.headline)
+    return rate and any(run.facts.measured for cell in step.cells for run in cell.runs)
+
+
+def _post_by_pre(steps: Sequence[StepComparison]) -> Iterable[Across]:
+    by_name = {(step.workload, step.step): step for step in steps}
+    for step in steps:
+        twin = by_name.get((step.workload, PRE.sub("", step.step, count=1)))
+        if twin is not None and twin is not step and twin.headline == step.headline:
+            yield from _pairs("post by pre", step, twin, None)
+
+
+def _scale_up(steps: Sequence[StepComparison]) -> Iterable[Across]:
+    """Each step of a sweep by the one with the fewest clients that is otherwise the same."""
+    sweeps: dict[tuple[str, str], list[Point]] = {}
+    for step in steps:
+        match = SWEPT.search(step.step)
+        if match is not None:
+            same = step.step[: match.start()] + step.step[match.end() :]
+            point = Point(clients=int(match[1]), step=step)
+            sweeps.setdefault((step.workload, same), []).append(point)
+    for points in sweeps.values():
+        first, *others = sorted(points, key=lambda point: point.clients)
+        for other in others:
+            if other.step.headline == first.step.headline:
+                clients = (first.clients, other.clients)
+                yield from _pairs("scale-up", first.step, other.step, clients)
+
+
+def _pairs(
+    quotient: Kind, first: StepComparison, second: StepComparison, clients: tuple[int, int] | None
+) -> Iterable[Across]:
+    """The two steps of each arm."""
+    assert first.headline is not None
+    for cell, other in zip(first.cells, second.cells, strict=True):
+        yield Across(
+            kind=quotient,
+            workload=first.workload,
+            arm=cell.arm,
+            first=first.step,
+            second=second.step,
+            ratio=ratio(cell.runs, other.runs, first.headline),
+            clients=clients,
+        )

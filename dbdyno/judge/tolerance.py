@@ -1,0 +1,94 @@
+"""The answers to `--tolerate`: whether an arm's losses beyond it are excluded, step by step.
+
+Asked are the metrics by which steps are judged: throughput, or time, and CPU per operation; of a
+server whose CPU nobody counts throughput alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from dbdyno.judge.arm_vs_base import COMPARED_MIN, Contest, Where, is_damaged
+from dbdyno.judge.looks import Sights
+from dbdyno.model.tolerance import StepTolerance
+from dbdyno.model.verdict import Aims
+from dbdyno.stats import tolerance
+from dbdyno.stats.look_tests import Unit
+from dbdyno.stats.tolerance import MetricLoss
+
+
+def of_arm(
+    contests: Sequence[Contest],
+    units: Mapping[Where, Unit],
+    aims: Aims,
+    sights: Sights,
+    minutes: float | None,
+) -> dict[Where, StepTolerance]:
+    """The answer of each step that is judged; `units`: those that have a sample.
+
+    `minutes`: what a further block takes, None: it is not known.
+    """
+    assert aims.tolerate is not None
+    judged = {
+        contest.where: units[contest.where]
+        for contest in contests
+        if contest.where in units and contest.outcome.word is None and not contest.outcome.withheld
+    }
+    losses = tolerance.losses(
+        list(judged.values()),
+        aims.tolerate,
+        aims,
+        done=len(sights.numbers),
+        coming=sights.coming,
+    )
+    by_step = dict(zip(judged, losses, strict=True))
+    return {
+        contest.where: _of_step(contest, by_step.get(contest.where, ()), minutes)
+        for contest in contests
+    }
+
+
+def _of_step(
+    contest: Contest, losses: Sequence[MetricLoss], minutes: float | None
+) -> StepTolerance:
+    """The answer of a step: a failure of the arm comes before what the tests say."""
+    where, outcome = contest.where, contest.outcome
+    said = StepTolerance(workload=where.workload, step=where.step, answer="not yet")
+    if not losses:
+        reason = outcome.text or "nothing to compare"
+        return replace(said, answer="no" if _failed(contest) else "not yet", reason=reason)
+    if lost := tuple(loss.metric for loss in losses if loss.lost):
+        return replace(said, answer="no", by=lost)
+    waiting = [loss for loss in losses if not loss.excluded]
+    if not waiting:
+        return replace(said, answer="yes")
+    blocks = [loss.blocks_needed for loss in waiting]
+    needed = None if None in blocks else max(filter(None, blocks), default=None)
+    return replace(
+        said,
+        by=tuple(loss.metric for loss in waiting),
+        reason=_helpless(contest),
+        blocks_needed=needed,
+        minutes_needed=None if needed is None or minutes is None else needed * minutes,
+    )
+
+
+def _helpless(contest: Contest) -> str:
+    """Why it is not known what the answer takes; nothing where the scatter says it."""
+    if contest.bound in ("at most", "unknown"):
+        limited = contest.bounded_by == "generator at its limit"
+        return "the load generator is at its limit" if limited else contest.bounded_by
+    if contest.outcome.stood_still:
+        return contest.outcome.stood_still
+    if any(sample.blocks < COMPARED_MIN for sample in contest.samples(contest.primary)):
+        return "one block excludes nothing"
+    return ""
+
+
+def _failed(contest: Contest) -> bool:
+    """Whether the arm failed in a block, or missed a target that the base held."""
+    own, bases = contest.faced.runs, contest.faced.base_runs
+    missed, base_missed = (any(run.roles.sla_met is False for run in runs) for runs in (own, bases))
+    lost = any(run.ending.status != "ok" and not is_damaged(run) for run in own)
+    return lost or (missed and not base_missed)

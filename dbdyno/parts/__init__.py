@@ -1,0 +1,1 @@
+"""What a report is made of, and how figures are written in it."""

@@ -133,7 +133,7 @@ def _one(
     elif of:
         yield (
             f"one fill of {workload}: all blocks begin from one golden copy of each arm, so the "
-            "scatter between fills is in no interval; `dyno calibrate --fills 6` measures it"
+            "scatter between fills is in no interval; `--fills 6` of `dyno calibrate` measures it"
         )
 
 

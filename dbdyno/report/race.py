@@ -109,7 +109,7 @@ def with_word(comparison: Comparison, step: StepComparison, cell: Cell) -> str:
     """hot-points faster +98 % [+91, +105]."""
     assert cell.verdict is not None
     name, _, change = figures(comparison, step, cell).partition(" ")
-    return f"{name} {cell.verdict.word} {change}".rstrip()
+    return f"{name} {cell.verdict.word}: {change}".removesuffix(": ")
 
 
 def with_bound(comparison: Comparison, step: StepComparison, cell: Cell) -> str:

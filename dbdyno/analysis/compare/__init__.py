@@ -94,6 +94,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
     ran = application.without_common_failures(rows, plan)
     ended = conclusions.conclude(functions.with_profiles(ran, plan), arms, rules)
     return Comparison(
+        folder=str(results.folder),
         title=_title(plan, arms.shown),
         label=plan.label,
         base=arms.base,

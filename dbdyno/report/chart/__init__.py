@@ -55,12 +55,17 @@ def _specs(page: Page, drawn: Iterable[Chart], points_max: int) -> dict[str, Jso
 
 def standalone(spec: Json, config: Json) -> Json:
     """A specification as a picture that is read by itself: its title inside, a width of its own."""
-    made = spec | {"title": spec["usermeta"]["title"], "config": config}
+    return sized(spec | {"title": spec["usermeta"]["title"]}, config, PICTURE_WIDTH)
+
+
+def sized(spec: Json, config: Json, width: int) -> Json:
+    """A specification of a style, whose drawing is so many pixels wide."""
+    made = spec | {"config": config}
     if "spec" not in spec:
-        return made | {"width": PICTURE_WIDTH}
+        return made | {"width": width}
     columns = spec["usermeta"]["columns"]
-    width = (PICTURE_WIDTH - style.AXIS_WIDTH - style.PANEL_GAP * (columns - 1)) / columns
-    return made | {"spec": spec["spec"] | {"width": round(width)}}
+    each = (width - style.AXIS_WIDTH - style.PANEL_GAP * (columns - 1)) / columns
+    return made | {"spec": spec["spec"] | {"width": round(each)}}
 
 
 def _drawn(chart: Chart, page: Page, points_max: int) -> Json:

@@ -10,6 +10,7 @@ from dbdyno.model import Json
 from dbdyno.report import chart
 from dbdyno.report.chart import style
 
+PADDING = 10  # pixels around a chart within a page, as readers' fonts may be wider than ours
 PNG_SCALE = 2.0  # pixels of a picture for each of the chart's, for sharp screens and for paper
 
 
@@ -26,6 +27,15 @@ def png(spec: Json, arms: Sequence[str], scale: float = PNG_SCALE) -> bytes:
     import vl_convert
 
     made: bytes = vl_convert.vegalite_to_png(_whole(spec, arms), scale=scale)
+    return made
+
+
+def drawn(spec: Json, arms: Sequence[str], width: int) -> str:
+    """A chart as SVG within a page: without its title, in the colours of the page's style sheet."""
+    import vl_convert
+
+    config = style.page(len(arms)) | {"padding": PADDING}
+    made: str = vl_convert.vegalite_to_svg(chart.sized(spec, config, width))
     return made
 
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dbdyno.model import Cell, Comparison, Ratio, StepComparison, configuration, engine, metric
-from dbdyno.model.metric.primary import is_cpu
+from dbdyno.model.metric.primary import called, is_cpu
+from dbdyno.model.step import StepName
 from dbdyno.model.verdict import CHANGED, TOO_FEW, Judgement, Verdict, is_wide
 from dbdyno.parts import cells, colors, known, nodes, number, reasons, tolerate
 from dbdyno.parts.part import AnyPart, Chart, Effect, Effects, Finding, Group, Section, Text
@@ -117,12 +118,14 @@ def sentence(comparison: Comparison, arm: str) -> str:
 
 
 def effects(comparison: Comparison, arm: str) -> Effects:
-    """An arm's changes, those that are decided first, the largest of each word before others."""
-    judged = cells_of(comparison, arm)
-    judged.sort(key=lambda pair: (verdicts.place(pair[1].verdict), -size(pair[1])))
+    """An arm's changes in the order of the steps, which is the same for all arms."""
+    ranks = ranked(comparison)
     effects = [
-        *(_effect(comparison, step, cell) for step, cell in judged),
-        *_not_judged(comparison, arm),
+        replace(effect, rank=ranks[step.workload, step.step])
+        for step in comparison.steps
+        for cell in step.cells[1:]
+        if cell.arm == arm and groups.measured(step)
+        for effect in _effects(comparison, step, cell)
     ]
     common, own = reasons.once([effect.reason for effect in effects])
     shown = tuple(
@@ -130,7 +133,7 @@ def effects(comparison: Comparison, arm: str) -> Effects:
     )
     judgements = (
         judgement
-        for _, cell in judged
+        for _, cell in cells_of(comparison, arm)
         if cell.verdict is not None
         for judgement in known.undecided(cell.verdict)
     )
@@ -144,23 +147,34 @@ def effects(comparison: Comparison, arm: str) -> Effects:
     )
 
 
-def _not_judged(comparison: Comparison, arm: str) -> Iterable[Effect]:
-    """The steps that have a ratio and no verdict."""
-    for step in comparison.steps:
-        for cell in step.cells[1:]:
-            if cell.arm == arm and cell.verdict is None and cell.ratio and groups.measured(step):
-                of: number.Of = "time" if metric.less_is_better(step.headline or "") else "rate"
-                ends = (cell.ratio.low, cell.ratio.high)
-                change = number.changes(cell.ratio.value, *ends, of)
-                yield Effect(
-                    step=step_name(comparison, step) + verdicts.mark(step, cell),
-                    word=verdicts.NOT_JUDGED,
-                    tone="",
-                    figures=cells.signed(change, cell.ratio_bound),
-                    also="",
-                    speed=cell.ratio,
-                    reason="" if cell.explanation is None else cell.explanation.text,
-                )
+def ranked(comparison: Comparison) -> dict[StepName, int]:
+    """By step its place where what is decided for any arm comes first, and the largest of each."""
+    found = {
+        (step.workload, step.step): min(
+            ((verdicts.place(cell.verdict), -size(cell)) for cell in step.cells[1:]),
+            default=(verdicts.place(None), 0.0),
+        )
+        for step in comparison.steps
+    }
+    return {step: rank for rank, step in enumerate(sorted(found, key=lambda step: found[step]))}
+
+
+def _effects(comparison: Comparison, step: StepComparison, cell: Cell) -> Iterable[Effect]:
+    """The change of an arm in a step; one that has a ratio and no verdict is not judged."""
+    if cell.verdict is not None:
+        yield _effect(comparison, step, cell)
+    elif cell.ratio:
+        of: number.Of = "time" if metric.less_is_better(step.headline or "") else "rate"
+        change = number.changes(cell.ratio.value, cell.ratio.low, cell.ratio.high, of)
+        yield Effect(
+            step=step_name(comparison, step) + verdicts.mark(step, cell),
+            word=verdicts.NOT_JUDGED,
+            tone="",
+            figures=f"{called(step.headline or '')} {cells.signed(change, cell.ratio_bound)}",
+            also="",
+            speed=cell.ratio,
+            reason="" if cell.explanation is None else cell.explanation.text,
+        )
 
 
 def _effect(comparison: Comparison, step: StepComparison, cell: Cell) -> Effect:

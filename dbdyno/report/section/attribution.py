@@ -37,7 +37,8 @@ def sentence(step: StepComparison, told: Attribution) -> str:
 
 
 def _shares(told: Attribution) -> str:
-    """The effects in words: `a has +0.1 % […], b the rest, −12.1 % […]`."""
+    """The effects in words: `a has throughput +0.1 % […], b the rest: throughput −12.1 % […]`."""
+    what = called(told.metric)
     known = sorted(
         (effect for effect in told.effects if effect.change is not None),
         key=lambda one: abs(math.log(one.change.value)) if one.change is not None else 0.0,
@@ -47,19 +48,19 @@ def _shares(told: Attribution) -> str:
     others = [one for one in known if not one.significant]
     if not known:
         return "no block has the arms that tell the factors apart"
-    named = [_has(other) for other in others[:NAMED_MAX]]
+    named = [_has(other, what) for other in others[:NAMED_MAX]]
     more = f" and {len(others) - NAMED_MAX} more" if len(others) > NAMED_MAX else ""
     if len(found) == 1 and others and told.remainder is None:
         (rest,) = found
-        return f"{', '.join(named)}{more}, `{_name(rest)}` the rest: {_amount(rest)}"
+        return f"{', '.join(named)}{more}, `{_name(rest)}` the rest: {what} {_amount(rest)}"
     if not found:
         return f"no factor's effect is told from none: {', '.join(named)}{more}"
-    said = ", ".join(map(_has, found))
+    said = ", ".join(_has(one, what) for one in found)
     return said if not named else f"{said}; not told from none: {', '.join(named)}{more}"
 
 
-def _has(one: Effect) -> str:
-    return f"`{_name(one)}` has {_amount(one)}"
+def _has(one: Effect, what: str) -> str:
+    return f"`{_name(one)}` has {what} {_amount(one)}"
 
 
 def _amount(one: Effect) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.profile import ProfileComparison
+from dbdyno.parts import hints
 from dbdyno.parts.part import Flame, Group, Section, Subject
 from dbdyno.report import flame
 
@@ -19,6 +20,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
             title=f"Flame graph of {profile.title}",
             arm=profile.arm,
             graph=flame.graph(step, profile),
+            command=hints.flames(subject.comparison.folder),
         )
         for place, profile in enumerate(step.profiles)
         if any(profile.arm_stacks.values())
@@ -28,12 +30,14 @@ def _parts(subject: Subject) -> Iterable[Group]:
             name=name,
             title="Flame graphs",
             parts=graphs,
-            note=" ".join(_note(kind_of(step.headline).unit, step.profiles[0])),
+            note=" ".join(
+                _note(subject.comparison.folder, kind_of(step.headline).unit, step.profiles[0])
+            ),
             entry="flame graphs",
         )
 
 
-def _note(unit: str, profile: ProfileComparison) -> Iterable[str]:
+def _note(folder: str, unit: str, profile: ProfileComparison) -> Iterable[str]:
     yield (
         f"A frame is as wide as its share of the CPU that the server spends for each {unit}, with "
         "what it calls."
@@ -46,7 +50,9 @@ def _note(unit: str, profile: ProfileComparison) -> Iterable[str]:
         )
     yield "Click to zoom, Ctrl-F to search by a regular expression."
     if not profile.alone:
-        yield f"`dyno export --flame` also draws {base}'s own graph, with what only {base} calls."
+        yield (
+            f"`{hints.flames(folder)}` also draws {base}'s own graph, with what only {base} calls."
+        )
 
 
 SECTION = Section("step", _parts)

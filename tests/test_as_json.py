@@ -16,6 +16,7 @@ from application_builder import planned
 from dbdyno import __version__
 from dbdyno.analysis import compare
 from dbdyno.analysis.compare import basis
+from dbdyno.findings.steps import FINDINGS
 from dbdyno.model import (
     Across,
     Comparison,
@@ -43,6 +44,8 @@ from dbdyno.model.work import (
     WorkComparison,
 )
 from dbdyno.report import json_document
+from dbdyno.report.export import derived
+from dbdyno.report.export.form import RESULT, RUN
 from profile_builder import beside, cost
 from result_builder import build, plant
 from result_planted import Planted
@@ -61,9 +64,22 @@ from verdict_builder import (
 
 PAGE = (Path(__file__).parent.parent / "docs" / "compare.md").read_text()
 NAMED = frozenset(
-    ("background", "base_values", "fills", "levels", "limited", "metrics", "outcomes", "sd", "told")
+    (
+        "background",
+        "base_values",
+        "fills",
+        "levels",
+        "limited",
+        "metrics",
+        "outcomes",
+        "sd",
+        "tables",
+        "told",
+    )
 )
-"""Keys whose own keys are names of metrics, arms, steps or processes."""
+"""Keys whose own keys are names of metrics, arms, steps, tables or processes."""
+TABLES = "steps.tables"
+"""The tables of findings, whose keys are the columns of exports."""
 JUDGEMENT = (
     "estimate low high blocks kind se freedom basis bound apart fills p p_sign q sd margin verdict"
     " within_margin reason look_blocks look_share so_far_estimate so_far_low so_far_high lent"
@@ -103,7 +119,7 @@ FORM = {
     "blocks_sd_low blocks_sd_high means_sd",
     "overall": f"arm workload steps metric {JUDGEMENT}",
     "steps": "workload ordinal step group headline base_values arms limited notices "
-    "attributions profiles outcomes told network",
+    "attributions profiles outcomes told network tables",
     "steps.network": "arm sent_bytes_per_op received_bytes_per_op hosts",
     "steps.network.hosts": "host round_trip_us offset_bound_us sent_bytes_per_s "
     "received_bytes_per_s",
@@ -330,16 +346,30 @@ def step_of(written: Json, name: str) -> Json:
 
 def test_the_keys_of_format_6_are_all_there_and_no_others(three: Comparison) -> None:
     found = list(keys(json.loads(json_document.render(whole(three)))))
-    assert {path for path, _ in found} == set(FORM)
+    assert {path for path, _ in found} == {*FORM, TABLES}
     for path, names in found:
-        assert names == set(FORM[path].split()), path
+        assert path == TABLES or names == set(FORM[path].split()), path
     assert json_document.FORMAT == 6
+
+
+def test_the_tables_of_findings_have_the_columns_of_exports(three: Comparison) -> None:
+    steps = json.loads(json_document.render(whole(three)))["steps"]
+    own = {
+        table.name: {column.name for column in table.columns[len(RESULT) + len(RUN) :]}
+        for finding in FINDINGS
+        for table in derived.tables(finding.facts)
+    }
+    shown = {name for step in steps for name in step["tables"]}
+    assert {"fairness", "stalls", "targets"} <= shown <= own.keys()
+    for step in steps:
+        for name, rows in step["tables"].items():
+            assert all(row.keys() == {"arm", "block"} | own[name] for row in rows), name
 
 
 def test_the_keys_are_the_same_where_nothing_is_judged_or_known(tmp_path: Path) -> None:
     written = json_document.form(compare.load(build(tmp_path, blocks=1, arms=("pg17", "pg18"))))
     for path, names in keys(written):
-        assert names == set(FORM[path].split()), path
+        assert path == TABLES or names == set(FORM[path].split()), path
     assert written["calibration"] is None
 
 
@@ -352,7 +382,7 @@ def test_the_page_has_every_key_and_its_example_is_of_this_form() -> None:
             assert name in told or f"`{name}`" in PAGE, f"docs/compare.md does not tell `{name}`"
     (example,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     for path, names in keys(json.loads(example)):
-        assert names == set(FORM[path].split()), path
+        assert path == TABLES or names == set(FORM[path].split()), path
 
 
 def test_the_page_names_every_verdict() -> None:

@@ -19,6 +19,7 @@ import python_script
 from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
+from dbdyno.findings.fairness.facts import FairnessFacts
 from dbdyno.host import process
 from dbdyno.host.program import of_user
 from dbdyno.model import Comparison, Json, Plan, Step, StepRun
@@ -195,7 +196,7 @@ def test_what_a_program_does_not_tell_is_null_with_its_reason(tmp_path: Path) ->
     _, run = measured(written(tmp_path, seconds()))
     assert {name: run.metrics[name] for name in UNTOLD} == dict.fromkeys(UNTOLD)
     assert run.window.limited is None
-    assert (run.response, run.service, run.roles.fairness) == ({}, {}, ())
+    assert (run.response, run.service, run.of(FairnessFacts).fairness) == ({}, {}, ())
     assert "query.max_us" not in run.series
     limit, untold = run.warnings
     assert limit.startswith("load generator's limit unknown: `load` does not report its lateness")
@@ -210,7 +211,7 @@ def test_without_seconds_there_is_nothing_over_time_and_the_step_says_so(tmp_pat
     assert run.metrics["qps"] == 1000.0
     assert (run.metrics["p50"], run.metrics["stalled_s"], run.window.shape) == (None, None, None)
     assert not [name for name in run.series if name.startswith("query")]
-    assert run.roles.stalls == ()
+    assert run.of(FairnessFacts).stalls == ()
     assert any(text.startswith("window without seconds: `load`") for text in run.warnings)
 
 

@@ -16,6 +16,7 @@ from msgspec import structs
 from dbdyno import store
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
+from dbdyno.findings.fairness.facts import FairnessFacts
 from dbdyno.model import Headline, Json, StatementUse, StepRun
 from dbdyno.model.job import Job, first_words, is_control
 from dbdyno.model.job.role import Closed, Role
@@ -177,9 +178,9 @@ def test_qps_counts_begin_and_commit_where_the_step_says_statements(tmp_path: Pa
     assert run.series["query.rate"].y == (5_000.0,) * 20
     assert run.series["query.client.1.rate"].y == (250.0,) * 20, "transactions: of a client no more"
     assert run.metrics["cpupq"] == pytest.approx(112.72), "of what the headline counts"
-    (fair,) = [one for one in run.roles.fairness if one.role == "query"]
+    (fair,) = [one for one in run.of(FairnessFacts).fairness if one.role == "query"]
     assert (fair.unit, fair.counts) == ("operations", (5_000, 5_000))
-    (stall,) = [one for one in run.roles.stalls if one.role == "query"]
+    (stall,) = [one for one in run.of(FairnessFacts).stalls if one.role == "query"]
     assert stall.median == 500.0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -17,7 +17,7 @@ from dbdyno.model.profile import ProfileComparison
 from dbdyno.model.query_change import QueryChanges
 from dbdyno.model.ratio import Bound, PairedEstimate, Ratio
 from dbdyno.model.server_facts import ServerFacts
-from dbdyno.model.step_run import StepRun
+from dbdyno.model.step_run import F, StepRun
 from dbdyno.model.suspects import Suspects
 from dbdyno.model.sweep import Sweep
 from dbdyno.model.tolerance import StepTolerance, Tolerance
@@ -51,6 +51,10 @@ class Cell:
     explanation: Explanation | None = None  # of what is faster or slower
     nodes: tuple[ByNode, ...] = ()  # of each primary metric that two nodes have, where they do
 
+    def each(self, facts: type[F]) -> Iterator[F]:
+        """What a finding tells of each run, by block."""
+        return (run.of(facts) for run in self.runs)
+
     @property
     def lost(self) -> bool:
         """Whether a loss beyond the tolerance was shown here, or the arm failed."""
@@ -71,6 +75,10 @@ class StepComparison:
     attributions: tuple[Attribution, ...] = ()  # by metric; none without a design
     profiles: tuple[ProfileComparison, ...] = ()  # of each arm beside the base, where both have one
     suspects: tuple[Suspects, ...] = ()  # of each arm whose commits since the base are known
+
+    def each(self, facts: type[F]) -> Iterator[F]:
+        """What a finding tells of each run, by arm and block."""
+        return (told for cell in self.cells for told in cell.each(facts))
 
 
 @dataclass(frozen=True, kw_only=True)

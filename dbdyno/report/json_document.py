@@ -28,6 +28,7 @@ from dbdyno.model.work import WorkComparison
 from dbdyno.parts import tolerate
 from dbdyno.report import network
 from dbdyno.report.estimate_form import of_estimate, of_judgement, of_ratio
+from dbdyno.report.export import derived
 from dbdyno.report.section.application import Answer
 
 FORMAT = 6
@@ -148,6 +149,7 @@ def _step(step: StepComparison) -> Json:
         "notices": step.notices,
         "attributions": [_attribution(attribution) for attribution in step.attributions],
         "profiles": [_profile(profile) for profile in step.profiles],
+        "tables": _tables(step),
         "outcomes": {cell.arm: ended for cell in step.cells if (ended := _outcomes(cell))},
         "told": {cell.arm: told for cell in step.cells if (told := _told(cell))},
         "network": [one for cell in step.cells for one in _network(cell)],
@@ -186,6 +188,16 @@ def _profile(one: ProfileComparison) -> Json:
         "subsystems": [asdict(part) for part in one.subsystems],
         "functions": [asdict(part) for part in one.functions if part.found],
     }
+
+
+def _tables(step: StepComparison) -> dict[str, list[Json]]:
+    """The tables of findings of the step, as exports have them: a row of an arm and a block."""
+    found: dict[str, list[Json]] = {}
+    for cell in step.cells:
+        for run in cell.runs:
+            for table, row in derived.of_run(run):
+                found.setdefault(table, []).append({"arm": cell.arm, "block": run.block} | row)
+    return found
 
 
 def _outcomes(cell: Cell) -> list[Json]:

@@ -32,8 +32,19 @@ OF_RESULT = "result"
 """The file of a shelf that holds the real path of its result."""
 SETTLED_NS = 2_000_000_000
 """A file that was changed so lately may change again without its time telling."""
-CODE = ("analysis/step", "evidence", "parts/wording.py", "model", "stats", "store")
-"""The parts of the package by which an entry is derived."""
+CODE = (
+    "analysis/step/*.py",
+    "evidence/*.py",
+    "findings/finding.py",
+    "findings/steps.py",
+    "findings/*/facts.py",
+    "findings/*/step.py",
+    "parts/wording.py",
+    "model/**/*.py",
+    "stats/**/*.py",
+    "store/**/*.py",
+)
+"""The files of the package by which an entry is derived."""
 
 Files = dict[str, tuple[int, int]]
 Value = TypeVar("Value")
@@ -131,8 +142,7 @@ def code_version() -> str | None:
     whole = hashlib.sha256()
     try:
         for part in CODE:
-            path = package / part
-            for source in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            for source in sorted(package.glob(part)):
                 content = source.read_bytes()
                 whole.update(f"{source.relative_to(package)} {len(content)}\n".encode() + content)
     except OSError:

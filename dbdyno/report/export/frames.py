@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dbdyno.findings.steps import FINDINGS
 from dbdyno.model import Json
-from dbdyno.report.export import device_rows, second_rows, step_rows, wait_rows
+from dbdyno.report.export import derived, device_rows, second_rows, step_rows, wait_rows
 from dbdyno.report.export.form import FRAME_TYPES, Table
 from dbdyno.report.export.source import Source
 from dbdyno.report.export.step_rows import Rows
@@ -29,7 +30,8 @@ MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
         frozenset(
             {"steps", "metrics", "statements", "response", "service", "costs", "waits", "spans"}
         )
-        | {"outcomes", "told", "network", "targets", "fairness", "stalls", "states"},
+        | {"outcomes", "told", "network", "states"}
+        | {table.name for finding in FINDINGS for table in derived.tables(finding.facts)},
         step_rows.steps,
     ),
     (frozenset({"ticks", "clients"}), second_rows.load),

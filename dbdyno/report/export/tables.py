@@ -6,8 +6,10 @@ from this module (tools/export_page.py; a test compares). A null means unknown, 
 
 from __future__ import annotations
 
+from dbdyno.findings.steps import FINDINGS
 from dbdyno.report.estimate_form import ESTIMATE
 from dbdyno.report.export.cause_tables import CAUSES
+from dbdyno.report.export.derived import tables
 from dbdyno.report.export.device_tables import DEVICES
 from dbdyno.report.export.form import Table, table
 from dbdyno.report.export.node_tables import NODES
@@ -431,42 +433,7 @@ TABLES: tuple[Table, ...] = (
         end_s   | number | s | its end
         """,
     ),
-    table(
-        "targets", "a rate that a step requests of a role, and its actual rate",
-        """
-        role           | text    |        | the role's name
-        kind           | text    |        | insert or delete
-        target_per_s   | number  | rows/s | requested, all clients together
-        achieved_per_s | number  | rows/s | the role's actual rate in the window
-        met            | boolean |        | whether that is at least 95 % of it
-        seconds        | integer | s      | whole seconds of the window
-        seconds_missed | integer | s      | of these, with less than 95 % of it
-        """,
-    ),
-    table(
-        "fairness", "a client of a role that has several, in a step's window",
-        """
-        role     | text    |     | the role's name
-        kind     | text    |     | its kind: insert, delete, query or other
-        client   | integer |     | the client's number, from 0
-        unit     | text    |     | the unit counted: rows or operations
-        count    | integer |     | count in the window
-        per_s    | number  | 1/s | count per second, until the client's own end
-        finish_s | number  | s   | the client's end; null in a step bound by time
-        jain     | number  |     | Jain's index of the role's rates: 1 if all are equal
-        """,
-    ),
-    table(
-        "stalls", "a role's stalled seconds in a step's window",
-        """
-        role      | text    |     | the role's name
-        kind      | text    |     | its kind: insert, delete, query or other
-        median    | number  | 1/s | the rate of its median whole second
-        seconds   | integer | s   | whole seconds of the window
-        stalled   | integer | s   | of these, with less than 10 % of the median
-        longest_s | integer | s   | the longest run of such seconds
-        """,
-    ),
+    *(table for finding in FINDINGS for table in tables(finding.facts)),
     table(
         "states", "a quantity of the database's state before or after a step (docs/metrics.md)",
         """

@@ -1,4 +1,4 @@
-"""A race's verdict in five lines of at most 80 columns."""
+"""A race's verdict in five lines of at most 80 columns; a longer one goes on below."""
 
 from __future__ import annotations
 
@@ -31,11 +31,16 @@ def lines(comparison: Comparison, report: Path) -> list[str]:
     return [
         *([safe] if safe else []),
         *of_applications(comparison),
-        *(line[:COLUMNS] for line in told(comparison)),
-        *([of_work(comparison.work)] if comparison.work is not None else []),
+        *(part for line in told(comparison) for part in wrapped(line)),
+        *(wrapped(of_work(comparison.work)) if comparison.work is not None else []),
         of_builds(comparison),
         of_report(report),
     ]
+
+
+def wrapped(line: str) -> list[str]:
+    """A line in pieces of at most COLUMNS."""
+    return textwrap.wrap(line, COLUMNS, subsequent_indent="  ") or [""]
 
 
 def of_applications(comparison: Comparison) -> Iterator[str]:
@@ -94,7 +99,7 @@ def of_work(counts: WorkComparison) -> str:
             (f"{change.arm} " if several else "") + f"{work.step_of(change)} {work.brief(change)}"
             for change in changes
         ],
-    )[:COLUMNS]
+    )
 
 
 def of_arm(comparison: Comparison, arm: str) -> str:
@@ -167,6 +172,5 @@ def of_builds(comparison: Comparison) -> str:
 
 
 def of_report(report: Path) -> str:
-    """The report's path; of a long one the end."""
-    line = f"report: {report}"
-    return line if len(line) <= COLUMNS else f"report: …{str(report)[-(COLUMNS - 9) :]}"
+    """The report's path."""
+    return f"report: {report}"

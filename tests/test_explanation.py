@@ -41,8 +41,9 @@ def test_more_cpu_explains_a_slower_step_with_its_interval_and_its_time() -> Non
     assert found.explained
     assert metrics(found) == ["server_cpu_per_op"]
     assert found.text == (
-        "throughput 9.1 % slower [8.7, 9.5], 8.00 µs more per query: the server used 9.6 % more CPU per query "
-        "[9.1, 10.1] (5.76 µs); context switches, reads, writes, WAL and waits did not change"
+        "throughput 9.1 % slower [8.7, 9.5], 8.00 µs more per query: the server used 9.6 % more "
+        "CPU per query [9.1, 10.1] (5.76 µs); context switches, reads, writes, WAL and waits did "
+        "not change"
     )
 
 

@@ -12,7 +12,7 @@ from msgspec import msgpack
 from dbdyno import findings
 from dbdyno.analysis.step import assemble
 from dbdyno.evidence.evidence import Evidence
-from dbdyno.findings import steps
+from dbdyno.findings import plans, steps
 from dbdyno.findings.finding import StepFinding
 from dbdyno.model.facts import Facts, says
 from dbdyno.report.export import derived
@@ -75,13 +75,15 @@ def test_every_folder_stands_in_the_lists() -> None:
     deriving = {path.parent.name for path in FOLDER.glob("*/step.py")}
     listed = {finding.of_step.__module__.split(".")[-2] for finding in steps.FINDINGS}
     assert listed == deriving
+    deriving = {path.parent.name for path in FOLDER.glob("*/plan.py")}
+    assert {finding.of_plan.__module__.split(".")[-2] for finding in plans.FINDINGS} == deriving
     page = (FOLDER.parent / "report" / "page.py").read_text()
     for path in FOLDER.glob("*/show.py"):
         assert f"dbdyno.findings.{path.parent.name} import show" in page, path
 
 
 def test_the_columns_of_a_newcomer_follow_from_its_fields() -> None:
-    (table,) = derived.tables(SilenceFacts)
+    (table,) = derived.tables(SilenceFacts, RUN)
     assert (table.name, table.row) == ("silences", "a spell in which a role said nothing")
     assert table.columns[len(RESULT) + len(RUN) :] == (
         Column(name="role", type="text", unit="", what="the role's name"),

@@ -132,9 +132,9 @@ def hints(kind: str, folder: Path) -> set[str]:
     """The commands that pages of an example and a terminal give to their readers."""
     page = example_pages.report(kind)
     of_post = post.make(example_pages.comparison(kind))
-    pages = [as_html.render(page), *rendered.one_page(of_post, folder / "p.html").values()]
-    texts = [text if isinstance(text, str) else text.decode() for text in pages]
-    found = {html.unescape(code) for text in texts for code in CODE.findall(text)}
+    (made,) = rendered.one_page(of_post, folder / "p.html").values()
+    pages = (as_html.render(page), made.decode())
+    found = {html.unescape(code) for text in pages for code in CODE.findall(text)}
     screen = example_pages.screens(kind, 1000)
     found |= set(re.findall(r"^All tables: (dyno .*)$", screen["answer"], re.MULTILINE))
     return found | set(re.findall(r"^ *(dyno run .*?)   \(dyno", screen["all"], re.MULTILINE))

@@ -107,10 +107,10 @@ def report(
     if pictures is not None:
         files |= rendered.pictures(view, pictures)
     write.publish(files)
-    asked = [path for path in (html, *(post or ()), markdown, pictures) if path is not None]
-    for path in asked:
+    written = [path for path in (html, *(post or ()), markdown, pictures) if path is not None]
+    for path in written:
         say(f"wrote {path}")
-    if not asked:
+    if not written:
         terminal.print_page(view, VisibleConsole(), full=True)
 
 

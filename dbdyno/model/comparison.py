@@ -9,6 +9,7 @@ from typing import Literal
 from dbdyno.model.attribution import Attribution, Design
 from dbdyno.model.basis import Basis
 from dbdyno.model.ceiling import Ceiling
+from dbdyno.model.facts import Facts
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.looks import Looked
 from dbdyno.model.nodes import ByNode
@@ -19,7 +20,6 @@ from dbdyno.model.ratio import Bound, PairedEstimate, Ratio
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.step_run import F, StepRun
 from dbdyno.model.suspects import Suspects
-from dbdyno.model.sweep import Sweep
 from dbdyno.model.tolerance import StepTolerance, Tolerance
 from dbdyno.model.verdict import Aims, Calibration, Explanation, Judgement, Overall, Verdict
 from dbdyno.model.work import WorkComparison
@@ -160,7 +160,6 @@ class Comparison:
     plan: PlanRecord
     steps: tuple[StepComparison, ...]
     across: tuple[Across, ...] = ()
-    sweeps: tuple[Sweep, ...] = ()
     overall: tuple[Overall, ...] = ()
     applications: tuple[ApplicationResult, ...] = ()
     queries: QueryChanges = field(default_factory=QueryChanges)  # of applications
@@ -173,6 +172,12 @@ class Comparison:
     warnings: tuple[str, ...]
     one_fill: tuple[str, ...] = ()  # workloads of one fill, whose scatter is in no interval
     incomplete: str | None  # "2 of 3 blocks done", else None
+    findings: Mapping[str, Facts] = field(default_factory=dict)  # by the names of their types
+
+    def of(self, facts: type[F]) -> F:
+        """What a finding tells of the result; facts without values where it tells nothing."""
+        kept = self.findings.get(facts.__name__)
+        return kept if isinstance(kept, facts) else facts()
 
     @property
     def tolerances(self) -> tuple[Tolerance, ...]:

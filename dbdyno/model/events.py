@@ -84,7 +84,7 @@ class WindowTimes(Struct, frozen=True):
     service: str | None
 
 
-class InTicks(Struct, frozen=True):
+class TickTotals(Struct, frozen=True):
     """What all ticks of a role add up to, those of the warm-up too."""
 
     count: Natural
@@ -105,7 +105,7 @@ class Totals(Struct, kw_only=True, omit_defaults=True):
     rolled_back: Natural | None = 0
     skipped: Natural | None = 0
     over_limit: Natural | None = 0
-    in_ticks: InTicks | None = None
+    in_ticks: TickTotals | None = None
 
 
 class Thread(Struct, kw_only=True, omit_defaults=True):
@@ -152,7 +152,7 @@ class Hello(Event):
     pid: Natural | None = None
 
 
-class Connected(Event):
+class ConnectedEvent(Event, tag="connected"):
     """A connection has been let in."""
 
     role: str
@@ -163,7 +163,7 @@ class Connected(Event):
     processor: Natural | None = None  # to which the connection's thread keeps
 
 
-class Ready(Event):
+class ReadyEvent(Event, tag="ready"):
     """Everything is prepared; `go` is awaited."""
 
     connections: Natural | None = None
@@ -208,7 +208,7 @@ class Resumed(Event):
     """The step goes on."""
 
 
-class Captured(Event):
+class CapturedEvent(Event, tag="captured"):
     """What a statement returned."""
 
     role: str
@@ -256,7 +256,7 @@ class Error(Event):
     fatal: bool
 
 
-class Gave(Event):
+class GaveEvent(Event, tag="gave"):
     """A part of a bulk load that a program or a file gave has come to its end."""
 
     table: str
@@ -290,18 +290,18 @@ class Done(Event):
 
 AnyEvent = (
     Hello
-    | Connected
-    | Ready
+    | ConnectedEvent
+    | ReadyEvent
     | Started
     | WindowOpen
     | Tick
     | Paused
     | Resumed
-    | Captured
+    | CapturedEvent
     | SessionEnd
     | Operation
     | Error
-    | Gave
+    | GaveEvent
     | WindowClose
     | Done
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeVar
 
 from dbdyno.model.facts import Facts, says
-from dbdyno.model.find import Probed
+from dbdyno.model.find import SearchWindow
 from dbdyno.model.profile import Profile
 
 F = TypeVar("F", bound=Facts)
@@ -173,7 +173,7 @@ class StepFacts:
     headline: str | None = None  # the headline metric's name
     sla_target: float | None = None  # rows per second, all clients
     extent: Extent | None = None  # None: its job is not there
-    probed: Probed | None = None  # a window of a search; None: a step
+    probed: SearchWindow | None = None  # a window of a search; None: a step
 
 
 Slow = Literal["", "filled", "ended"]

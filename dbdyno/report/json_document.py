@@ -22,7 +22,6 @@ from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.looks import Looked
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.profile import ProfileComparison
-from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.model.verdict import Explanation, Judgement, Overall
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import tolerate
@@ -66,7 +65,7 @@ def form(comparison: Comparison) -> Json:
         "applications": [_application(comparison, result) for result in comparison.applications],
         "queries": to_builtins(comparison.queries),
         "across": [_across(one) for one in comparison.across],
-        "sweeps": [_sweep(sweep) for sweep in comparison.sweeps],
+        "tables": _whole_tables(comparison),
         "warnings": comparison.warnings,
         "void_blocks": comparison.void_blocks,
         "incomplete": comparison.incomplete,
@@ -188,6 +187,14 @@ def _profile(one: ProfileComparison) -> Json:
         "subsystems": [asdict(part) for part in one.subsystems],
         "functions": [asdict(part) for part in one.functions if part.found],
     }
+
+
+def _whole_tables(comparison: Comparison) -> dict[str, list[Json]]:
+    """The tables of findings of the result, as exports have them."""
+    found: dict[str, list[Json]] = {}
+    for table, row in derived.of_comparison(comparison):
+        found.setdefault(table, []).append(row)
+    return found
 
 
 def _tables(step: StepComparison) -> dict[str, list[Json]]:
@@ -333,28 +340,3 @@ def _across(pair: Across) -> Json:
         "clients": pair.clients,
         **of_ratio(pair.ratio),
     }
-
-
-def _sweep(sweep: Sweep) -> Json:
-    return {
-        "workload": sweep.workload,
-        "title": sweep.title,
-        "parameter": sweep.parameter,
-        "headline": sweep.headline,
-        "steps": [{"value": value, "step": step} for value, step in sweep.steps.items()],
-        "paced": sweep.paced,
-        "peaks": [_peak(peak) for peak in sweep.peaks],
-    }
-
-
-def _peak(peak: Peak) -> Json:
-    figures = {
-        name: None if ratio is None else of_ratio(ratio)
-        for name, ratio in (
-            ("throughput", peak.throughput),
-            ("drop", peak.drop),
-            ("by_base", peak.by_base),
-            ("drop_by_base", peak.drop_by_base),
-        )
-    }
-    return asdict(peak) | figures

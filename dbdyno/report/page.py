@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from dbdyno.findings.fairness import show as fairness
+from dbdyno.findings.sweeps import show as sweeps
 from dbdyno.findings.targets import show as targets
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.parts.colors import Scheme
@@ -45,7 +46,6 @@ from dbdyno.report.section import (
     statements,
     summary,
     suspects,
-    sweeps,
     throughput,
     time_ledger,
     told,

@@ -54,10 +54,10 @@ def _parts(whole: Page, comparison: Comparison) -> Iterator[AnyPart]:
     yield from (part for part in whole.parts if part.depth == "answer")
     leaves = list(flat(whole.parts))
     for ending, title in ((RATES, "Rates"), (RATIOS, f"Relative to {whole.base}")):
-        yield from _group(title, (one for one in leaves if one.name.endswith(ending)))
-    yield from _group("Work of an operation", (one for one in leaves if one.name in COUNTS))
+        yield from _group(title, (leaf for leaf in leaves if leaf.name.endswith(ending)))
+    yield from _group("Work of an operation", (leaf for leaf in leaves if leaf.name in COUNTS))
     yield from _group("Charts", chosen(whole, comparison))
-    yield from _group("Versions and hardware", (one for one in leaves if one.name in SETUP))
+    yield from _group("Versions and hardware", (leaf for leaf in leaves if leaf.name in SETUP))
     repeat = next((part for part in whole.parts if part.name == REPEAT), None)
     if isinstance(repeat, Group):
         yield replace(repeat, depth="report", fold="")
@@ -65,10 +65,10 @@ def _parts(whole: Page, comparison: Comparison) -> Iterator[AnyPart]:
 
 def _group(title: str, parts: Iterable[AnyPart]) -> Iterator[Group]:
     """The parts under a heading; nothing where there is none."""
-    found = tuple(_opened(part) for part in parts)
-    if found:
+    opened = tuple(_opened(part) for part in parts)
+    if opened:
         name = title.lower().replace(" ", "-")
-        yield Group(name=f"post-{name}", title=title, parts=found, of="page", depth="report")
+        yield Group(name=f"post-{name}", title=title, parts=opened, of="page", depth="report")
 
 
 def _opened(part: AnyPart) -> AnyPart:
@@ -79,7 +79,7 @@ def _opened(part: AnyPart) -> AnyPart:
     if isinstance(part, Text):
         return replace(part, title="", depth="report")
     if isinstance(part, Table):
-        columns = tuple(replace(one, text=one.arm or one.text) for one in part.columns)
+        columns = tuple(replace(each, text=each.arm or each.text) for each in part.columns)
         return replace(part, short="", columns=columns, depth="report")
     return replace(part, depth="report")
 
@@ -95,10 +95,9 @@ def chosen(whole: Page, comparison: Comparison) -> Sequence[Chart]:
     drawn = [chart for chart in drawn if not (alone and isinstance(chart.data, Ratios))]
     first = [*charts(_foremost(whole, comparison)), *drawn]
     picked: dict[str, Chart] = {}
-    for kind in KINDS:
-        found = next((chart for chart in first if isinstance(chart.data, kind)), None)
-        if found is not None:
-            picked[found.name] = found
+    for drawing in KINDS:
+        alike = (chart for chart in first if isinstance(chart.data, drawing))
+        picked |= {chart.name: chart for chart in islice(alike, 1)}
     rest = [chart for chart in drawn if isinstance(chart.data, Bars | Lines)]
     picked |= {chart.name: chart for chart in rest if chart.name not in picked}
     return tuple(map(_with_few_blocks, islice(picked.values(), CHARTS_MAX - alone)))

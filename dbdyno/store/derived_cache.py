@@ -50,7 +50,7 @@ Files = dict[str, tuple[int, int]]
 Value = TypeVar("Value")
 
 
-class Entry(Struct, Generic[Value], frozen=True):
+class CacheEntry(Struct, Generic[Value], frozen=True):
     """What is kept of a step."""
 
     format: int
@@ -71,7 +71,7 @@ class Shelf:
         """The kept values of the step in this folder; None if missing or no longer valid."""
         try:
             content = self._path(step).read_bytes()
-            entry: Entry[Value] = msgspec.msgpack.decode(content, type=Entry[form])  # type: ignore[valid-type]
+            entry: CacheEntry[Value] = msgspec.msgpack.decode(content, type=CacheEntry[form])  # type: ignore[valid-type]
             valid = entry.code == self._code and entry.files == files(step)
             return entry.derived if valid and entry.format == FORMAT else None
         except (OSError, HostError, ValueError):
@@ -86,7 +86,7 @@ class Shelf:
         with contextlib.suppress(OSError, HostError, DiskError):
             if files(step) != before or any(changed > settled for _, changed in before.values()):
                 return
-            entry = msgspec.msgpack.encode(Entry(FORMAT, self._code, before, derived))
+            entry = msgspec.msgpack.encode(CacheEntry(FORMAT, self._code, before, derived))
             path = self._path(step)
             self._make(path.parent)
             write_atomically(path, entry, synced=False)  # if lost, it is derived again

@@ -53,14 +53,11 @@ def _specs(page: Page, drawn: Iterable[Chart], points_max: int) -> dict[str, Jso
     return made
 
 
-def standalone(spec: Json, config: Json) -> Json:
-    """A specification as a picture that is read by itself: its title inside, a width of its own."""
-    return sized(spec | {"title": spec["usermeta"]["title"]}, config, PICTURE_WIDTH)
-
-
-def sized(spec: Json, config: Json, width: int) -> Json:
-    """A specification of a style, whose drawing is so many pixels wide."""
-    made = spec | {"config": config}
+def standalone(
+    spec: Json, config: Json, width: int = PICTURE_WIDTH, *, titled: bool = True
+) -> Json:
+    """A specification as a picture of its own style and width; `titled`: with its title inside."""
+    made = spec | {"config": config} | ({"title": spec["usermeta"]["title"]} if titled else {})
     if "spec" not in spec:
         return made | {"width": width}
     columns = spec["usermeta"]["columns"]

@@ -1,31 +1,34 @@
 """Tables from the facts of findings: their columns from the fields of rows, and their rows.
 
-A field of facts that is a tuple of rows is a table of the field's name. Of a row, a field that has
-a meaning (`dbdyno.model.facts.says`) is a column; a nested row adds columns that begin with the
-field's name; a tuple of further rows makes a row of each, which begins with the outer one.
+A field of facts that has a meaning (`dbdyno.model.facts.says`) is a table of its name; it is a
+tuple of rows. Of a row, a field that has a meaning is a column; a ratio has its interval beside
+it; a nested row adds columns that begin with the field's name; a tuple of further rows makes a row
+of each, which begins with the outer one.
 """
 
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from functools import cache
+from operator import attrgetter
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Meta
 
-from dbdyno.model import Json, StepRun
+from dbdyno.model import Comparison, Json, Ratio, StepRun
 from dbdyno.model.facts import Facts
-from dbdyno.report.export.form import RESULT, RUN, Column, Table, Type
+from dbdyno.report.export.form import RESULT, Column, Table, Type
 
-TYPES: Mapping[type, Type] = {
+TYPES: Mapping[Any, Type] = {
     str: "text",
     int: "integer",
     float: "number",
     bool: "boolean",
     datetime: "time",
+    Ratio: "number",
 }
 
 
@@ -35,27 +38,27 @@ class Field:
 
     name: str
     form: Any  # its type, without what it means and without None
-    meaning: Meta | None  # None: it says nothing of its own
+    meaning: Meta | None  # None: it is no column, and no table
 
     @property
-    def column(self) -> Column:
-        """The field as a column of its own."""
-        assert self.meaning is not None, f"{self.name} has no meaning"
-        extra = self.meaning.extra or {}
-        return Column(
-            name=self.name,
-            type=TYPES[self.form],
-            unit=str(extra["unit"]),
-            what=self.meaning.description or "",
-        )
+    def row(self) -> Any:
+        """The type of its rows, where it holds further rows; else None."""
+        inner = get_args(self.form)[0] if get_origin(self.form) is tuple else None
+        return inner if is_dataclass(inner) else None
 
     @property
-    def rows(self) -> Any:
-        """What its rows are, where it holds further rows."""
-        if get_origin(self.form) is tuple:
-            inner = get_args(self.form)[0]
-            return inner if is_dataclass(inner) else None
-        return None
+    def what(self) -> str:
+        """What it means."""
+        return (self.meaning and self.meaning.description) or ""
+
+    def column(self, name: str, what: str) -> Column:
+        """A column of the field's type and unit."""
+        unit = str(((self.meaning and self.meaning.extra) or {}).get("unit", ""))
+        return Column(name=name, type=TYPES[self.form], unit=unit, what=what)
+
+
+Told = tuple[Column, Callable[[Any], Any]]
+"""A column, and how its value is had of a row."""
 
 
 @cache
@@ -67,49 +70,78 @@ def fields_of(form: Any) -> tuple[Field, ...]:
 
 def _field(name: str, hint: Any) -> Field:
     meaning = next((part for part in get_args(hint)[1:] if isinstance(part, Meta)), None)
-    form = get_args(hint)[0] if meaning is not None else hint
+    form = hint if meaning is None else get_args(hint)[0]
     if get_origin(form) in (Union, types.UnionType):
-        (form,) = (part for part in get_args(form) if part is not types.NoneType)
+        (form, *_) = (part for part in get_args(form) if part is not types.NoneType)
     if get_origin(form) is Literal:
         form = type(get_args(form)[0])
     return Field(name=name, form=form, meaning=meaning)
 
 
-def tables(facts: type[Facts], *, key: tuple[Column, ...] = RUN) -> Iterator[Table]:
-    """The tables of a finding; `key`: the columns after those of the result."""
-    whole: Any = facts  # for mypy, to which a type of dataclasses has no hash
-    for field in fields_of(whole):
-        form = field.rows
-        if form is not None:
-            assert field.meaning is not None, f"{field.name}: what is one of its rows?"
-            columns = (*RESULT, *key, *_columns(form))
-            yield Table(name=field.name, row=field.meaning.description or "", columns=columns)
+# --- Tables ----------------------------------------------------------------------------------
 
 
-def _columns(form: Any, prefix: str = "") -> Iterator[Column]:
-    """The columns of a row, those of further rows last."""
-    inner: list[Any] = []
-    for field in fields_of(form):
-        if field.rows is not None:
-            inner.append(field.rows)
-        elif is_dataclass(field.form):
-            yield from _columns(field.form, f"{prefix}{field.name}_")
-        else:
-            column = field.column
-            yield Column(
-                name=f"{prefix}{field.name}", type=column.type, unit=column.unit, what=column.what
+def tables(facts: Any, key: tuple[Column, ...]) -> Iterator[Table]:
+    """The tables of a type of facts; `key`: the columns between those of the result and its own."""
+    for field in fields_of(facts):
+        if field.meaning is not None:
+            yield Table(
+                name=field.name, row=field.what, columns=(*RESULT, *key, *_columns(field.row))
             )
-    for rows in inner:
-        yield from _columns(rows, prefix)
 
 
-def rows(facts: Facts) -> Iterator[tuple[str, Json]]:
-    """The rows of each table of a finding, without the columns that they begin with."""
-    whole: Any = type(facts)
-    for field in fields_of(whole):
-        if field.rows is not None:
-            for value in getattr(facts, field.name):
-                yield from ((field.name, row) for row in _rows(value))
+def _columns(form: Any) -> Iterator[Column]:
+    """The columns of a row, those of its further rows last."""
+    yield from (column for column, _ in _own(form))
+    further = _further(form)
+    if further is not None:
+        yield from _columns(further.row)
+
+
+def _further(form: Any) -> Field | None:
+    """The field of a row that holds further rows."""
+    return next((field for field in fields_of(form) if field.row is not None), None)
+
+
+@cache
+def _own(form: Hashable, prefix: str = "") -> tuple[Told, ...]:
+    """The columns of a row itself, and how their values are had."""
+    return tuple(told for field in fields_of(form) for told in _of_field(field, prefix))
+
+
+def _of_field(field: Field, prefix: str) -> Iterator[Told]:
+    name, get = f"{prefix}{field.name}", attrgetter(field.name)
+    if field.row is not None or (field.meaning is None and not is_dataclass(field.form)):
+        return
+    if field.form is Ratio:
+        ends = "" if field.name == "ratio" else f"{field.name}_"
+        yield field.column(name, field.what), _part(get, "value")
+        for end, what in (("low", "lower end"), ("high", "upper end")):
+            said = f"{what} of its 95 % interval; null with one block"
+            yield field.column(f"{prefix}{ends}{end}", said), _part(get, end)
+    elif is_dataclass(field.form):
+        nested: Any = field.form
+        for column, inner in _own(nested, f"{name}_"):
+            yield column, _then(get, inner)
+    else:
+        yield field.column(name, field.what), get
+
+
+def _part(get: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
+    return _then(get, attrgetter(name))
+
+
+def _then(get: Callable[[Any], Any], inner: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A part of a part; None where that is not there."""
+
+    def had(row: Any) -> Any:
+        part = get(row)
+        return None if part is None else inner(part)
+
+    return had
+
+
+# --- Rows ------------------------------------------------------------------------------------
 
 
 def of_run(run: StepRun) -> Iterator[tuple[str, Json]]:
@@ -118,23 +150,28 @@ def of_run(run: StepRun) -> Iterator[tuple[str, Json]]:
         yield from rows(facts)
 
 
-def _rows(value: Any, prefix: str = "") -> Iterable[Json]:
-    """A row, or a row of each further one in it."""
-    own: Json = {}
-    inner: list[Any] = []
-    further = False
-    form: Any = type(value)
+def of_comparison(comparison: Comparison) -> Iterator[tuple[str, Json]]:
+    """The rows of all findings of a result, likewise."""
+    for facts in comparison.findings.values():
+        yield from rows(facts)
+
+
+def rows(facts: Facts) -> Iterator[tuple[str, Json]]:
+    """The rows of each table of facts, without the columns that they begin with."""
+    form: Any = type(facts)
     for field in fields_of(form):
-        content = getattr(value, field.name)
-        if field.rows is not None:
-            further = True
-            inner += content
-        elif is_dataclass(field.form):
-            empty = dict.fromkeys(column.name for column in _columns(field.form))
-            (nested,) = [empty] if content is None else _rows(content)
-            own |= {f"{prefix}{field.name}_{name}": each for name, each in nested.items()}
-        else:
-            own[f"{prefix}{field.name}"] = content
-    if not further:
-        return [own]
-    return [own | row for value in inner for row in _rows(value, prefix)]
+        if field.meaning is not None:
+            for value in getattr(facts, field.name):
+                yield from ((field.name, row) for row in _rows(value))
+
+
+def _rows(value: Any) -> Iterator[Json]:
+    """A row, or a row of each further one in it."""
+    form: Any = type(value)
+    own = {column.name: get(value) for column, get in _own(form)}
+    further = _further(form)
+    if further is None:
+        yield own
+    else:
+        for inner in getattr(value, further.name):
+            yield from (own | row for row in _rows(inner))

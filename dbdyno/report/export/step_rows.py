@@ -27,7 +27,6 @@ from dbdyno.report.export import (
     function_rows,
     node_rows,
     query_rows,
-    sweep_rows,
     work_rows,
 )
 from dbdyno.report.export.source import Place, Source, started
@@ -37,8 +36,6 @@ Rows = Iterator[tuple[str, Json]]
 """Rows by the name of their table."""
 
 CAUSES: Mapping[str, Callable[[Comparison], Iterator[Json]]] = {
-    "swept": sweep_rows.values,
-    "peaks": sweep_rows.peaks,
     "functions": function_rows.functions,
     "work": work_rows.operations,
     "work_functions": work_rows.functions,
@@ -81,6 +78,7 @@ def facts(source: Source) -> Rows:
         yield "across", source.key | _across(pair)
     for table, rows in CAUSES.items():
         yield from ((table, source.key | row) for row in rows(comparison))
+    yield from ((table, source.key | row) for table, row in derived.of_comparison(comparison))
     for notice in comparison.warnings:
         nowhere = dict.fromkeys(("workload", "ordinal", "step"))
         yield "notices", source.key | nowhere | {"notice": notice}

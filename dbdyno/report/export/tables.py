@@ -6,12 +6,12 @@ from this module (tools/export_page.py; a test compares). A null means unknown, 
 
 from __future__ import annotations
 
-from dbdyno.findings.steps import FINDINGS
+from dbdyno.findings import plans, steps
 from dbdyno.report.estimate_form import ESTIMATE
 from dbdyno.report.export.cause_tables import CAUSES
 from dbdyno.report.export.derived import tables
 from dbdyno.report.export.device_tables import DEVICES
-from dbdyno.report.export.form import Table, table
+from dbdyno.report.export.form import RUN, Table, table
 from dbdyno.report.export.node_tables import NODES
 from dbdyno.report.export.query_tables import QUERIES
 
@@ -209,49 +209,7 @@ TABLES: tuple[Table, ...] = (
         """,
         (),
     ),
-    table(
-        "swept", """a parameter value of a step in a sweep, or of a workload's load; NATURAL JOIN
-        with `steps` gives each step one row per parameter""",
-        """
-        workload  | text    | | the workload's name, with its load's values: pgbench@scale=10
-        ordinal   | integer | | the step's place in its workload, from 1
-        step      | text    | | the step's name, with its values: select-only@clients=4
-        sweep     | text    | | the step's name without them: select-only
-        parameter | text    | | the parameter's name
-        parameter_value | number | by parameter | its value; null if it is a text
-        parameter_text  | text   | | its value as in the name
-        """,
-        (),
-    ),
-    table(
-        "peaks", """an arm's peak throughput over the clients of a sweep, and the rest with the most
-        clients; each block has its own peak (docs/method.md)""",
-        """
-        workload   | text    | | the workload's name
-        sweep      | text    | | the step's name without its clients
-        base       | text    | | the arm to compare with
-        arm        | text    | | the arm's name
-        blocks     | integer | | blocks that have the whole sweep
-        clients    | integer | | clients at the peak, median of the blocks
-        fewest     | integer | | the fewest of the blocks
-        most       | integer | | the most of the blocks
-        peak       | number  | 1/s | the greatest throughput, geometric mean
-        peak_low   | number  | 1/s | lower end of its 95 % interval; null with one block
-        peak_high  | number  | 1/s | upper end of its 95 % interval
-        ratio      | number  | | geometric mean of the blocks' ratios, arm by base
-        low        | number  | | lower end of its 95 % interval
-        high       | number  | | upper end of its 95 % interval
-        drop_factor | number | | throughput with the most clients, relative to the peak
-        drop_factor_low | number  | | lower end of its 95 % interval
-        drop_factor_high | number  | | upper end of its 95 % interval
-        drop_ratio      | number | | geometric mean of the blocks' ratios of drops, arm by base
-        drop_ratio_low  | number | | lower end of its 95 % interval
-        drop_ratio_high | number | | upper end of its 95 % interval
-        stood_still | integer | | blocks without a drop: nothing ended with the most clients
-        limited    | boolean | | whether the load generator was ever at its limit
-        """,
-        (),
-    ),
+    *(table for finding in plans.FINDINGS for table in tables(finding.facts, ())),
     *CAUSES,
     *QUERIES,
     *NODES,
@@ -433,7 +391,7 @@ TABLES: tuple[Table, ...] = (
         end_s   | number | s | its end
         """,
     ),
-    *(table for finding in FINDINGS for table in tables(finding.facts)),
+    *(table for finding in steps.FINDINGS for table in tables(finding.facts, RUN)),
     table(
         "states", "a quantity of the database's state before or after a step (docs/metrics.md)",
         """

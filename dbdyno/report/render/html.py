@@ -164,7 +164,6 @@ class Titles:
 
 POST_WIDTHS = (760, 300)
 """Pixels of a post's charts in a window and on a telephone, without what stands around them."""
-POST_POINTS_MAX = 240  # of one arm in one chart of a post
 
 
 @dataclass(frozen=True)
@@ -185,11 +184,8 @@ class NoTitles(Titles):
 
 def post(page: Page, command: str) -> str:
     """The page of a post as HTML without scripts; `command` is what makes the rest."""
-    specs = chart.specs(page, POST_POINTS_MAX)
-    pictures = {
-        name: Drawn(*(picture.drawn(spec, page.arms, width) for width in POST_WIDTHS))
-        for name, spec in specs.items()
-    }
+    wide, narrow = (picture.drawn(page, width) for width in POST_WIDTHS)
+    pictures = {name: Drawn(wide=wide[name], narrow=narrow[name]) for name in wide}
     return (
         environment()
         .get_template("post.html.j2")

@@ -259,7 +259,7 @@ def _effects(data: Effects, console: Console, *, full: bool) -> None:
     shown, rest = (data.effects, ()) if full else data.parted
     longest = max(len(effect.step) for effect in shown)
     name = min(longest, NAME_WIDTH_MAX)
-    told = [effect for effect in sorted(shown, key=lambda one: one.rank) if effect.reason]
+    reasoned = [effect for effect in sorted(shown, key=lambda each: each.rank) if effect.reason]
     for effect in shown:
         style = STYLES.get(effect.tone, "")
         line = _words(number.few_signs(effect.step, name).ljust(name + 1))
@@ -272,7 +272,7 @@ def _effects(data: Effects, console: Console, *, full: bool) -> None:
         console.print(line, soft_wrap=True)
         if figures:
             _item(console, figures)
-        if effect.reason and (full or effect in told[:REASONS_MAX]):
+        if effect.reason and (full or effect in reasoned[:REASONS_MAX]):
             _item(console, effect.reason, "dim")
     if rest:
         _line(console, data.counted(rest))

@@ -149,14 +149,14 @@ def effects(comparison: Comparison, arm: str) -> Effects:
 
 def ranked(comparison: Comparison) -> dict[StepName, int]:
     """By step its place where what is decided for any arm comes first, and the largest of each."""
-    found = {
+    weights = {
         (step.workload, step.step): min(
             ((verdicts.place(cell.verdict), -size(cell)) for cell in step.cells[1:]),
             default=(verdicts.place(None), 0.0),
         )
         for step in comparison.steps
     }
-    return {step: rank for rank, step in enumerate(sorted(found, key=lambda step: found[step]))}
+    return {step: rank for rank, step in enumerate(sorted(weights, key=lambda step: weights[step]))}
 
 
 def _effects(comparison: Comparison, step: StepComparison, cell: Cell) -> Iterable[Effect]:

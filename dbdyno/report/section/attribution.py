@@ -55,12 +55,12 @@ def _shares(told: Attribution) -> str:
         return f"{', '.join(named)}{more}, `{_name(rest)}` the rest: {what} {_amount(rest)}"
     if not found:
         return f"no factor's effect is told from none: {', '.join(named)}{more}"
-    said = ", ".join(_has(one, what) for one in found)
+    said = ", ".join(_has(effect, what) for effect in found)
     return said if not named else f"{said}; not told from none: {', '.join(named)}{more}"
 
 
-def _has(one: Effect, what: str) -> str:
-    return f"`{_name(one)}` has {what} {_amount(one)}"
+def _has(effect: Effect, what: str) -> str:
+    return f"`{_name(effect)}` has {what} {_amount(effect)}"
 
 
 def _amount(one: Effect) -> str:

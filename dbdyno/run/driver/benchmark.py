@@ -16,9 +16,9 @@ from typing import Self
 
 from msgspec import structs
 
-from dbdyno.model.events import AnyEvent, Connected, Ready, Thread, WindowClose, line
+from dbdyno.model.events import AnyEvent, ConnectedEvent, ReadyEvent, Thread, WindowClose, line
 from dbdyno.model.job import Job
-from dbdyno.run.driver.foreign import Foreign
+from dbdyno.run.driver.foreign import ForeignProgram
 from dbdyno.run.driver.lines import hello
 from dbdyno.run.driver.program import environment
 
@@ -27,7 +27,7 @@ class Benchmark:
     """A benchmark at work, in a folder of its own. Use it as a context manager."""
 
     _called: str
-    _foreign: Foreign
+    _foreign: ForeignProgram
 
     def __init__(self, job: Job, keep: Callable[[str], None]) -> None:
         self._job = job
@@ -51,7 +51,7 @@ class Benchmark:
         hear: Callable[[str], None] = lambda line: None,
     ) -> None:
         """Starts it, to work in a folder, else in its own. Raises GeneratorError."""
-        self._foreign = Foreign(
+        self._foreign = ForeignProgram(
             words,
             name=self._name,
             folder=folder or self._folder,
@@ -96,7 +96,7 @@ class Benchmark:
         for number, pid in enumerate(sessions):
             client = number // self._role.connections
             yield self._say(
-                Connected(
+                ConnectedEvent(
                     mono_ns=time.monotonic_ns(),
                     role=self._role.name,
                     client=client,
@@ -123,7 +123,7 @@ class Benchmark:
     def _ready(self, threads: int) -> AnyEvent:
         """The event that its sessions may be made."""
         now_ns = time.monotonic_ns()
-        return self._say(Ready(mono_ns=now_ns, connections=self._count, threads=threads))
+        return self._say(ReadyEvent(mono_ns=now_ns, connections=self._count, threads=threads))
 
     def _window_close(self, close_ns: int, length_ns: int) -> AnyEvent:
         """The event that its window is over."""

@@ -24,7 +24,7 @@ from dbdyno.model.job import Job
 from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.run.driver.interface import Bench
 from dbdyno.run.driver.pgbench import client
-from dbdyno.run.driver.pgbench.run import Run
+from dbdyno.run.driver.pgbench.run import PgbenchRun
 from dbdyno.run.driver.program import VERSION_DIGITS, of_server
 
 LOG = "log"
@@ -34,7 +34,7 @@ SEED_FROM = 11
 SEEDS = 2**32
 
 
-class Pgbench:
+class PgbenchDriver:
     """pgbench as a driver."""
 
     name = client.NAME
@@ -95,9 +95,9 @@ class Pgbench:
             report="log",
         )
 
-    def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> Run:
+    def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> PgbenchRun:
         """pgbench, waiting for `go`."""
-        return Run(job, keep, cpus=cpus)
+        return PgbenchRun(job, keep, cpus=cpus)
 
 
 def words(job: Job, major: int, threads: int, seed: int) -> list[str]:

@@ -21,7 +21,7 @@ import pytest
 import own_lab
 from dbdyno.engine import LabServer
 from dbdyno.model import Arm
-from server_place import a_place, address, ends, restart_with, started
+from server_place import a_place, address, builds, distribution, major, restart_with, started
 from test_docs_tried import ROOT, SCRIPT, blocks
 
 pytestmark = pytest.mark.live
@@ -57,7 +57,7 @@ def shorter(text: str) -> str:
         text = text.replace(long, short)
     if UNTIL_DECIDED.match(text):
         text += " --minutes 2"
-    here = {folder.name.split(".")[0] for folder in ends()}
+    here = {str(major(folder)) for folder in builds()}
     others = {version for version in ("16", "17") if version not in here}
     for version in others:
         text = re.sub(rf'(?<=[ "]){version}(?=[ "\n])', min(here, key=int), text)
@@ -88,9 +88,8 @@ class Reader:
         dyno.write_text(f'#!/bin/sh\nexec {shlex.join(own_lab.command())} "$@"\n')
         dyno.chmod(0o755)
         where = address(server)
-        build = server.build.program.parent
         self.environment: Mapping[str, str] = os.environ | {
-            "PATH": f"{programs}:{build}:{os.environ['PATH']}",
+            "PATH": f"{programs}:{distribution() / 'bin'}:{os.environ['PATH']}",
             "PGHOST": str(where.host),
             "PGPORT": str(where.port),
             "PGUSER": str(where.user),
@@ -130,9 +129,8 @@ class Reader:
             text=True,
         )
         allowed = next((s for name, s in MAY_DIFFER.items() if command.startswith(name)), {0})
-        assert done.returncode in allowed, (
-            f"{command}\n{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
-        )
+        said = f"{command}\n{done.stdout[-2000:]}\n{done.stderr[-3000:]}"
+        assert done.returncode in allowed, said
 
     def serve(self, command: str) -> None:
         """Starts the pages of results, and looks at their list."""
@@ -162,7 +160,7 @@ class Reader:
 def test_the_tutorials_can_be_followed_one_after_the_other_in_one_folder(tmp_path: Path) -> None:
     folder = tmp_path / "here"
     folder.mkdir()
-    arm = Arm(name="source", engine="postgres", base_dir=ends()[-1])
+    arm = Arm(name="source", engine="postgres", base_dir=distribution())
     with a_place() as place, started(arm, place) as server:
         reader = Reader(folder, server)
         for name in pages():

@@ -9,6 +9,8 @@ from dbdyno.parts import number
 from dbdyno.report.section.headline import step_name
 
 COLUMNS = 80
+NAME_MAX = 36
+"""Signs of a step's name, and of an arm's; fewer where figures, which are whole, need the room."""
 STEPS_MAX = 12
 """So many steps are shown, the others counted."""
 
@@ -25,10 +27,12 @@ def lines(comparison: Comparison) -> list[str]:
         return []
     several = len(comparison.arms) > 2
     names = [f"{name} {cell.arm}" if several else name for name, cell in rows]
-    width = min(36, max(map(len, names)))
+    figures = [of_cell(cell) for _, cell in rows]
+    room = COLUMNS - 3 - max(map(len, figures))
+    width = min(NAME_MAX, room, max(map(len, names)))
     told = [
-        f"  {name[:width]:<{width}} {of_cell(cell)}"[:COLUMNS].rstrip()
-        for name, (_, cell) in zip(names, rows, strict=True)
+        f"  {number.few_signs(name, width):<{width}} {words}"
+        for name, words in zip(names, figures, strict=True)
     ]
     more = [f"  and {len(told) - STEPS_MAX} more"] if len(told) > STEPS_MAX else []
     whom = "by" if several else f"{comparison.arms[1]} by"

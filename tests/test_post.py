@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import example_pages
+from browser import chromium
 from dbdyno.model.error import DynoError
 from dbdyno.parts.part import Group, Page, charts, flat
 from dbdyno.report import post
@@ -71,3 +72,35 @@ def test_a_chart_over_time_has_so_few_blocks_that_each_can_be_read() -> None:
 def test_a_post_of_another_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DynoError, match=r"name it `p.md` or `.html`"):
         rendered.one_page(made("begun"), tmp_path / "p.txt")
+
+
+# --- In a browser ----------------------------------------------------------------------------
+
+SEEN = "[...document.querySelectorAll('.drawn svg')].filter(one => one.getClientRects().length)"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("width", "mobile"), [(1280, False), (390, True)])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_post_can_be_read_in_a_window_and_on_a_telephone_in_both_schemes(
+    width: int, mobile: bool, scheme: str, tmp_path: Path
+) -> None:
+    page = made("run")
+    (text,) = rendered.one_page(page, tmp_path / "p.html").values()
+    (tmp_path / "p.html").write_bytes(text)
+    with chromium(tmp_path) as browser:
+        tab = browser.tab()
+        tab.width(width, mobile=mobile)
+        tab.media(prefers_color_scheme=scheme)
+        tab.open(tmp_path / "p.html")
+        assert tab.run("document.documentElement.scrollWidth") <= width
+        drawn = len(
+            [chart for chart in charts(page.parts) if chart.name.split("-")[0] != "changes"]
+        )
+        assert tab.run(f"{SEEN}.length") == drawn > 0, "one of the two of each chart"
+        assert tab.run(f"{SEEN}.every(one => one.getBoundingClientRect().right <= {width})")
+        inks = f"{SEEN}.flatMap(one => [...one.querySelectorAll('text')]).map(lightness)"
+        light = "const lightness = one => Math.max(...getComputedStyle(one).fill.match(/\\d+/g))"
+        values = tab.run(f"{{ {light}; {inks} }}")
+        assert values and all((value > 128) == (scheme == "dark") for value in values)
+        assert not tab.said

@@ -149,7 +149,8 @@ class Reader:
                 line = serving.stdout.readline()
             address_of = re.search(r"http://\S+", line)
             assert address_of is not None, line
-            with urllib.request.urlopen(address_of[0]) as page:
+            reading = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+            with reading.open(address_of[0]) as page:
                 assert "race-pg12-pg18" in page.read().decode()
         finally:
             serving.terminate()

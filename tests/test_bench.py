@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import arms, command, figure, fill, jobs, pace, point, process, scale, server
+from bench import arms, command, figure, fill, jobs, point, process, scale, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure, Target
 from bench.pairs import WARM_UP_S, BenchArm, Pair, Sample, after, alternate, spread, steady
@@ -56,7 +56,7 @@ SQL statistics:
 
 
 def ended(output: str) -> Ended:
-    return Ended(output=output, user_s=1.0, system_s=2.0, switches=3)
+    return Ended(output=output, user_s=1.0, system_s=2.0)
 
 
 def a_bench(pairs: int) -> Bench:
@@ -223,7 +223,7 @@ def test_the_table_fits_eighty_columns() -> None:
 
 def test_pgbenchs_summary_is_read() -> None:
     found = arms.pgbench_sample(ended(PGBENCH))
-    expected = Sample(operations=196104, user_s=1.0, system_s=2.0, per_s=65678.901234, switches=3)
+    expected = Sample(operations=196104, user_s=1.0, system_s=2.0, per_s=65678.901234)
     assert found == expected
 
 
@@ -237,7 +237,7 @@ def test_a_pgbench_that_failed_is_no_result(output: str) -> None:
 
 def test_sysbenchs_summary_is_read() -> None:
     found = arms.sysbench_sample(ended(SYSBENCH))
-    expected = Sample(operations=105960, user_s=1.0, system_s=2.0, per_s=52951.11, switches=3)
+    expected = Sample(operations=105960, user_s=1.0, system_s=2.0, per_s=52951.11)
     assert found == expected
 
 
@@ -300,28 +300,13 @@ def test_measurements_run_in_their_order_and_unknown_ones_are_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert command.parse(["pgbench", "point"]).names == ["point", "pgbench"]
-    assert {"point", "pgbench", "insert", "scale", "share"} <= set(command.parse([]).names)
+    assert {"point", "pgbench", "insert", "scale"} <= set(command.parse([]).names)
     with pytest.raises(SystemExit):
         command.parse(["points"])
     assert "no measurement `points`: there are point, " in capsys.readouterr().err
     with pytest.raises(SystemExit):
         command.parse(["--out", "/nowhere/figures.jsonl"])
     assert "there is no folder `/nowhere` for --out: make it" in capsys.readouterr().err
-
-
-def test_pacing_is_judged_by_what_it_is_off_and_by_its_lag(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    rows = [
-        {"per_s": 1000, "connections": 32, "achieved_ratio": 0.9989, "lag_us_p99": 499.0},
-        {"per_s": 10, "connections": 32, "achieved_ratio": 1.0, "lag_us_p99": 501.0},
-    ]
-    monkeypatch.setattr(pace, "measure_rates", lambda generator: rows)
-    bench = a_bench(pairs=1)
-    figures = list(pace.measure(bench))
-    assert [one.result for one in figures] == ["missed", "met", "met", "missed"]
-    assert figures[0].values == pytest.approx((0.11,))
-    assert figures[0].json()["detail"] == rows[0]
 
 
 def test_a_fill_is_judged_by_how_many_times_as_fast_it_is(

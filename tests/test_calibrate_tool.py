@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import calibrate
+import marked_page
 
 PAGE = Path(__file__).parent.parent / "docs" / "error-rates.md"
 
@@ -26,11 +27,12 @@ def test_the_page_has_the_tables_that_are_made(
     copy = tmp_path / "error-rates.md"
     copy.write_text(page, encoding="utf-8")
     monkeypatch.setattr(sys, "argv", ["calibrate.py", "--draws", "0.001", "--write", str(copy)])
-    assert calibrate.main() == 0
+    assert marked_page.main(calibrate.TOOL, "", calibrate.tables) == 0
     made = copy.read_text(encoding="utf-8")
     assert heads(made) == heads(page)
-    assert made.split(calibrate.BEGIN)[0] == page.split(calibrate.BEGIN)[0]
-    assert made.split(calibrate.END)[1] == page.split(calibrate.END)[1]
+    begin, end = marked_page.marks(calibrate.TOOL)
+    assert made.split(begin)[0] == page.split(begin)[0]
+    assert made.split(end)[1] == page.split(end)[1]
 
 
 def test_a_page_without_the_marks_is_left_as_it_is(
@@ -39,6 +41,6 @@ def test_a_page_without_the_marks_is_left_as_it_is(
     page = tmp_path / "other.md"
     page.write_text("nothing here\n", encoding="utf-8")
     monkeypatch.setattr(sys, "argv", ["calibrate.py", "--draws", "0.001", "--write", str(page)])
-    assert calibrate.main() == 1
+    assert marked_page.main(calibrate.TOOL, "", calibrate.tables) == 1
     assert page.read_text(encoding="utf-8") == "nothing here\n"
     assert "lacks the marks" in capsys.readouterr().err

@@ -10,7 +10,7 @@ import pytest
 from changed_builder import changed
 from dbdyno.judge.explanation import explain
 from dbdyno.model.verdict import Aims, Explanation, Word
-from dbdyno.parts import wording
+from dbdyno.parts import number
 
 pytestmark = pytest.mark.usefixtures("independent_blocks")
 
@@ -179,7 +179,7 @@ def test_what_is_neither_faster_nor_slower_is_not_explained(word: Word) -> None:
     ],
 )
 def test_a_ratio_in_words(ratio: float, low: float | None, high: float | None, words: str) -> None:
-    assert wording.speed(ratio, low, high) == words
+    assert number.speed(ratio, low, high) == words
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_a_ratio_in_words(ratio: float, low: float | None, high: float | None, w
     ],
 )  # fmt: skip
 def test_a_time_in_words(value: float, words: str) -> None:
-    assert wording.time(value) == words
+    assert number.time_us(value) == words
 
 
 # --- With helpers ------------------------------------------------------------------------------

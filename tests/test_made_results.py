@@ -74,16 +74,6 @@ def test_the_same_seed_makes_the_same_files_and_another_makes_others(
     assert one != other
 
 
-def test_blocks_of_a_made_result_can_be_of_several_nodes(
-    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = make(monkeypatch, source, tmp_path / "made", "--blocks", "3", "--nodes", "2")
-    orders = [json.loads(path.read_text()) for path in sorted(folder.glob("blocks/*/order.json"))]
-    assert [order["host"] for order in orders] == ["node1", "node2", "node1"]
-    assert [order["block"] for order in orders] == [1, 2, 3]
-    assert sorted(path.name for path in folder.glob("hosts/*")) == ["node1.json", "node2.json"]
-
-
 def test_counters_grow_in_a_second_as_in_the_one_that_was_drawn_for_it() -> None:
     def reading(at_s: int, kind: str, reads: int, cpu_ns: int | None = None) -> Json:
         owners = {} if cpu_ns is None else {"role:query": {"cpu_ns": cpu_ns, "processes": 1}}

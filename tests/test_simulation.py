@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-import peer_rules
 from dbdyno.model.looks import Look, Looks
 from dbdyno.model.verdict import Aims, shaded
 from dbdyno.stats.interval import share_interval
@@ -254,21 +253,3 @@ def test_five_percent_are_told_after_eight_blocks_on_average_and_ten_after_five(
 def test_that_nothing_differs_is_told_in_most_plans_before_their_last_look() -> None:
     found = decided(Model(steps=4), UNTIL_DECIDED, 500, seeded(12), AIMS)
     assert found.same.value > 0.9 and found.blocks < 16
-
-
-# --- For contrast ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "low", "high"),
-    [
-        ("one run each, Welch's test on its seconds, p ≤ .05", 0.60, 0.80),
-        ("one run each, slower by more than 2.5 %", 0.06, 0.18),
-        ("six runs of one, then six of the other, Welch's test", 0.15, 0.35),
-        ("pairs, looked at after 3, 4, 6, 8 and 12", 0.10, 0.22),
-        ("four pairs, then as many further ones as they ask for", 0.06, 0.18),
-        ("**six pairs in random order, t on log ratios**", 0.02, 0.08),
-    ],
-)
-def test_usual_rules_alarm_more_often_than_pairs(name: str, low: float, high: float) -> None:
-    assert low <= peer_rules.calls(name, 400, seeded(9), effect=0.0) / 400 <= high

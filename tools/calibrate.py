@@ -3,41 +3,44 @@
     python tools/calibrate.py --write docs/error-rates.md
 
 writes the tables anew between the two marks of the page; without --write it prints them. The same
-draws, fewer of them, are tests (tests/test_simulation.py). The models are those of simulation.py
-and, for rules that the lab does not use, of peer_rules.py. With one draw in a hundred
-(`--draws 0.01`) it takes seconds.
+draws, fewer of them, are tests (tests/test_simulation.py). The models are those of simulation.py.
+With one draw in a hundred (`--draws 0.01`) it takes seconds.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+
+import numpy as np
 
 import dependence_tables
 import fill_simulation
+import marked_page
 import operation_lengths
-import peer_rules
 import tolerated
 from dbdyno.model.looks import Look, Looks
 from dbdyno.model.verdict import Aims
 from dbdyno.stats.looks import scheduled
 from ended_plans import Ended, ended
 from fill_simulation import Calibrated, Filled
-from several_arms import SeveralArms
+from marked_page import draws_of
 from simulation import (
     MEASURED_SD,
     Decided,
     Model,
+    Share,
     alarms,
     alarms_once,
     all_lent,
+    batches,
     coverage,
     decided,
+    draw,
     reported,
+    walk,
 )
 from standing_still import Standing, stood_alarms
 from table_text import (
@@ -53,13 +56,11 @@ from table_text import (
     whole_percent,
 )
 
-BEGIN = "<!-- made by tools/calibrate.py: begin -->"
-END = "<!-- made by tools/calibrate.py: end -->"
+TOOL = "tools/calibrate.py"
 BLOCKS = (3, 4, 6, 10)
 BLOCKS_MAX = 32
 """Where plans end that are looked at as often as they can be."""
 ONE_METRIC = ((True, False), (False, True))
-EFFECT_PEERS = 0.03
 FILL_SDS = (0.0, 0.005, 0.01, 0.02)
 FILLED: Mapping[str, Filled] = {
     "one fill": Filled(sd=0),
@@ -97,30 +98,11 @@ def schedules() -> Iterator[tuple[str, Sequence[Look], Aims]]:
     yield "until decided, time over: 3, 4, 5", scheduled(Looks(first=None, last=5)), AIMS
 
 
-def main() -> int:
-    """Prints or writes the tables."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--draws", type=float, default=1.0, help="times the usual number of draws")
-    parser.add_argument("--write", type=Path, help="a page with the two marks, written in place")
-    chosen = parser.parse_args()
-    if chosen.write is None:
-        print("\n".join(tables(chosen.draws)))
-        return 0
-    page = chosen.write.read_text(encoding="utf-8")
-    if page.count(BEGIN) != 1 or page.count(END) != 1:
-        print(f"{chosen.write}: lacks the marks `{BEGIN}` and `{END}`; add them", file=sys.stderr)
-        return 1
-    text = "\n".join(tables(chosen.draws))
-    before, after = page.split(BEGIN)[0], page.split(END)[1]
-    chosen.write.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
-    return 0
-
-
 def tables(draws: float) -> Iterator[str]:
     """The lines of all tables; `draws` multiplies the usual number of comparisons."""
 
     def comparisons(usual: int) -> int:
-        return max(1, round(usual * draws))
+        return draws_of(usual, draws)
 
     yield from covered(comparisons(5_000))
     yield from alarming(comparisons(10_000))
@@ -133,7 +115,6 @@ def tables(draws: float) -> Iterator[str]:
     yield from reporting(comparisons(1_500))
     yield from filling(comparisons(4_000))
     yield from finding_filled(comparisons(2_000))
-    yield from peers(comparisons(1_500))
     yield from lengths(comparisons(400))
     yield from tolerated.erring(comparisons(4_000))
     yield from tolerated.answering(comparisons(2_000))
@@ -213,12 +194,25 @@ def several(trials: int) -> Iterator[str]:
         ["looks after … blocks", *(f"{arms} arm{'s' * (arms > 1)}" for arms in columns)]
     )
     for name, looks, aims in schedules():
-        plans = (
-            SeveralArms(model=Model(steps=4), arms=arms, looks=tuple(looks), aims=aims)
-            for arms in columns
-        )
-        cells = [ranged(plan.alarms(trials, seeded(9))) for plan in plans]
+        cells = [ranged(any_alarms(Model(steps=4), arms, looks, aims, trials)) for arms in columns]
         yield row([name, *cells])
+
+
+def any_alarms(model: Model, arms: int, looks: Sequence[Look], aims: Aims, trials: int) -> Share:
+    """In how many plans any of several arms, which all equal the base, is called changed.
+
+    The arms share the base's noise, which is half of a log ratio's variance.
+    """
+    random, blocks, plans = seeded(9), looks[-1].blocks, 0
+    for count in batches(model, trials, blocks):
+        base, _ = draw(model, count, blocks, random)
+        alarmed = np.zeros(count, dtype=bool)
+        for _ in range(arms):
+            own_noise, _ = draw(model, count, blocks, random)
+            for said in walk((own_noise - base) / math.sqrt(2), looks, aims):
+                alarmed |= (said.changed != 0).any(axis=(1, 2))
+        plans += int(alarmed.sum())
+    return Share(count=plans, total=trials)
 
 
 def finding(trials: int) -> Iterator[str]:
@@ -367,22 +361,6 @@ def finding_filled(trials: int) -> Iterator[str]:
         yield row([name, *cells])
 
 
-def peers(trials: int) -> Iterator[str]:
-    """Of rules that the lab does not use."""
-    yield intro(
-        f"For contrast, other rules on runs of two minutes ({trials:,} comparisons each; noise "
-        "of 3 % in seconds, 1 % by server start, 2 % by a host that drifts: plausible, not "
-        "measured):"
-    )
-    yield from header(["rule", "false alarms", "finds a true −3 %"])
-    for name in peer_rules.RULES:
-        counts = [
-            peer_rules.calls(name, trials, seeded(8), effect=effect)
-            for effect in (0.0, EFFECT_PEERS)
-        ]
-        yield row([name, *(percent(count / trials) for count in counts)])
-
-
 def lengths(cells: int) -> Iterator[str]:
     """The table of operations of any length."""
     yield intro(
@@ -418,4 +396,4 @@ def lengths(cells: int) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(marked_page.main(TOOL, __doc__ or "", tables))

@@ -57,12 +57,7 @@ class Ended:
 
 
 def ended(
-    model: Model,
-    looks: Sequence[Look],
-    trials: int,
-    random: Random,
-    *,
-    goes_on: bool = False,
+    model: Model, looks: Sequence[Look], trials: int, random: Random, *, goes_on: bool = False
 ) -> Ended:
     """Plans that end when their first step is decided; `goes_on`: with the last look all the same.
 

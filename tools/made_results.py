@@ -65,7 +65,7 @@ class Source:
 def main() -> int:
     """Makes the folder that the command line asks for; returns the exit status."""
     options = parse(sys.argv[1:])
-    asked = {"blocks": options.blocks, "seed": options.seed, "nodes": options.nodes}
+    asked = {"blocks": options.blocks, "seed": options.seed}
     try:
         if options.of is not None:
             made(options.of, options.folder, **asked)
@@ -91,16 +91,14 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
                         "fake server)")  # fmt: skip
     parser.add_argument("--blocks", type=int, default=BLOCKS, help=f"to make ({BLOCKS})")
     parser.add_argument("--seed", type=int, default=1, help="of all that is drawn (1)")
-    parser.add_argument("--nodes", type=int, default=0, help="hosts that took the blocks by turns "
-                        "(none: one host)")  # fmt: skip
     options = parser.parse_args(words)
     if options.blocks < 1:
         parser.error("at least one block")
     return options
 
 
-def made(source: Path, folder: Path, *, blocks: int, seed: int = 1, nodes: int = 0) -> None:
-    """Makes `folder` with so many blocks, taken by `nodes` hosts in turn (0: by one).
+def made(source: Path, folder: Path, *, blocks: int, seed: int = 1) -> None:
+    """Makes `folder` with so many blocks.
 
     Raises ResultError where it cannot.
     """
@@ -111,12 +109,12 @@ def made(source: Path, folder: Path, *, blocks: int, seed: int = 1, nodes: int =
     if folder.exists():
         raise ResultError(f"{folder}: is there already; choose another folder")
     real = Source(results=results, blocks=done)
-    write_outside(real, folder, blocks, nodes)
+    write_outside(real, folder, blocks)
     for number in range(1, blocks + 1):
-        write_block(real, folder / "blocks" / f"{number:03d}", number, seed, nodes)
+        write_block(real, folder / "blocks" / f"{number:03d}", number, seed)
 
 
-def write_outside(real: Source, folder: Path, blocks: int, nodes: int) -> None:
+def write_outside(real: Source, folder: Path, blocks: int) -> None:
     """Writes what stands beside the blocks."""
     source = real.results.folder
     for pattern in COPIED:
@@ -130,12 +128,9 @@ def write_outside(real: Source, folder: Path, blocks: int, nodes: int) -> None:
     if "schedule" in plan:
         changed["schedule"] = {**plan["schedule"], "blocks": blocks}
     write(folder / "plan.json", plan | changed)
-    for number in range(1, nodes + 1):
-        (folder / "hosts").mkdir(exist_ok=True)
-        shutil.copyfile(source / "host.json", folder / "hosts" / f"node{number}.json")
 
 
-def write_block(real: Source, target: Path, number: int, seed: int, nodes: int) -> None:
+def write_block(real: Source, target: Path, number: int, seed: int) -> None:
     """Makes a block: a copy of a real one that is drawn, with its seconds drawn anew."""
     origin = Random(f"{seed} {number}").choice(real.blocks)
     shutil.copytree(origin, target, copy_function=shutil.copyfile)
@@ -148,8 +143,6 @@ def write_block(real: Source, target: Path, number: int, seed: int, nodes: int) 
         redrawn(path.parent, draw, seconds(origin / place))
         at_its_time(path.parent, draw, begun_ns - order["started_unix_ns"])
     order |= {"block": number, "started_unix_ns": begun_ns}
-    if nodes:
-        order["host"] = f"node{(number - 1) % nodes + 1}"
     write(target / "order.json", order)
     done |= {"ended_unix_ns": begun_ns + took_ns, "sha256": checksums.of_block(target)}
     write(target / "done.json", done)

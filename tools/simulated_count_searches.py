@@ -9,12 +9,10 @@ these kinds are tests (tests/test_bisect_counts.py).
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -151,8 +149,9 @@ def counted(search: Bisection, index: int, log: float) -> Bisection:
     return replace(search, counted=(*others, now))
 
 
-def table(count: int) -> Iterator[str]:
+def tables(draws: float) -> Iterator[str]:
     """The lines of the table."""
+    count = marked_page.draws_of(SEARCHES, draws)
     yield intro(
         f"Of {count} searches each among {COMMITS} commits, with `--smallest 0.1` and counts that "
         "scatter by 0.005 %:"
@@ -169,18 +168,5 @@ def table(count: int) -> Iterator[str]:
         yield row((*cells, *(f"{mean:.1f}" for mean in means)))
 
 
-def main() -> None:
-    """Prints the table, or writes it into the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--searches", type=int, default=SEARCHES)
-    parser.add_argument("--write", type=Path, help="the page to write the table into")
-    asked = parser.parse_args()
-    lines = table(asked.searches)
-    if asked.write is None:
-        sys.stdout.writelines(f"{line}\n" for line in lines)
-    else:
-        marked_page.write(asked.write, TOOL, lines)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(marked_page.main(TOOL, __doc__ or "", tables))

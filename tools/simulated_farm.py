@@ -9,12 +9,10 @@ them, are tests (tests/test_simulated_farm.py).
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -60,7 +58,7 @@ BUILD_MINUTES = 4.0
 RULE_LIMIT = 0.025
 RULE_DRAWS = 100_000
 SECONDS_SD, SECONDS = 0.03, 120
-"""Of runs, as in peer_rules.py."""
+"""Of runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -399,18 +397,5 @@ def _size(effect: float) -> str:
     return f"{'−' if effect < 0 else '+'}{abs(100 * effect):.2g} %"
 
 
-def main() -> None:
-    """Prints the tables, or writes them into the page."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--share", type=float, default=1.0, help="of the usual number of years")
-    parser.add_argument("--write", type=Path, help="the page to write the tables into")
-    chosen = parser.parse_args()
-    lines = tables(chosen.share)
-    if chosen.write is None:
-        sys.stdout.writelines(f"{line}\n" for line in lines)
-    else:
-        marked_page.write(chosen.write, TOOL, lines)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(marked_page.main(TOOL, __doc__ or "", tables))

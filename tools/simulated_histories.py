@@ -8,11 +8,9 @@ the same pages are a test (tests/test_history_errors.py).
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +20,7 @@ from dbdyno.analysis.across.history import FIGURES, MAGNITUDE_MIN, STEPS, change
 from dbdyno.stats import change_points
 from dbdyno.stats.change_points import ChangePoint
 from dbdyno.stats.interval import share_interval
+from table_text import header, row
 
 TOOL = "tools/simulated_histories.py"
 PAGES = 1000
@@ -130,10 +129,10 @@ def share_found(shape: Shape, size: float, noise: Noise, histories: int, find: F
 
 def tables(scale: float) -> Iterator[str]:
     """The lines of both tables; `scale` multiplies the usual number of draws."""
-    pages, of_published = max(1, round(scale * PAGES)), max(1, round(scale * PUBLISHED_PAGES))
+    pages, of_published = (marked_page.draws_of(of, scale) for of in (PAGES, PUBLISHED_PAGES))
     yield from _false(pages, of_published)
     yield ""
-    yield from _power(max(1, round(scale * FOUND)))
+    yield from _power(marked_page.draws_of(FOUND, scale))
 
 
 def _false(pages: int, of_published: int) -> Iterator[str]:
@@ -143,8 +142,7 @@ def _false(pages: int, of_published: int) -> Iterator[str]:
         f"the published level (p ≤ 0.001, neighbours taken as independent), of {of_published}:"
     )
     yield ""
-    yield f"| noise | {' | '.join(f'{count} results' for count in RESULTS)} |"
-    yield f"|---|{'--:|' * len(RESULTS)}"
+    yield from header(("noise", *(f"{count} results" for count in RESULTS)))
     for noise in NOISES:
         cells = []
         for results in RESULTS:
@@ -155,7 +153,7 @@ def _false(pages: int, of_published: int) -> Iterator[str]:
                 f"{100 * false / pages:.1f} % [{100 * low:.1f}, {100 * high:.1f}] "
                 f"\\| {100 * before:.0f} %"
             )
-        yield f"| {noise.words} | {' | '.join(cells)} |"
+        yield row((noise.words, *cells))
 
 
 def _power(histories: int) -> Iterator[str]:
@@ -165,8 +163,7 @@ def _power(histories: int) -> Iterator[str]:
         "bar, at the published level:"
     )
     yield ""
-    yield f"| another plateau | {' | '.join(f'{size:g}' for size in SIZES)} |"
-    yield f"|---|{'--:|' * len(SIZES)}"
+    yield from header(("another plateau", *(f"{size:g}" for size in SIZES)))
     for shape in SHAPES:
         cells = []
         for size in SIZES:
@@ -174,21 +171,8 @@ def _power(histories: int) -> Iterator[str]:
                 share_found(shape, size, NOISES[0], histories, find) for find in (dynos, published)
             ]
             cells.append(" \\| ".join(f"{100 * one:.0f}" for one in both) + " %")
-        yield f"| {shape.words} | {' | '.join(cells)} |"
-
-
-def main() -> None:
-    """Prints the tables, or writes them into the page."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--draws", type=float, default=1.0, help="times the usual number of draws")
-    parser.add_argument("--write", type=Path, help="the page to write the tables into")
-    asked = parser.parse_args()
-    lines = tables(asked.draws)
-    if asked.write is None:
-        sys.stdout.writelines(f"{line}\n" for line in lines)
-    else:
-        marked_page.write(asked.write, TOOL, lines)
+        yield row((shape.words, *cells))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(marked_page.main(TOOL, __doc__ or "", tables))

@@ -8,13 +8,11 @@ searches, of some of these kinds, are tests (tests/test_bisection.py).
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -169,8 +167,9 @@ def _tested(kind: Kind, asked: NextTest, level: float, draw: np.random.Generator
     )
 
 
-def tables(count: int) -> Iterator[str]:
+def tables(draws: float) -> Iterator[str]:
     """The lines of all tables."""
+    count = marked_page.draws_of(SEARCHES, draws)
     yield intro(
         f"Of {count} searches each, by the standard deviation of the layout noise and what commits "
         f"keep of it; a block's is {percent(MEASURED_SD[1])}. *Sure and right* / *sure and wrong*; "
@@ -250,18 +249,5 @@ def _honesty(all: Sequence[Search]) -> Iterator[str]:
             yield row((between, str(len(inside)), whole_percent(said), whole_percent(right)))
 
 
-def main() -> None:
-    """Prints the tables, or writes them into the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--searches", type=int, default=SEARCHES)
-    parser.add_argument("--write", type=Path, help="the page to write the tables into")
-    asked = parser.parse_args()
-    lines = tables(asked.searches)
-    if asked.write is None:
-        sys.stdout.writelines(f"{line}\n" for line in lines)
-    else:
-        marked_page.write(asked.write, TOOL, lines)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(marked_page.main(TOOL, __doc__ or "", tables))

@@ -73,9 +73,7 @@ def answers(logs: Numbers, looks: Sequence[Look], tolerate: float) -> Answers:
         answered = safe | (least <= LEVEL)
         blocks = np.where(np.isnan(blocks) & answered, look.blocks, blocks)
     return Answers(
-        safe=safe,
-        lost=least <= LEVEL,
-        blocks=np.where(np.isnan(blocks), looks[-1].blocks, blocks),
+        safe=safe, lost=least <= LEVEL, blocks=np.where(np.isnan(blocks), looks[-1].blocks, blocks)
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from msgspec import structs
 
 from dbdyno.model.plan_tree import PlanNode
-from dbdyno.parts.wording import listed
+from dbdyno.parts.number import listed
 
 BLOCKING = ("Sort", "Hash", "Aggregate", "Materialize", "Memoize")
 """What reads all of its input before it passes on a row; what a LIMIT spares ends there."""

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.evidence import own_queue
 from dbdyno.evidence.evidence import Evidence
-from dbdyno.model import Bound, StepRun, events, metric
+from dbdyno.model import Bound, ResponseFacts, StepRun, events, metric
 
 BUSY_SHARE_MAX = 0.70
 """Of a thread's time: above it, replies wait for the generator and not only for the server."""
@@ -133,7 +133,7 @@ def time_bound(runs: Sequence[StepRun]) -> Bound:
     """
     if any(run.window.limited or run.window.delayed for run in runs):
         return "at most"
-    times = (times for run in runs for times in (*run.response.values(), *run.operations.values()))
+    times = (times for run in runs for times in run.of(ResponseFacts).response)
     return "at least" if any(some.at_least for some in times) else "exact"
 
 

@@ -14,6 +14,7 @@ from dbdyno.farm.journal import MICROSECONDS, ChangedFunction, Head
 from dbdyno.farm.state import FarmFinding, Standing
 from dbdyno.model.bisection import short
 from dbdyno.model.json import encoder
+from dbdyno.parts import number
 
 FORMAT = 1
 FUNCTIONS_MAX = 10
@@ -121,17 +122,7 @@ def title(of: FindingReport) -> str:
 
 def change_words(change: ReportedChange) -> str:
     """`point-query +3.1 % instructions`."""
-    return f"{change.step} {percent(change.change)} {change.metric}"
-
-
-def percent(share: float) -> str:
-    """A share in percent, with its sign: `+0.70 %`."""
-    return f"{100 * share:+.2f} %".replace("-", "−")
-
-
-def signed(number: float, decimals: int) -> str:
-    """A number with its sign: `−564.0`."""
-    return f"{number:+,.{decimals}f}".replace("-", "−")
+    return f"{change.step} {number.change(1 + change.change, 2)} {change.metric}"
 
 
 def function_row(cost: ChangedFunction) -> str:
@@ -139,7 +130,7 @@ def function_row(cost: ChangedFunction) -> str:
     decimals = 2 if cost.unit == MICROSECONDS else 1
     return (
         f"| `{cost.function}` | {cost.step} | {cost.before:,.{decimals}f} | "
-        f"{cost.after:,.{decimals}f} | {signed(cost.change, decimals)} {cost.unit} |"
+        f"{cost.after:,.{decimals}f} | {number.signed(cost.change, decimals)} {cost.unit} |"
     )
 
 
@@ -170,9 +161,10 @@ def lines(of: FindingReport) -> Iterator[str]:
     for change in of.changes:
         word = "worse" if change.worse else "better"
         drift = ", against the pinned release" if change.against == "pinned" else ""
+        ends = " to ".join(number.change(1 + end, 2) for end in (change.low, change.high))
         yield (
-            f"| {change.step} | {change.metric} | {percent(change.change)} | "
-            f"{percent(change.low)} to {percent(change.high)} | {word}{drift} |"
+            f"| {change.step} | {change.metric} | {number.change(1 + change.change, 2)} | {ends} | "
+            f"{word}{drift} |"
         )
     if of.functions:
         yield ""

@@ -21,7 +21,7 @@ from dbdyno.model.metric import less_is_better
 from dbdyno.model.metric.primary import CPU, REMAINDER, SESSIONS_CPU, TIME, called, cpu_of
 from dbdyno.model.query_change import PlanChange
 from dbdyno.model.verdict import CHANGED, Aims, Cause, Explanation, Judgement, Verdict
-from dbdyno.parts import wording
+from dbdyno.parts import number
 from dbdyno.stats import significance
 
 CARRIED_MIN = 0.1
@@ -236,8 +236,8 @@ def _changed(change: _Change, reason: Reason, judgement: Judgement) -> Iterable[
     small = size < SHARE_MIN * change.size if carried is None else carried < CARRIED_MIN
     if small or _negligible(change, reason):
         return
-    more = wording.amount(relative[0], counted=reason.counted)
-    words = reason.text.format(more=more, unit=change.unit) + wording.ends(*relative)
+    more = number.amount(relative[0], counted=reason.counted)
+    words = reason.text.format(more=more, unit=change.unit) + number.ends(*relative)
     cause = Cause(metric=reason.metric, words=words, judgement=judgement)
     yield _Found(cause=cause, group=reason.group, carried=carried, size=size)
 
@@ -272,7 +272,7 @@ def _appeared(change: _Change, reason: Reason) -> Iterable[_Found]:
 
 def _there_or_not(change: _Change, reason: Reason, mean: float) -> str:
     """`31.2 µs of time waiting for locks per query, where pg17 has none`, or the reverse."""
-    figure = wording.time(mean) if reason.time else wording.three(mean)
+    figure = number.time_us(mean) if reason.time else number.number(mean)
     mine = (f"{figure} of" if reason.time else figure) if change.slower else "no"
     theirs = "none" if change.slower else figure
     words = reason.text.format(more=mine, unit=change.unit)
@@ -358,7 +358,7 @@ def _parts(
         yield "nothing measured explains it"
     quiet = [name for name in TOLD if name in unchanged]
     if quiet:
-        yield f"{wording.listed(quiet)} did not change"
+        yield f"{number.listed(quiet)} did not change"
     yield from _not_known(change, explained=bool(candidates))
 
 
@@ -383,7 +383,7 @@ def _named(change: _Change, candidates: Sequence[_Found]) -> Iterable[str]:
         told_unit = told_unit or per_unit in words
         added = change.added_us(candidate.cause.metric) if candidate.carried is not None else None
         judged = added is not None and candidate.cause.judgement is not None
-        yield f"{words} ({wording.time(abs(added))})" if judged and added is not None else words
+        yield f"{words} ({number.time_us(abs(added))})" if judged and added is not None else words
     if len(chosen) > NAMED_MAX:
         yield f"and {len(chosen) - NAMED_MAX} more"
 
@@ -401,7 +401,7 @@ def _led(change: _Change) -> str:
     added = change.time_us
     if added is not None:
         more = "more" if added > 0 else "less"
-        words += f", {wording.time(abs(added))} {more} per {change.unit}"
+        words += f", {number.time_us(abs(added))} {more} per {change.unit}"
     if change.verdict.against and cpu is not None:
         words += f", with {_cpu_words(cpu, change.unit)}"
     return words
@@ -410,13 +410,13 @@ def _led(change: _Change) -> str:
 def _speed(judgement: Judgement) -> str:
     """How much faster or slower, by the throughput or the time that it names."""
     if less_is_better(judgement.metric):
-        return wording.haste(*judgement.told)
-    return f"throughput {wording.speed(*judgement.told)}"
+        return number.haste(*judgement.told)
+    return f"throughput {number.speed(*judgement.told)}"
 
 
 def _cpu_words(cpu: Judgement, unit: str) -> str:
-    ends = wording.ends(*cpu.told)
-    return f"{wording.amount(cpu.told[0])} CPU of the server per {unit}{ends}"
+    ends = number.ends(*cpu.told)
+    return f"{number.amount(cpu.told[0])} CPU of the server per {unit}{ends}"
 
 
 def _led_by_cpu(change: _Change) -> str:
@@ -450,4 +450,4 @@ def _not_known(change: _Change, *, explained: bool) -> Iterable[str]:
         return
     left, whole = change.added_us(REMAINDER), change.time_us
     if explained and left is not None and whole and left / whole >= REMAINDER_MIN:
-        yield f"{wording.time(abs(left))} of it nothing measured accounts for"
+        yield f"{number.time_us(abs(left))} of it nothing measured accounts for"

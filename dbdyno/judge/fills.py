@@ -22,7 +22,7 @@ from dbdyno.model.golden import RESTORED, GoldenUse
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import ArmRecord, PlanRecord, WorkloadRecord
 from dbdyno.model.verdict import FillNoise
-from dbdyno.parts.wording import listed
+from dbdyno.parts.number import listed
 from dbdyno.stats import fills as arithmetic
 from dbdyno.stats.fills import OUTER_MIN, FillVariance, Units
 from dbdyno.stats.variance_components import Variance

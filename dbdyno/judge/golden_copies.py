@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from dbdyno.evidence.damaged_files import Damage
 from dbdyno.model.golden import GoldenUse
-from dbdyno.parts.wording import listed
+from dbdyno.parts.number import listed
 from dbdyno.store import BlockFolder
 
 Where = tuple[str, int, str]

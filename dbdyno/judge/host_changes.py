@@ -9,7 +9,7 @@ from dbdyno.doctor import stable_facts
 from dbdyno.evidence.damaged_files import Damage
 from dbdyno.judge.nodes import in_order
 from dbdyno.model.host_facts import HostFacts
-from dbdyno.parts.wording import few, listed
+from dbdyno.parts.number import few, listed
 from dbdyno.store import BlockFolder, Results
 
 FACTS_NAMED_MAX = 6

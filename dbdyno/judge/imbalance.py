@@ -13,7 +13,7 @@ from math import fsum
 
 from dbdyno.evidence.background_spans import overlap_s
 from dbdyno.model import Cell, StepRun
-from dbdyno.parts.wording import ARMS_NAMED_MAX, listed
+from dbdyno.parts.number import ARMS_NAMED_MAX, listed
 
 LIVE_ROWS_MIN = 100_000
 """Shares of a smaller database move by themselves, and all of it is in the caches anyway."""

@@ -17,7 +17,7 @@ from dbdyno.model.comparison import PLACES_MAX
 from dbdyno.model.metric.primary import called, is_cpu
 from dbdyno.model.nodes import UNNAMED, Agreement, ByNode, NodeRatio
 from dbdyno.model.verdict import Aims
-from dbdyno.parts import wording
+from dbdyno.parts import number
 from dbdyno.stats import interval, nodes, significance
 from dbdyno.store import BlockFolder
 
@@ -133,5 +133,5 @@ def warnings(steps: Iterable[StepComparison]) -> Iterable[str]:
 def _disagreement(step: StepComparison, arm: str, figures: ByNode) -> str:
     low, high = figures.lowest, figures.highest
     what = f" {called(figures.metric)}" if is_cpu(figures.metric) else ""
-    ends = (f"{wording.change(end.ratio)} on {end.node}" for end in (low, high))
+    ends = (f"{number.change(end.ratio)} on {end.node}" for end in (low, high))
     return f"{step.step} {arm}{what} {' to '.join(ends)}"

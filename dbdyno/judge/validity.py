@@ -13,7 +13,7 @@ from dbdyno.model.comparison import PLACES_MAX
 from dbdyno.model.compiler import flags_of, for_size
 from dbdyno.model.metric.primary import CPU, SESSIONS_CPU, cpu_of
 from dbdyno.model.server_facts import ServerFacts
-from dbdyno.parts import wording
+from dbdyno.parts import number
 
 CANARY_SHARE_MAX = 0.10
 """How far the medians of two arms' canaries may lie apart."""
@@ -77,8 +77,8 @@ def _whole_server(step: StepComparison, cell: Cell, margin: float) -> str | None
     if whole.low is not None and whole.high is not None and whole.low <= own.value <= whole.high:
         return None
     return (
-        f"{step.step} {cell.arm}: {wording.amount(own.value)} CPU per operation; including the"
-        f" server's background, other roles and ended processes {wording.amount(whole.value)}"
+        f"{step.step} {cell.arm}: {number.amount(own.value)} CPU per operation; including the"
+        f" server's background, other roles and ended processes {number.amount(whole.value)}"
     )
 
 
@@ -96,7 +96,7 @@ def _older(runs: Sequence[StepRun]) -> Iterable[str]:
     ]
     if mixed:
         yield (
-            f"CPU without helpers: {wording.listed(mixed)}: an earlier dyno measured some blocks "
+            f"CPU without helpers: {number.listed(mixed)}: an earlier dyno measured some blocks "
             "without the owners of parallel workers; CPU covers sessions alone in all blocks"
         )
 

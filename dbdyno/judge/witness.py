@@ -15,7 +15,7 @@ from dbdyno.model.metric.counter import INSTRUCTIONS
 from dbdyno.model.profile import NO_SYMBOL
 from dbdyno.model.verdict import Aims, Verdict, Word
 from dbdyno.model.work import WorkChange, WorkComparison, WorkWord
-from dbdyno.parts import wording
+from dbdyno.parts import number
 
 FUNCTIONS_NAMED = 3
 SLOWER_ALL_THE_SAME = "what is left is the kernel, waits, cache misses or the code's layout"
@@ -43,8 +43,8 @@ def words(cell: Cell, unit: str, aims: Aims) -> str:
     judgement = cell.costs.get(INSTRUCTIONS)
     if judgement is None or judgement.estimate.low is None:
         return ""
-    ends = wording.ends(*judgement.told)
-    amount = wording.amount(judgement.estimate.value, counted=True)
+    ends = number.ends(*judgement.told)
+    amount = number.amount(judgement.estimate.value, counted=True)
     said = f"{amount} instructions per {unit}{ends}"
     changed = judgement.q is not None and judgement.q <= aims.level
     return said if changed else f"{said}, which may be chance"
@@ -85,7 +85,7 @@ def counted(verdict: Verdict, change: WorkChange) -> str:
         more = "more" if change.ratio.value > 1 else "fewer"
         said = f"{100 * abs(change.ratio.value - 1):.2f} % {more} instructions per operation"
     named = [
-        f"{function.function} {function.change:+,.0f}".replace("-", wording.MINUS)
+        f"{function.function} {function.change:+,.0f}".replace("-", number.MINUS)
         for function in change.changed
         if function.function != NO_SYMBOL
     ][:FUNCTIONS_NAMED]

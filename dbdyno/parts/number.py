@@ -14,6 +14,11 @@ NO_BREAK = "\u00a0"
 TIMES = "\u00d7"
 EN_DASH = "\u2013"
 
+ARMS_NAMED_MAX = 4
+"""Of more arms than these a sentence gives their number, or the ends of what they have."""
+NAMES_MAX = 4
+"""So many names are told, the others counted."""
+
 _TIMES = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
 _END_MAX = 10_000  # of an interval of ratios: what is beyond is written with an exponent
 _SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
@@ -82,11 +87,22 @@ def short(value: float) -> str:
     return _end(value, digits_for(value))
 
 
-def change(value: float) -> str:
-    """A ratio as a change: +5.0 %."""
+def change(value: float, digits: int | None = None) -> str:
+    """A ratio as a change: +5.0 %, with two digits, as many as counts have, +3.27 %."""
     percent = (value - 1) * 100
-    text = number(percent, 0 if abs(percent) >= 99.95 else 1)
-    return f"{text if text.startswith(MINUS) else '+' + text} %"
+    return f"{signed(percent, (0 if abs(percent) >= 99.95 else 1) if digits is None else digits)} %"
+
+
+def counted(value: float, *ends: float | None) -> str:
+    """A ratio as a change with the digits of counts, and its interval: +0.70 % [+0.68, +0.72]."""
+    around = ", ".join(change(end or 1.0, 2).removesuffix(" %") for end in ends)
+    return f"{change(value, 2)} [{around}]" if around else change(value, 2)
+
+
+def signed(value: float, digits: int = 0) -> str:
+    """A difference with its sign: +1,395, −0.3."""
+    text = number(value, digits)
+    return text if text.startswith(MINUS) else f"+{text}"
 
 
 Of = Literal["rate", "time", "amount"]
@@ -107,6 +123,36 @@ def changes(value: float, low: float | None, high: float | None, of: Of = "amoun
         return f"{short(value)} times as {'long' if longer else 'fast'}{_times(low, high)}"
     ends = change_interval(low, high)
     return f"{change(value)} [{ends}]" if ends else change(value)
+
+
+def speed(value: float, low: float | None, high: float | None) -> str:
+    """A ratio of throughputs: 9.1 % slower [7.8, 10.4], 3.40 times as long [3.21, 3.60]."""
+    if is_factor(value):
+        return changes(value, low, high, "rate")
+    word = "slower" if value < 1 else "faster"
+    return f"{size_of_change(value)} {word}{ends(value, low, high)}"
+
+
+def haste(value: float, low: float | None, high: float | None) -> str:
+    """A ratio of times: slower, in 9.1 % more time [7.8, 10.4]."""
+    word = "faster" if value < 1 else "slower"
+    return f"{word}, in {amount(value)} time{ends(value, low, high)}"
+
+
+def amount(value: float, *, counted: bool = False) -> str:
+    """A ratio of amounts, to stand before what it is of: 9.6 % more, 3.20 times the."""
+    if value >= TIMES_MIN:
+        return f"{short(value)} times the"
+    word = "more" if value >= 1 else "fewer" if counted else "less"
+    return f"{size_of_change(value)} {word}"
+
+
+def ends(value: float, low: float | None, high: float | None) -> str:
+    """The interval that belongs to `amount` or `speed`, in its unit: [8.1, 11.2], or nothing."""
+    if value >= TIMES_MIN or low is None or high is None or is_wide(low, high):
+        return _times(low, high)
+    sides = (low, high) if value >= 1 else (2 - high, 2 - low)
+    return f" [{', '.join(change(side).strip('+').removesuffix(' %') for side in sides)}]"
 
 
 def brief(value: float) -> str:
@@ -160,7 +206,13 @@ def difference(value: float, base: float, digits: int) -> str:
     return f"+{text}" if value > base else text
 
 
-def few(names: Sequence[str], most: int, between: str = ", ") -> str:
+def listed(words: Iterable[object]) -> str:
+    """Reads; reads and writes; reads, writes and waits; of none nothing."""
+    texts = [str(word) for word in words]
+    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+
+
+def few(names: Sequence[str], most: int = NAMES_MAX, between: str = ", ") -> str:
     """The first of the names, and how many more there are: a, b and 3 more."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{between.join(names[:most])}{more}"
@@ -220,7 +272,7 @@ def _three(value: float) -> str:
     """Three significant digits, no exponent."""
     if value == 0 or abs(value) >= 99.95:
         return number(value, 0)
-    return number(value, 1 if abs(value) >= 9.995 else 2)
+    return number(value, 1 if abs(value) >= 9.995 else 2 if abs(value) >= 0.9995 else None)
 
 
 def seconds(low: float, high: float) -> str:

@@ -62,7 +62,7 @@ def answer(search: Bisection, found: Sequence[CommitChange], left: Left) -> Iter
         )
     ends = f"from {question.commits[0].short} to {question.commits[-1].short}"
     whole = "; ".join(
-        f"{name} {section.percent(step.instructions / good.steps[name].instructions)}"
+        f"{name} {number.change(step.instructions / good.steps[name].instructions, 2)}"
         for name, step in bad.steps.items()
     )
     least = f"{100 * math.expm1(question.smallest):g} %"
@@ -95,7 +95,7 @@ def drifted(search: Bisection) -> str:
 def changes(stretch: Stretch) -> str:
     """What the ends of a stretch differ by, by step."""
     return "; ".join(
-        f"{name} {section.percent(math.exp(change))}" for name, change in stretch.changes.items()
+        f"{name} {number.change(math.exp(change), 2)}" for name, change in stretch.changes.items()
     )
 
 
@@ -171,7 +171,7 @@ def row(search: Bisection, index: int, counts: Mapping[int, CommitCount], *, mar
 
 def work(step: StepWork, good: StepWork) -> TableCell:
     """A step's instructions, and the change to the good commit."""
-    change = section.percent(step.instructions / good.instructions)
+    change = number.change(step.instructions / good.instructions, 2)
     return TableCell(text=f"{step.instructions:,.0f}", detail="" if step is good else change)
 
 

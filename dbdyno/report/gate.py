@@ -72,15 +72,10 @@ def ordered(gate: Gate) -> list[GateStep]:
 def work_words(step: GateStep) -> str:
     """work +0.56 % [+0.55, +0.57]."""
     change = None if step.work is None else step.work.change
-    return f"work {exact(change)}" if change is not None else "work not counted"
-
-
-def exact(change: Change) -> str:
-    """A change of work, with as many digits as counts have."""
-    if change.low is None or change.high is None:
-        return counts.percent(change.ratio)
-    low, high = (counts.percent(end, unit="") for end in (change.low, change.high))
-    return f"{counts.percent(change.ratio)} [{low}, {high}]"
+    if change is None:
+        return "work not counted"
+    ends = () if change.low is None or change.high is None else (change.low, change.high)
+    return f"work {number.counted(change.ratio, *ends)}"
 
 
 def time_words(step: GateStep) -> str:
@@ -109,7 +104,7 @@ def of_work(check: WorkCheck) -> Iterator[str]:
     """The functions behind more work, what failed, and what else an operation has more."""
     if check.instructions == "no" and not check.reason:
         functions = [
-            f"{function.function} {counts.signed(function.instructions)}"
+            f"{function.function} {number.signed(function.instructions)}"
             for function in check.functions[:FUNCTIONS_NAMED]
         ]
         if functions and check.base is not None and check.head is not None:

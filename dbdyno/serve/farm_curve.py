@@ -91,7 +91,7 @@ def curve(
                 y=scale.y(value),
                 low=scale.y(low),
                 high=scale.y(high),
-                words=f"{short(branch.commits[place].commit)} {percents(value, low, high)}",
+                words=f"{short(branch.commits[place].commit)} {number.counted(value, low, high)}",
                 link=links[place],
             )
             for place, value, low, high in measured
@@ -108,21 +108,9 @@ def curve(
             for finding, (words, link) in zip(own, findings, strict=True)
             if finding.first in places
         ),
-        said=f"{len(measured)} of {len(ratios)} commits, from {percents(measured[0][1])} to "
-        f"{percents(measured[-1][1])} against the pinned release; findings: {len(own)}",
+        said=f"{len(measured)} of {len(ratios)} commits, from {number.counted(measured[0][1])} to "
+        f"{number.counted(measured[-1][1])} against the pinned release; findings: {len(own)}",
     )
-
-
-def percents(value: float, *ends: float) -> str:
-    """A ratio as a change in percent, with two digits, and its interval: +0.70 % [+0.68, +0.72]."""
-    said = [points(end) for end in (value, *ends)]
-    return f"{said[0]} % [{', '.join(said[1:])}]" if ends else f"{said[0]} %"
-
-
-def points(value: float, digits: int = 2) -> str:
-    """A ratio as a change in percent, without the sign of it: +0.70."""
-    text = number.number(100 * (value - 1), digits)
-    return text if text.startswith(number.MINUS) else f"+{text}"
 
 
 def _ratio(commit: Commit, series: Series) -> tuple[float, float, float] | None:
@@ -165,7 +153,7 @@ class _Scale:
         digits = max(0, -2 - math.floor(math.log10(step) + 1e-9))
         first = math.ceil((self.low - 1) / step)
         for place in range(first, math.floor((self.high - 1) / step) + 1):
-            words = f"{points(1 + place * step, digits)} %"
+            words = number.change(1 + place * step, digits)
             yield Mark(at=self.y(1 + place * step), words=words if place else "0")
 
 

@@ -74,8 +74,10 @@ def _changes(report: FindingReport) -> Table:
                 TableCell(text=change.step),
                 TableCell(text=change.metric),
                 TableCell(
-                    text=findings.percent(change.change),
-                    detail=f"{findings.percent(change.low)} to {findings.percent(change.high)}",
+                    text=number.change(1 + change.change, 2),
+                    detail=" to ".join(
+                        number.change(1 + end, 2) for end in (change.low, change.high)
+                    ),
                     tone="slower" if change.worse else "faster",
                 ),
                 TableCell(

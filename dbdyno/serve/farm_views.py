@@ -10,11 +10,11 @@ from dbdyno.farm.chain import LogRatio, Series
 from dbdyno.farm.evidence import MARGIN
 from dbdyno.farm.overview import Cell, Commit, Followed, Overview, interval, steps
 from dbdyno.model.bisection import short
+from dbdyno.parts import number
 from dbdyno.parts.colors import Tone
 from dbdyno.parts.number import MISSING
 from dbdyno.parts.part import AnyPart, Callout, Column, Finding, Row, Table, TableCell, Text
 from dbdyno.serve.charted import View, Way, Ways, day
-from dbdyno.serve.farm_curve import percents, points
 
 SURE = 3.0
 """A cell has a colour where it is beyond the margin by so many standard errors."""
@@ -193,10 +193,12 @@ def _cell(series: Series, commit: Commit, places: Places, mark: str) -> TableCel
         return TableCell(text=MISSING, tone="quiet", title=commit.why or "no reading", mark=mark)
     ratio = cell.against_pinned
     return TableCell(
-        text=points(math.exp(ratio.value), 2 if series.instrument == "work" else 1),
+        text=number.change(
+            math.exp(ratio.value), 2 if series.instrument == "work" else 1
+        ).removesuffix(" %"),
         tone=tone(series, ratio),
         title="; ".join(
-            filter(None, (percents(math.exp(ratio.value), *interval(ratio)), ratio.withheld))
+            filter(None, (number.counted(math.exp(ratio.value), *interval(ratio)), ratio.withheld))
         ),
         link=places.report(cell.folder) if cell.folder else "",
         mark=mark,
@@ -273,7 +275,9 @@ def _reading(
     yield TableCell(text=day(commit.at_s * NS))
     for ratio in (cell.against_pinned, cell.against_previous):
         yield TableCell(
-            text=MISSING if ratio is None else percents(math.exp(ratio.value), *interval(ratio)),
+            text=MISSING
+            if ratio is None
+            else number.counted(math.exp(ratio.value), *interval(ratio)),
             tone="" if ratio is None else tone(series, ratio),
         )
     yield TableCell(

@@ -39,7 +39,7 @@ CODE = (
     "findings/steps.py",
     "findings/*/facts.py",
     "findings/*/step.py",
-    "parts/wording.py",
+    "parts/number.py",
     "model/**/*.py",
     "stats/**/*.py",
     "store/**/*.py",

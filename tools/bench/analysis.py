@@ -109,11 +109,7 @@ def costs(
     figure = Figure(measurement="analysis", beside=name, what="", detail=asdict(cost))
     yield replace(figure, what=f"s {words}", values=(cost.seconds,), target=at_most(seconds_max))
     yield replace(
-        figure,
-        what=f"MiB {words}",
-        digits=0,
-        values=(cost.memory_mib,),
-        target=at_most(memory_max),
+        figure, what=f"MiB {words}", digits=0, values=(cost.memory_mib,), target=at_most(memory_max)
     )
 
 

@@ -114,13 +114,7 @@ def generate(generator: Path, job: Json, limit_s: float) -> tuple[Ended, list[Js
 
 def sampled(ended: Ended, operations: int, per_s: float) -> Sample:
     """The run of a client that is a program of its own, and has ended."""
-    return Sample(
-        operations=operations,
-        user_s=ended.user_s,
-        system_s=ended.system_s,
-        per_s=per_s,
-        switches=ended.switches,
-    )
+    return Sample(operations=operations, user_s=ended.user_s, system_s=ended.system_s, per_s=per_s)
 
 
 # --- The others --------------------------------------------------------------------------------
@@ -191,12 +185,7 @@ def sysbench_program() -> Path | None:
 
 
 def sysbench_command(
-    program: Path,
-    address: Address,
-    rows: int,
-    script: str = POINT_SELECT,
-    *,
-    driver: str = "pgsql",
+    program: Path, address: Address, rows: int, script: str = POINT_SELECT, *, driver: str = "pgsql"
 ) -> list[str]:
     """What `prepare` and `run` have in common, with the driver `pgsql` or `mysql`."""
     where = {

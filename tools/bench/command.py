@@ -16,24 +16,16 @@ import psycopg
 from bench import (
     analysis,
     arms,
-    capture,
     figure,
     fill,
-    fill_mysql,
-    fill_pgbench,
     insert,
-    interleave,
     limits,
     mysql,
     oltp,
-    orders,
-    pace,
     pgbench,
     point,
     scale,
-    share,
     waits,
-    waking,
 )
 from bench.compare import Bench, progress
 from bench.figure import Figure
@@ -47,26 +39,16 @@ from dbdyno.model.error import DynoError
 MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "point": point.measure,
     "limits": limits.measure,
-    "waking": waking.measure,
     "mysql": mysql.measure,
     "pgbench": pgbench.measure,
     "oltp": oltp.measure,
-    "orders": orders.measure,
     "insert": insert.measure,
     "scale": scale.measure,
-    "pace": pace.measure,
     "fill": fill.measure,
-    "fill-pgbench": fill_pgbench.measure,
-    "fill-mysql": fill_mysql.measure,
-    "share": share.measure,
     "waits": waits.measure,
     "analysis": analysis.measure,
-    "capture": capture.measure,
-    "interleave": interleave.measure,
 }
 """In the order in which they run."""
-LONG = ("interleave",)
-"""Those that run only where they are named."""
 OUT = arms.ROOT / "docs/benchmarks/figures.jsonl"
 PAIRS, SECONDS, ROWS = 7, 3, 1_000_000
 FAILED = "failed"
@@ -109,8 +91,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         epilog="How each figure is taken stands in docs/benchmarks/README.md.",
     )
     known = ", ".join(MEASUREMENTS)
-    left_out = f"all but {', '.join(LONG)}"
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {known} ({left_out})")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {known} (all)")
     parser.add_argument("--pairs", type=int, default=PAIRS, help=f"of each comparison ({PAIRS})")
     parser.add_argument("--seconds", type=int, default=SECONDS, help=f"of one run ({SECONDS})")
     parser.add_argument("--rows", type=int, default=ROWS, help=f"that fill loads ({ROWS:,})")
@@ -123,8 +104,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         parser.error("at least one pair of at least one second, and one row")
     if not options.out.parent.is_dir():
         parser.error(f"there is no folder `{options.out.parent}` for --out: make it")
-    wanted = options.names or [name for name in MEASUREMENTS if name not in LONG]
-    options.names = [name for name in MEASUREMENTS if name in wanted]
+    options.names = [name for name in MEASUREMENTS if name in (options.names or MEASUREMENTS)]
     return options
 
 
@@ -147,8 +127,6 @@ def show(figures: Sequence[Figure]) -> None:
     for why in dict.fromkeys(f"{one.beside}: {one.missing}" for one in figures if one.missing):
         print(why)
     print("median (minimum to maximum); CPU and throughput: the generator's, the other's being 1")
-    if any(one.shown for one in figures):
-        print("turns: standard deviation over blocks in %, with its 95 % interval")
     if any(one.samples for one in figures):
         print("\n" + "\n".join(figure.costs(figures)))
         print("medians; CPU and user: of the client alone, for each operation")

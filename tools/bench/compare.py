@@ -29,7 +29,6 @@ class Subject:
     connections: int
     cpu_max: float | None = None  # of the other's CPU per operation
     throughput_min: float | None = None  # of the other's throughput
-    throughput_within: float | None = None  # how far throughput may be off the other's
     server_within: float | None = None  # how far the server's CPU per operation may be off
 
 
@@ -65,22 +64,18 @@ def compare(bench: Bench, subject: Subject, ours: BenchArm, theirs: BenchArm) ->
             {ours.name: pair.ours.json(), theirs.name: pair.theirs.json()} for pair in found
         ),
     )
-    least = subject.throughput_min
     yield replace(
         figure,
         what="throughput",
         values=tuple(pair.throughput_ratio for pair in found),
-        target=alike(subject.throughput_within)
-        if least is None
-        else Target(bound=least, at_least=True),
+        target=None
+        if subject.throughput_min is None
+        else Target(bound=subject.throughput_min, at_least=True),
     )
     served = [ratio for pair in found if (ratio := pair.server_ratio) is not None]
     if served:
         yield replace(
-            figure,
-            what="server CPU",
-            values=tuple(served),
-            target=alike(subject.server_within),
+            figure, what="server CPU", values=tuple(served), target=alike(subject.server_within)
         )
 
 

@@ -54,7 +54,7 @@ class Figure:
     connections: int | None = None
     target: Target | None = None
     digits: int = 2
-    shown: str | None = None  # in the table, where it is not the median with smallest and largest
+
     missing: str | None = None  # why there are no values
     detail: Json | None = None  # what else was found, for the file of figures
     samples: tuple[Json, ...] = ()  # what the values come from, a run by arm for each pair
@@ -75,7 +75,7 @@ class Figure:
             "" if self.connections is None else f"{self.connections:,}",
             self.beside,
             self.what,
-            self.shown or (pairs.spread(self.values, self.digits) if self.values else ""),
+            pairs.spread(self.values, self.digits) if self.values else "",
         )
         return line(texts, str(self.target or ""), self.result)
 

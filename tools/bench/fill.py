@@ -95,15 +95,10 @@ def load_and_vacuum(
     return loaded_s - start_s, time.monotonic() - loaded_s
 
 
-def fill(
-    running: LabServer, generator: Path, rows: int, release: tuple[int, ...] | None = None
-) -> None:
-    """Loads the table as the workload does, but for what comes after rows and index.
-
-    `release`: of the server; None: its newest.
-    """
+def fill(running: LabServer, generator: Path, rows: int) -> None:
+    """Loads the table as the workload does, but for what comes after rows and index."""
     loaded = workload.load("sysbench", fill="fast")
-    step, *_ = workload.expand(loaded, {"rows": rows}, running.engine, version=release)
+    step, *_ = workload.expand(loaded, {"rows": rows}, running.engine)
     load_rows(running, generator, step)
 
 
@@ -116,10 +111,10 @@ def load_rows(running: LabServer, generator: Path, step: Step) -> None:
     arms.generate(generator, job, LOAD_S_MAX)
 
 
-def prepare(running: LabServer, rows: int, driver: str = "pgsql") -> None:
-    """Loads the table as sysbench does, by one of its drivers."""
+def prepare(running: LabServer, rows: int) -> None:
+    """Loads the table as sysbench does."""
     program = arms.sysbench_program()
     if program is None:
         raise ProgramFailed(f"sysbench: {arms.NO_SYSBENCH}")
-    command = arms.sysbench_command(program, server.address_of(running), rows, driver=driver)
+    command = arms.sysbench_command(program, server.address_of(running), rows)
     process.run([*command, "--threads=1", "prepare"], limit_s=LOAD_S_MAX)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec import to_builtins
 from msgspec.structs import replace
@@ -53,15 +53,6 @@ def oltp(address: Address, script: str, *, rows: int, connections: int, seconds:
     own = {"clients": connections, "table_size": rows, "time": seconds}
     *_, step = workload.expand(workload.load("sysbench-oltp", set=script), own, "postgres")
     return begun_on(address, step.job)
-
-
-def orders(
-    address: Address, parameters: Mapping[str, int | str], *, threads: int, seconds: float
-) -> Json:
-    """The transactions of `orders` with its parameters, on tables that are there."""
-    own = {**parameters, "seconds": seconds, "check": 0}
-    *_, step = workload.expand(workload.load("orders"), own, "postgres")
-    return begun_on(address, step.job) | {"threads": threads}
 
 
 def begun_on(address: Address, job: Job) -> Json:

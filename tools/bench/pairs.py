@@ -30,7 +30,6 @@ class Sample:
     system_s: float
     per_s: float  # the throughput that it reports, without connecting
     server_s: float | None = None  # CPU of the server's sessions; None: not observed
-    switches: float | None = None  # of the client's threads; None: not counted
 
     @property
     def cpu_us(self) -> float:
@@ -84,7 +83,6 @@ def steady(arm: BenchArm) -> BenchArm:
             system_s=long.system_s - brief.system_s,
             per_s=long.per_s,
             server_s=less(long.server_s, brief.server_s),
-            switches=less(long.switches, brief.switches),
         )
 
     return replace(arm, run=run)
@@ -120,12 +118,7 @@ class Pair:
 
 
 def alternate(
-    ours: BenchArm,
-    theirs: BenchArm,
-    *,
-    count: int,
-    seconds: int,
-    show: Callable[[int, Pair], None],
+    ours: BenchArm, theirs: BenchArm, *, count: int, seconds: int, show: Callable[[int, Pair], None]
 ) -> list[Pair]:
     """`count` pairs, after one short run of each that is thrown away; who is first alternates.
 

@@ -40,10 +40,7 @@ def measure(bench: Bench) -> Iterator[Figure]:
                         server_within=SERVER_WITHIN,
                     ),
                     fresh(running, generator(bench, running, script, connections)),
-                    fresh(
-                        running,
-                        arms.pgbench(server.address_of(running), script, connections),
-                    ),
+                    fresh(running, arms.pgbench(server.address_of(running), script, connections)),
                 )
 
 

@@ -24,8 +24,7 @@ class Query:
 SCALE = 10
 """Of pgbench's tables: a million rows, all in the server's buffers."""
 ACCOUNT = Query(
-    sql="SELECT abalance FROM pgbench_accounts WHERE aid = ",
-    rows=SCALE * jobs.ACCOUNTS_OF_SCALE,
+    sql="SELECT abalance FROM pgbench_accounts WHERE aid = ", rows=SCALE * jobs.ACCOUNTS_OF_SCALE
 )
 SBTEST = Query(sql="SELECT c FROM sbtest1 WHERE id=", rows=500_000)
 
@@ -86,12 +85,7 @@ def bare_loop(
 ) -> BenchArm:
     """The bare loop with this query."""
     return arms.bare_loop(
-        address,
-        query.sql,
-        key_max=query.rows,
-        connections=connections,
-        way=way,
-        protocol=protocol,
+        address, query.sql, key_max=query.rows, connections=connections, way=way, protocol=protocol
     )
 
 

@@ -27,13 +27,10 @@ class Ended:
     output: str
     user_s: float
     system_s: float
-    switches: int  # how often one of its threads left a processor, by itself or not
 
 
-def run(
-    command: Sequence[str | Path], *, limit_s: float, text: str = "", folder: Path | None = None
-) -> Ended:
-    """Runs a program with `text` as its standard input, in `folder` where it names one.
+def run(command: Sequence[str | Path], *, limit_s: float, text: str = "") -> Ended:
+    """Runs a program with `text` as its standard input.
 
     The CPU is that of wait4(2): of the process, its threads and those of its children that it
     waited for. Raises ProgramFailed where it ends with another status than 0, or not within
@@ -48,7 +45,7 @@ def run(
         given.write(text.encode())
         given.seek(0)
         process = subprocess.Popen(
-            words, stdin=given, stdout=output, stderr=errors, env=ENVIRONMENT, cwd=folder
+            words, stdin=given, stdout=output, stderr=errors, env=ENVIRONMENT
         )
         timer = threading.Timer(limit_s, process.kill)
         timer.start()
@@ -68,9 +65,4 @@ def run(
             raise ProgramFailed(
                 f"`{Path(words[0]).name}` ended with status {process.returncode}: {why}"
             )
-        return Ended(
-            output=said,
-            user_s=usage.ru_utime,
-            system_s=usage.ru_stime,
-            switches=usage.ru_nvcsw + usage.ru_nivcsw,
-        )
+        return Ended(output=said, user_s=usage.ru_utime, system_s=usage.ru_stime)

@@ -22,8 +22,6 @@ from dbdyno.model import Address, Arm
 from dbdyno.model.engine import TRAITS
 
 DATABASE = "bench"
-OWN_DATABASE = "postgres"
-"""Every PostgreSQL has it: sessions are in it while the other is made or renamed."""
 SETTINGS = {
     "shared_buffers": "1GB",
     "autovacuum": "off",

@@ -53,10 +53,7 @@ def of_mysql(bench: Bench, engine: str, here: Build) -> Iterator[Figure]:
     """The same of a MySQL or MariaDB, and of one beside it whose latches tell their waits."""
     if arms.sysbench_program() is None:
         yield Figure(
-            measurement=SHORT[engine],
-            beside="no samples",
-            what="CPU",
-            missing=arms.NO_SYSBENCH,
+            measurement=SHORT[engine], beside="no samples", what="CPU", missing=arms.NO_SYSBENCH
         )
         return
     settings = mysql.SETTINGS | {SETTING: "ON"}

@@ -56,7 +56,7 @@ from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.suspects import CommitsBetween
 from dbdyno.model.work import WorkComparison
-from dbdyno.parts.wording import ARMS_NAMED_MAX, listed
+from dbdyno.parts.number import ARMS_NAMED_MAX, listed
 from dbdyno.store import BlockFolder, Results, checksums, safe_name
 from dbdyno.store.checksums import Checksums
 from dbdyno.store.folder import ANSWERS, PLAN_TREES

@@ -18,7 +18,7 @@ from dbdyno.evidence.evidence import US_PER_S, Evidence
 from dbdyno.evidence.raw_files import Host, per, scaled
 from dbdyno.model import OwnerCost
 from dbdyno.model.step_run import IDLE, SERVER_OWNERS
-from dbdyno.parts.wording import listed
+from dbdyno.parts.number import listed
 
 SHARE_MAX = 2.0
 """CPU in percent of the time that the server waited: with more, other arms are slowed visibly."""

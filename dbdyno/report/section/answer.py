@@ -13,9 +13,9 @@ from dbdyno.model import Cell, Comparison, Ratio, StepComparison, configuration,
 from dbdyno.model.metric.primary import called, is_cpu
 from dbdyno.model.step import StepName
 from dbdyno.model.verdict import CHANGED, TOO_FEW, Judgement, Verdict, is_wide
-from dbdyno.parts import cells, colors, known, nodes, number, reasons, tolerate
+from dbdyno.parts import cells, colors, known, nodes, number, reasons, step_groups, tolerate
 from dbdyno.parts.part import AnyPart, Chart, Effect, Effects, Finding, Group, Section, Text
-from dbdyno.report.section import groups, own_query, verdicts
+from dbdyno.report.section import own_query, verdicts
 from dbdyno.report.section.headline import step_name
 
 SHOWN_MAX = 3
@@ -124,7 +124,7 @@ def effects(comparison: Comparison, arm: str) -> Effects:
         replace(effect, rank=ranks[step.workload, step.step])
         for step in comparison.steps
         for cell in step.cells[1:]
-        if cell.arm == arm and groups.measured(step)
+        if cell.arm == arm and step_groups.measured(step)
         for effect in _effects(comparison, step, cell)
     ]
     common, own = reasons.once([effect.reason for effect in effects])
@@ -242,7 +242,7 @@ def cells_of(comparison: Comparison, arm: str) -> list[tuple[StepComparison, Cel
         (step, cell)
         for step in comparison.steps
         for cell in step.cells[1:]
-        if cell.arm == arm and cell.verdict is not None and groups.measured(step)
+        if cell.arm == arm and cell.verdict is not None and step_groups.measured(step)
     ]
 
 

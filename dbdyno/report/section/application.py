@@ -20,7 +20,7 @@ from dbdyno.model.query_change import AnswerChange, PlanChange, QueryPlace
 from dbdyno.model.verdict import TIMES_MIN
 from dbdyno.parts import cells, colors, known, number, reasons
 from dbdyno.parts.part import AnyPart, Finding, Section, Text
-from dbdyno.report.section import basis, own_query, work
+from dbdyno.report.section import basis, own_query
 
 DIFFER: Mapping[AnswerWord, str] = {
     "different": "",
@@ -284,9 +284,8 @@ class Answer:
             yield f"CPU {_changes(result.cpu, 'amount')}{lacks}"
         if result.work is not None:
             ratio = result.work.instructions
-            low, high = (work.percent(end or 1.0, unit="") for end in (ratio.low, ratio.high))
             of = f" of {number.queries(result.work.queries)}"
-            yield f"instructions{of} {work.percent(ratio.value)} [{low}, {high}]"
+            yield f"instructions{of} {number.counted(ratio.value, ratio.low, ratio.high)}"
             for names, what in ((result.work.more, "more"), (result.work.less, "less")):
                 if names:
                     yield f"{len(names)} {_plural(len(names), 'does', 'do')} {what} work"

@@ -57,9 +57,8 @@ def verdict(change: WorkChange) -> str:
     """more work +3.27 % [+3.26, +3.28]."""
     if change.ratio is None:
         return f"{WORDS[change.word]}: {change.reason}"
-    size = percent(change.ratio.value)
-    low, high = (percent(end or 1.0, unit="") for end in (change.ratio.low, change.ratio.high))
-    return f"{WORDS[change.word]} {size} [{low}, {high}]"
+    ratio = change.ratio
+    return f"{WORDS[change.word]} {number.counted(ratio.value, ratio.low, ratio.high)}"
 
 
 def withheld(change: WorkChange) -> list[str]:
@@ -69,28 +68,19 @@ def withheld(change: WorkChange) -> list[str]:
 
 def brief(change: WorkChange) -> str:
     """more work +3.27 %, more atomics."""
-    size = "" if change.ratio is None else f" {percent(change.ratio.value)}"
+    size = "" if change.ratio is None else f" {number.change(change.ratio.value, 2)}"
     return ", ".join([f"{WORDS[change.word]}{size}", *map(event_word, change.changed_events)])
-
-
-def percent(ratio: float, unit: str = " %") -> str:
-    """A ratio as a change in percent, with as many digits as counts have: +3.27 %."""
-    return f"{100 * (ratio - 1):+.2f}{unit}".replace("-", "−")
 
 
 def functions(change: WorkChange, most: int = FUNCTIONS_NAMED) -> list[str]:
     """The functions that changed most, each with the instructions that it has more."""
-    return [f"{named(function)} {signed(function.change)}" for function in change.changed[:most]]
+    largest = change.changed[:most]
+    return [f"{named(function)} {number.signed(function.change)}" for function in largest]
 
 
 def named(row: FunctionChange | EventChange) -> str:
     """A function's name in a sentence; all without a symbol are one."""
     return f"no symbol in {row.binary}" if row.function == NO_SYMBOL else row.function
-
-
-def signed(value: float) -> str:
-    """A number of instructions with its sign: +1,395."""
-    return f"{value:+,.0f}".replace("-", "−")
 
 
 def event_word(event: EventChange) -> str:
@@ -101,7 +91,7 @@ def event_word(event: EventChange) -> str:
 def events(change: WorkChange) -> Iterator[str]:
     """more atomics: 32.0 → 33.0 an operation (LockBufHdr +1.0)."""
     for event in change.changed_events:
-        own = f"{event.function_change:+,.1f}".replace("-", "−")
+        own = number.signed(event.function_change, 1)
         function = f" ({named(event)} {own})" if event.function else ""
         yield f"{event_word(event)}: {event.base:,.1f} → {event.arm:,.1f} an operation{function}"
 
@@ -389,7 +379,7 @@ def figures(before: float, after: float) -> tuple[TableCell, ...]:
     return (
         TableCell(text=f"{before:,.0f}"),
         TableCell(text=f"{after:,.0f}"),
-        TableCell(text=signed(after - before)),
+        TableCell(text=number.signed(after - before)),
     )
 
 

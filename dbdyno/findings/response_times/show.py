@@ -1,0 +1,230 @@
+"""Response and service times of a step: shares of the published buckets, and percentiles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dbdyno.model import Bound, Cell, ResponseFacts, ResponseTimes, StepComparison
+from dbdyno.model.metric.over import taken
+from dbdyno.model.response_times import HEADINGS
+from dbdyno.parts import cells, number
+from dbdyno.parts.colors import Tone
+from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
+
+BUCKETS = (*HEADINGS, f">{HEADINGS[-1]}")
+KINDS = ("query", "insert", "delete")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Timed:
+    """From which moment on times are taken, and how their tables are headed."""
+
+    title: str
+    name: str
+    since: str
+    of: Callable[[ResponseFacts], Sequence[ResponseTimes]]
+
+
+_SERVICE = _Timed(
+    title="Service time",
+    name="service",
+    since="From sending an operation to its answer, as published.",
+    of=lambda facts: facts.service,
+)
+
+_RESPONSES = _Timed(
+    title="Response time",
+    name="response",
+    since="From the due time of an operation to its answer, including the wait for earlier ones.",
+    of=lambda facts: facts.response,
+)
+
+
+def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
+    """Service times, as published; then response times of what is due by a schedule.
+
+    In a closed loop the two are alike. Results that have no service times have the latter of all.
+    """
+    every = tuple(step.each(ResponseFacts))
+    if not any(facts.service for facts in every):
+        yield from _times_tables(step, prefix, _RESPONSES, lambda _: True)
+        return
+    paced = {times.name for facts in every for times in facts.response if times.paced}
+    yield from _times_tables(step, prefix, _SERVICE, lambda _: True)
+    yield from _times_tables(step, prefix, _RESPONSES, paced.__contains__)
+
+
+def _times_tables(
+    step: StepComparison, prefix: str, timed: _Timed, wanted: Callable[[str], bool]
+) -> Iterable[Table]:
+    """Rows for each kind; where a kind has several operations another table with each of them."""
+    there = dict.fromkeys(
+        (times.of, times.name) for facts in step.each(ResponseFacts) for times in timed.of(facts)
+    )
+    kinds = [kind for kind in KINDS if ("kind", kind) in there and wanted(kind)]
+    names = [name for of, name in there if of == "operation" and name not in KINDS]
+    operations = [name for name in names if wanted(name)] if len(names) > 1 or not kinds else []
+    if kinds:
+        rows = [row for kind in kinds for row in _response_rows(step, timed, ("kind", kind))]
+        yield _response_table(f"{prefix}-{timed.name}-times", timed.title, rows, timed)
+    if operations:
+        rows = [
+            row for name in operations for row in _response_rows(step, timed, ("operation", name))
+        ]
+        name = f"{prefix}-{timed.name}-operation-times"
+        yield _response_table(name, f"{timed.title} of each operation", rows, timed)
+
+
+def _response_table(name: str, title: str, rows: Sequence[Row], timed: _Timed) -> Table:
+    group = timed.title.lower()
+    columns = (
+        Column(text="arm", left=True),
+        *(Column(text=text, group="percent of responses, each bucket up to") for text in BUCKETS),
+        Column(text="mean", group=group),
+        *(Column(text=text, group=group) for text, _ in _PERCENTILES),
+        Column(text="max", group=group),
+    )
+    return Table(
+        name=name,
+        title=title,
+        look="wide",
+        columns=columns,
+        rows=tuple(rows),
+        note="All clients and blocks together; a percentile is the geometric mean of the blocks'; "
+        "the mean comes from exact sums, which not every load reports. "
+        f"{timed.since}{_notes(rows)}",
+    )
+
+
+_NOTES: Mapping[Bound, str] = {
+    "at most": "more than a tenth may be the load generator's own delay, as the warnings say.",
+    "at least": "the load's histogram ends there.",
+}
+
+
+def _notes(rows: Sequence[Row]) -> str:
+    """What `≤` and `≥` mean, where they stand in one of these rows."""
+    texts = [cell.text for row in rows for cell in row.cells]
+    return "".join(
+        f" {cells.SIGNS[bound]}: {note}"
+        for bound, note in _NOTES.items()
+        if any(text.startswith(cells.SIGNS[bound]) for text in texts)
+    )
+
+
+def merged(parts: Sequence[ResponseTimes]) -> ResponseTimes:
+    """Response times of several blocks as one: counts added, the largest maximum.
+
+    A percentile is the geometric mean of the blocks' percentiles (the datum that is compared is
+    the logarithm of a run's percentile); `parts` must not be empty.
+    """
+    percentiles: dict[str, Any] = {
+        name: taken((getattr(part, name) for part in parts), "ratio") for _, name in _PERCENTILES
+    }
+    return replace(
+        parts[0],
+        count=sum(part.count for part in parts),
+        buckets=tuple(
+            sum(column) for column in zip(*(part.buckets for part in parts), strict=True)
+        ),
+        **percentiles,
+        max_us=max(part.max_us for part in parts),
+        mean_us=_mean_of_all(parts),
+        sd_us=None,
+        at_least=tuple(dict.fromkeys(name for part in parts for name in part.at_least)),
+    )
+
+
+def _mean_of_all(parts: Sequence[ResponseTimes]) -> float | None:
+    """The mean of all times of all blocks; None where one does not tell its own."""
+    sums = [part.mean_us * part.count for part in parts if part.mean_us is not None]
+    count = sum(part.count for part in parts)
+    return math.fsum(sums) / count if count and len(sums) == len(parts) else None
+
+
+_PERCENTILES = (("p50", "p50_us"), ("p90", "p90_us"), ("p99", "p99_us"), ("p99.9", "p999_us"))
+
+
+def _response_rows(step: StepComparison, timed: _Timed, key: tuple[str, str]) -> list[Row]:
+    """Percent of responses in the ten published buckets, percentiles, and the longest, by arm."""
+    by_arm = {
+        result.arm: [
+            times
+            for facts in result.each(ResponseFacts)
+            for times in timed.of(facts)
+            if (times.of, times.name) == key
+        ]
+        for result in step.cells
+    }
+    whole = {arm: merged(parts) for arm, parts in by_arm.items() if parts}
+    longest = [times.max_us for times in whole.values()]
+    return [_bucket_row(result, whole.get(result.arm), longest, key[1]) for result in step.cells]
+
+
+def _bucket_row(
+    result: Cell, times: ResponseTimes | None, longest: Sequence[int], group: str
+) -> Row:
+    head = TableCell(text=result.arm)
+    if times is None or times.count == 0:
+        nothing = TableCell(text=cells.words_for_nothing(result), tone="failed")
+        blank = TableCell(text="")
+        row = (head, nothing, *[blank] * (len(BUCKETS) + len(_PERCENTILES) + 1))
+        return Row(cells=row, group=group, arm=result.arm)
+    total = sum(times.buckets) or 1
+    shares = [
+        TableCell(
+            text=number.share(count / total),
+            shade=round(100 * count / total / 5),
+            title=f"{count:,} of {total:,}",
+        )
+        for count in times.buckets
+    ]
+
+    bound = "exact" if result.time_bound == "at least" else result.time_bound  # of percentiles
+
+    def signed(time_us: float, name: str = "") -> str:
+        return cells.signed(
+            number.time_us(time_us), "at least" if name in times.at_least else bound
+        )
+
+    percentiles = [TableCell(text=signed(getattr(times, name), name)) for _, name in _PERCENTILES]
+    slowest = TableCell(text=signed(times.max_us), tone=longest_tone(times.max_us, longest))
+    mean = TableCell(text="" if times.mean_us is None else signed(times.mean_us))
+    return Row(cells=(head, *shares, mean, *percentiles, slowest), group=group, arm=result.arm)
+
+
+def longest_tone(value: float, all_values: Sequence[float]) -> Tone:
+    """Colour of a longest response time: red in the longest quarter, green in the shortest.
+
+    Neither where the shortest is at least 0.8 of the longest: the published legend leaves out red
+    then, the published code green, and both say that such values are alike.
+    """
+    low, high = min(all_values), max(all_values)
+    if low >= 0.8 * high:
+        return ""
+    quarter = (high - low) / 4
+    return "red" if value >= high - quarter else "green" if value <= low + quarter else ""
+
+
+def _without_tones(table: Table) -> Table:
+    """The table without the published colours of the longest times, of which nothing is decided."""
+    rows = (
+        replace(row, cells=(*row.cells[:-1], replace(row.cells[-1], tone=""))) for row in table.rows
+    )
+    return replace(table, rows=tuple(rows))
+
+
+def _parts(subject: Subject) -> Iterable[Group]:
+    found = list(tables(subject.step, subject.anchor))
+    if subject.colors != "published":
+        found = [_without_tones(table) for table in found]
+    if found:
+        more = (replace(table, depth="detail") for table in found[1:])
+        name = f"{subject.anchor}-response"
+        yield Group(name=name, title="", parts=(found[0], *more), entry="response")
+
+
+SECTION = Section("step", _parts)

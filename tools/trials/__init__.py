@@ -1,1 +1,0 @@
-"""`python tools/trials NAME`: the tables of figures that a change is judged by."""

@@ -16,7 +16,7 @@ from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.model import Comparison
 from dbdyno.run import blocks, looks, progress, site, time_limit, void
-from dbdyno.run.way import LocalRunner
+from dbdyno.run.runner import LocalRunner
 from dbdyno.store import BlockFolder, Results
 
 PLAN = """
@@ -76,7 +76,7 @@ def run(world: World, schedule: str, folder: Path, monkeypatch: pytest.MonkeyPat
     of = plan.parse(PLAN + schedule, None)
     undecided = cast(Comparison, type("Read", (), {"steps": ()}))
     monkeypatch.setattr(looks, "why_over", not_decided)
-    outcome = looks.run(of, folder, lambda _: undecided, way=LocalRunner(wait=True), quiet=True)
+    outcome = looks.run(of, folder, lambda _: undecided, runner=LocalRunner(wait=True), quiet=True)
     return Results.open(outcome.folder)
 
 
@@ -185,7 +185,7 @@ def test_the_time_left_comes_to_0_once(
     monkeypatch.setattr(progress, "duration", str)
     monkeypatch.setattr(blocks.Watch, "say", lambda _, text: said.append(text))
     of = plan.parse(f'{READS}{schedule}\n[server]\ndata_dir = "{tmp_path}/data"', None)
-    looks.run(of, tmp_path, compare.load, way=LocalRunner(wait=True))
+    looks.run(of, tmp_path, compare.load, runner=LocalRunner(wait=True))
     left = [float(found["seconds"]) for line in said if (found := LEFT.search(line))]
     assert len(left) > 8
     assert 0.0 not in left[:-1]

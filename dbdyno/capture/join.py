@@ -14,8 +14,8 @@ from dbdyno.capture.cut import CUT, marked
 from dbdyno.capture.dialect import NESTED, Dialect, NormalForm
 from dbdyno.capture.folder import CallSample
 from dbdyno.capture.gather import Query, size_of
+from dbdyno.capture.query_set import ELSEWHERE
 from dbdyno.capture.senders import OWN, by_name, by_text
-from dbdyno.capture.taken import ELSEWHERE
 from dbdyno.capture.view import ServerView, StatementCost
 from dbdyno.model.own_query import Exclusion
 
@@ -191,10 +191,7 @@ def shared(pair: StatementMatch) -> list[Query]:
         of_time = query.time_s / logged_s if logged_s else share
         parts.append(
             replace(
-                query,
-                calls=round(calls * share),
-                time_s=time_s * of_time,
-                rows=round(rows * share),
+                query, calls=round(calls * share), time_s=time_s * of_time, rows=round(rows * share)
             )
         )
     return parts

@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dbdyno.cli import exit_status
-from dbdyno.cli.options import (
-    RESULTS,
-    Configure,
-    DryRun,
-    Jobs,
-    Out,
-    Quiet,
-    Recipe,
-    Wait,
-)
+from dbdyno.cli.options import RESULTS, Configure, DryRun, Jobs, Out, Quiet, Recipe, Wait
 from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
@@ -82,12 +73,10 @@ SystemCalls = Annotated[
     ),
 ]
 Atomics = Annotated[
-    str | None,
-    typer.Option("--atomics", metavar="N|off", help="The same of atomic instructions."),
+    str | None, typer.Option("--atomics", metavar="N|off", help="The same of atomic instructions.")
 ]
 Cflags = Annotated[
-    str | None,
-    typer.Option("--cflags", help="Your own compiler flags of both commits."),
+    str | None, typer.Option("--cflags", help="Your own compiler flags of both commits.")
 ]
 Markdown = Annotated[
     Path | None, typer.Option("--markdown", metavar="FILE", help="Write a comment of Markdown.")
@@ -181,7 +170,7 @@ def checkout_of(source: Path | None) -> Path | None:
 
 def side_of(option: str, written: str, checkout: Path | None, source: Path | None) -> GateBuild:
     """What BASE or HEAD means: a commit of the checkout, or an arm as a race has it."""
-    from dbdyno.builds import standing
+    from dbdyno.builds import checkout_state
     from dbdyno.builds.commits import no_such_commit
     from dbdyno.cli import source_arm
     from dbdyno.cli.gating import GateBuild
@@ -189,7 +178,7 @@ def side_of(option: str, written: str, checkout: Path | None, source: Path | Non
 
     if checkout is not None:
         if written == TREE:
-            tree = standing.of(checkout)
+            tree = checkout_state.of(checkout)
             return GateBuild(
                 option=option, written=written, name=named(f"{checkout.name}-tree"),
                 commit=tree.commit, changed=tree.changed,

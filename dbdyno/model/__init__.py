@@ -6,13 +6,7 @@ Measuring and judging meet only here and in the files of a result folder.
 from __future__ import annotations
 
 from dbdyno.model.address import Address, Tls
-from dbdyno.model.comparison import (
-    Across,
-    Cell,
-    Comparison,
-    Difference,
-    StepComparison,
-)
+from dbdyno.model.comparison import Across, Cell, Comparison, Difference, StepComparison
 from dbdyno.model.engine import can
 from dbdyno.model.json import Json
 from dbdyno.model.plan import (
@@ -38,12 +32,10 @@ from dbdyno.model.ratio import Bound, PairedEstimate, Ratio
 from dbdyno.model.response_times import ResponseFacts, ResponseTimes
 from dbdyno.model.step import Condition, Headline, MetricSource, Requirement, Right, Sla, Step
 from dbdyno.model.step_run import (
+    BackgroundFacts,
     Ending,
     Extent,
-    Link,
-    Network,
     OwnerCost,
-    Segment,
     Series,
     ServerSide,
     Span,
@@ -53,8 +45,6 @@ from dbdyno.model.step_run import (
     TargetFacts,
     ToldFacts,
     ToldValue,
-    WaitLoad,
-    Waits,
     Window,
 )
 
@@ -62,6 +52,7 @@ __all__ = [
     "Across",
     "Address",
     "Arm",
+    "BackgroundFacts",
     "Block",
     "Bound",
     "Cell",
@@ -77,9 +68,7 @@ __all__ = [
     "Host",
     "Initdb",
     "Json",
-    "Link",
     "MetricSource",
-    "Network",
     "Observation",
     "OwnerCost",
     "PairedEstimate",
@@ -94,7 +83,6 @@ __all__ = [
     "ResponseTimes",
     "Right",
     "Schedule",
-    "Segment",
     "Series",
     "ServerSide",
     "Sla",
@@ -110,8 +98,6 @@ __all__ = [
     "ToldValue",
     "Transport",
     "Void",
-    "WaitLoad",
-    "Waits",
     "Window",
     "WorkloadUse",
     "can",

@@ -125,6 +125,10 @@ class Lines:
     lines: tuple[Line, ...]
 
 
+CHART_BLOCKS_MAX = 6
+"""More blocks than these are measured but not drawn second by second."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Stack:
     """Activity of one run's sessions over time, by kind: the layers of a panel."""
@@ -375,11 +379,6 @@ class Flame:
     graph: FlameGraph
     command: str  # that draws it into files
     depth: Depth = "report"
-
-    @property
-    def elsewhere(self) -> tuple[str, ...]:
-        """Where it is to be had without HTML; every second piece is code."""
-        return (f"{self.title}: ", self.command, " draws it.")
 
 
 @dataclass(frozen=True, kw_only=True)

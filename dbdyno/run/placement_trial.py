@@ -31,8 +31,8 @@ from dbdyno.run import blocks
 from dbdyno.run.driver import registry
 from dbdyno.run.driver.interface import Bench
 from dbdyno.run.measurement import Measurement, StepFailed
-from dbdyno.run.prepared import ReadyPlan
 from dbdyno.run.progress import Pulse
+from dbdyno.run.ready_plan import ReadyPlan
 from dbdyno.run.sessions import Sessions
 from dbdyno.run.step import Load
 
@@ -167,8 +167,7 @@ class ShortWindows(Load):
             return
         together, free = self.bench, replace(self.bench, processors=())
         self._windows += windows_of(
-            self.step.name,
-            lambda placed: window(self.step, together if placed else free, made),
+            self.step.name, lambda placed: window(self.step, together if placed else free, made)
         )
 
     def end(self, done: StepDone) -> None:

@@ -162,10 +162,7 @@ class Watch:
         self._end_s: float | None = None  # by the monotonic clock
         self.later_s = 0.0  # what comes after all legs, as a guess: the blocks after a trial
         self._live = Live(
-            console=self.console,
-            get_renderable=self.view,
-            refresh_per_second=1,
-            transient=True,
+            console=self.console, get_renderable=self.view, refresh_per_second=1, transient=True
         )
 
     def __enter__(self) -> Self:

@@ -66,12 +66,7 @@ def log_interval(
     se = spread.sd / math.sqrt(len(logs))
     low, high = around(logs, t_quantile((1 + confidence) / 2, spread.freedom) * se)
     return Ratio(
-        value=ratio_of(mean),
-        low=low,
-        high=high,
-        blocks=len(logs),
-        se=se,
-        freedom=spread.freedom,
+        value=ratio_of(mean), low=low, high=high, blocks=len(logs), se=se, freedom=spread.freedom
     )
 
 

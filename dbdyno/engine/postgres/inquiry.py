@@ -58,20 +58,12 @@ QUIET = {
 OTHER_SETTINGS: Sequence[tuple[str, Mapping[str, str]]] = (
     (
         "without hashing",
-        {
-            "max_parallel_workers_per_gather": "0",
-            "enable_hashjoin": "off",
-            "enable_hashagg": "off",
-        },
+        {"max_parallel_workers_per_gather": "0", "enable_hashjoin": "off", "enable_hashagg": "off"},
     ),
     ("without sorting", {"enable_seqscan": "off", "enable_sort": "off"}),
     (
         "without indexes",
-        {
-            "enable_indexscan": "off",
-            "enable_indexonlyscan": "off",
-            "enable_bitmapscan": "off",
-        },
+        {"enable_indexscan": "off", "enable_indexonlyscan": "off", "enable_bitmapscan": "off"},
     ),
 )
 NUMBERS = frozenset({20, 21, 23, 26, 700, 701, 1700})
@@ -334,7 +326,7 @@ class PostgresInquirer:
         return [frozenset((row[0] or "").split("\n")) for row in rows]
 
     def _taken(self, send: Callable[[], None]) -> PGresult:
-        """The result of what is sent. Raises Refused, or ServerError where it is lost."""
+        """The result of what is sent. Raises StatementError, or ServerError where it is lost."""
         import psycopg
         from psycopg.pq import ExecStatus
 
@@ -398,7 +390,7 @@ class PostgresInquirer:
     def _results(self, text: str, call: QueryCall | None = None) -> Iterator[PGresult]:
         """The results of a statement, some rows each, then its end.
 
-        Raises Refused where the server refuses it, ServerError where the connection is lost.
+        Raises StatementError where the server refuses it, ServerError where it is lost.
         """
         from psycopg.pq import ExecStatus
 

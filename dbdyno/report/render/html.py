@@ -167,7 +167,7 @@ POST_WIDTHS = (760, 300)
 
 
 @dataclass(frozen=True)
-class Drawn:
+class ChartPicture:
     """A chart as SVG, for windows and for telephones."""
 
     wide: str
@@ -185,7 +185,7 @@ class NoTitles(Titles):
 def post(page: Page, command: str) -> str:
     """The page of a post as HTML without scripts; `command` is what makes the rest."""
     wide, narrow = (picture.drawn(page, width) for width in POST_WIDTHS)
-    pictures = {name: Drawn(wide=wide[name], narrow=narrow[name]) for name in wide}
+    pictures = {name: ChartPicture(wide=wide[name], narrow=narrow[name]) for name in wide}
     return (
         environment()
         .get_template("post.html.j2")

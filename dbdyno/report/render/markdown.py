@@ -232,7 +232,7 @@ def _leaf(leaf: Leaf, pictures: Pictures, heading: int) -> Iterable[str]:
         case Text():
             yield from _text(leaf, heading)
         case Flame():
-            yield f"\n{_lead(leaf.elsewhere)}"
+            yield f"\n{escape(leaf.title)}: `{leaf.command}` draws it."
         case Callout():
             yield f"\n{'#' * heading} {escape(leaf.title)}\n" if leaf.title else ""
             yield from (f"- {escape(line)}" for line in leaf.brief)

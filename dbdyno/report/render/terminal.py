@@ -189,7 +189,7 @@ def _part(part: AnyPart, console: Console, *, full: bool) -> None:
         case Text():
             _text(part, console)
         case Flame():
-            _item(console, "".join(part.elsewhere))
+            _item(console, f"{part.title}: {part.command} draws it.")
         case Callout():
             _told(part, console, full=full)
 

@@ -39,7 +39,7 @@ from dbdyno.run.check import (
 from dbdyno.run.check import existing_tables as kept
 from dbdyno.run.disk_space import Need
 from dbdyno.run.driver import spread
-from dbdyno.run.prepared import ReadyPlan, StepsOf, provide_server
+from dbdyno.run.ready_plan import ReadyPlan, StepsOf, provide_server
 from dbdyno.run.starting_state import StartingPoint
 
 FILL_STREAMS_MAX = 4
@@ -181,12 +181,7 @@ def expand(
     """The steps of a workload for the arm's engine and version, sized to the host."""
     loaded = load(plan, use)
     steps = workload.expand(
-        loaded,
-        parameters(use, sizing),
-        arm.engine,
-        version=of,
-        steps=use.steps,
-        groups=use.groups,
+        loaded, parameters(use, sizing), arm.engine, version=of, steps=use.steps, groups=use.groups
     )
     if plan.schedule.fills_alike:
         steps = tuple(map(counted_step.in_order, steps))

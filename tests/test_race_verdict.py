@@ -129,8 +129,10 @@ def test_long_names_leave_figures_whole() -> None:
     made = comparison(arms=names, blocks=3, troubles=False)
     _, *lines = evidence.lines(made)
     cells = [cell for step in made.steps for cell in step.cells[1:] if cell.verdict is not None]
-    for line, cell in zip(lines[: evidence.STEPS_MAX], cells, strict=False):
-        assert len(line) <= 80 and line.endswith(evidence.of_cell(cell))
+    assert all(len(line) <= 80 for line in lines)
+    for cell, name in zip(cells[: evidence.STEPS_MAX], lines[::2], strict=False):
+        assert name.endswith(f" {cell.arm}")
+        assert lines[lines.index(name) + 1].strip() == evidence.of_cell(cell)
 
 
 def test_counts_of_work_have_a_line_of_their_own() -> None:

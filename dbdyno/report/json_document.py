@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from dbdyno import __version__
+from dbdyno.findings.application.show import Answer
 from dbdyno.model import Across, Cell, Comparison, Json, StepComparison
 from dbdyno.model.attribution import Attribution, Effect
 from dbdyno.model.comparison import ApplicationResult
@@ -25,7 +26,6 @@ from dbdyno.model.work import WorkComparison
 from dbdyno.parts import tolerate
 from dbdyno.report.estimate_form import of_estimate, of_judgement, of_ratio
 from dbdyno.report.export import derived
-from dbdyno.report.section.application import Answer
 
 FORMAT = 6
 """Counts up when a key goes away or changes its meaning."""

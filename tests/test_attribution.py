@@ -168,8 +168,8 @@ def test_the_sentence_gives_a_single_factor_the_rest() -> None:
     said = sentence(of, logs(of, [0.0, -0.128]))
     figure = r"[+−][\d.]+\s% \[[+−][\d.]+, [+−][\d.]+\]"
     assert re.fullmatch(
-        rf"point-query: of throughput's {figure}, `s0` has {figure}, "
-        rf"`s1` the rest: −1[12]\.\d\s% \[−1\d\.\d, −1\d\.\d\]\.",
+        rf"point-query: of throughput's {figure}, `s0` has throughput {figure}, "
+        rf"`s1` the rest: throughput −1[12]\.\d\s% \[−1\d\.\d, −1\d\.\d\]\.",
         said,
     ), said
 
@@ -177,7 +177,7 @@ def test_the_sentence_gives_a_single_factor_the_rest() -> None:
 def test_the_sentence_names_several_or_says_that_none_is_told() -> None:
     of = design("one at a time", 4)
     assert re.search(
-        r"`s0` has −.+, `s1` has \+.+; not told from none: `s",
+        r"`s0` has throughput −.+, `s1` has throughput \+.+; not told from none: `s",
         sentence(of, logs(of, [-0.1, 0.05, 0, 0])),
     )
     of = design("one at a time", 9)

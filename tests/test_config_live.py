@@ -96,4 +96,4 @@ def test_what_a_build_was_not_made_with_is_refused_with_what_to_do(base_dir: Pat
                 lacking.append(str(error))
                 assert f"`{name}` sets " in str(error)
                 assert f'"{word}"' in str(error)
-                assert "use a build made with it (`dyno server build`" in str(error)
+                assert "use a build made with it (`dyno server build postgres " in str(error)

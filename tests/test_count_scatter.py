@@ -68,7 +68,7 @@ def test_each_family_is_kept_on_the_machine_that_it_was_found_on(
     assert count_scatter.known("mysql", HOST) == other
     assert count_scatter.known("postgres", structs.replace(HOST, kernel="6.2")) is None
     Path(path).write_text('{"host": 1}')
-    with pytest.raises(HostError, match="remove it, and run `dyno calibrate --count` again"):
+    with pytest.raises(HostError, match="remove it, and run `dyno calibrate` with `--count` again"):
         count_scatter.known("postgres", HOST)
 
 

@@ -41,8 +41,9 @@ def test_more_cpu_explains_a_slower_step_with_its_interval_and_its_time() -> Non
     assert found.explained
     assert metrics(found) == ["server_cpu_per_op"]
     assert found.text == (
-        "9.1 % slower [8.7, 9.5], 8.00 µs more per query: the server used 9.6 % more CPU per query "
-        "[9.1, 10.1] (5.76 µs); context switches, reads, writes, WAL and waits did not change"
+        "throughput 9.1 % slower [8.7, 9.5], 8.00 µs more per query: the server used 9.6 % more "
+        "CPU per query [9.1, 10.1] (5.76 µs); context switches, reads, writes, WAL and waits did "
+        "not change"
     )
 
 
@@ -85,7 +86,7 @@ def test_waits_that_the_base_has_none_of_are_found_without_a_ratio() -> None:
 def test_what_went_away_altogether_explains_a_faster_step() -> None:
     found = explained(qps=1.1, connection_us_per_op=1 / 1.1, wait_io_us_per_op=0.0)
     assert "no time waiting for reads and writes per query, where old has 6.00 µs" in found.text
-    assert found.text.startswith("10.0 % faster [")
+    assert found.text.startswith("throughput 10.0 % faster [")
 
 
 def test_another_plan_comes_first() -> None:
@@ -132,7 +133,7 @@ def test_slower_with_less_cpu_is_explained_by_what_grew() -> None:
 
 def test_a_change_within_the_margin_says_so() -> None:
     found = explained(qps=0.988, connection_us_per_op=1 / 0.988, server_cpu_per_op=1.012)
-    assert found.text.startswith("1.2 % slower [0.7, 1.7], within the margin of 3 %, ")
+    assert found.text.startswith("throughput 1.2 % slower [0.7, 1.7], within the margin of 3 %, ")
 
 
 def test_waits_that_were_not_sampled_are_said_to_be_missing() -> None:

@@ -433,7 +433,9 @@ def test_a_library_that_is_missing_is_named_by_the_fetch_and_by_plans(
 
 
 def test_a_version_that_is_not_here_names_the_command(cache: Path):
-    with pytest.raises(ServerError, match=r": dyno server fetch mysql 9\.6, or name its folder"):
+    with pytest.raises(
+        ServerError, match=r": run `dyno server fetch mysql 9\.6`, or name its folder"
+    ):
         installed.locate(Arm(name="a", engine="mysql", version="9.6"), cache)
 
 

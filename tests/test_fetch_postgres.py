@@ -211,8 +211,8 @@ def test_a_machine_without_packages_is_told_what_else_there_is(
     )
     monkeypatch.setattr(fetch.platform, "machine", lambda: "riscv64")
     assert refused("17") == (
-        "there is no prebuilt PostgreSQL for riscv64: compile one (`dyno server build`), or name "
-        "a folder by `base_dir`"
+        "there is no prebuilt PostgreSQL for riscv64: compile one "
+        "(`dyno server build postgres 18`), or name a folder by `base_dir`"
     )
 
 

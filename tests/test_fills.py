@@ -448,7 +448,7 @@ def test_a_result_of_one_fill_warns_until_a_calibration_lies_beside_it(
     results, before = measured(of, parent)
     assert (
         "one fill: all blocks of sysbench begin from one golden copy of each arm, so the scatter "
-        "between fills is in no interval; `dyno calibrate --fills 6` measures it"
+        "between fills is in no interval; `--fills 6` of `dyno calibrate` measures it"
     ) in doubted(before)
     other, calibrated = measured(calibration.of(of, 3, None, 6), parent)
     base, aa_arm = (golden_of(other, arm) for arm in ("a", "ghost"))

@@ -210,7 +210,7 @@ def test_html_says_why_a_graph_is_missing() -> None:
 @pytest.mark.long
 def test_html_without_what_draws_says_what_does() -> None:
     text = html.render(page.make(comparison()))
-    assert "`dyno export RESULT --flame FOLDER` draws it" in text
+    assert "`dyno export . --flame flames` draws it" in text
 
 
 def test_graphs_that_would_fill_the_page_are_left_out_and_said(
@@ -227,7 +227,7 @@ def test_graphs_that_would_fill_the_page_are_left_out_and_said(
 
 def test_a_post_and_the_terminal_say_what_draws_it() -> None:
     made = page.make(comparison())
-    line = "Flame graph of pg18 beside pg17: `dyno export RESULT --flame FOLDER` draws it."
+    line = "Flame graph of pg18 beside pg17: `dyno export . --flame flames` draws it."
     assert line in markdown.render(made)
     console = Console(file=io.StringIO(), width=200)
     terminal.print_page(made, console, full=True)

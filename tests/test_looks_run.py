@@ -279,13 +279,16 @@ def test_less_time_ends_a_plan_earlier_and_leaves_its_looks(
     assert capsys.readouterr().err.splitlines()[-1].endswith("raise `minutes_max` for them")
 
 
-def test_two_blocks_are_made_however_short_the_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_one_block_is_made_however_short_the_time_and_more_time_gives_its_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ten_minutes_each(monkeypatch)
     folder = looks.run(made(tmp_path, minutes_max=1), tmp_path, UNDECIDED, runner=HERE).folder
-    assert len(blocks_of(folder)) == 2
-    assert looks_of(folder).last == 2
+    assert len(blocks_of(folder)) == 1
+    assert looks_of(folder) == Looks(first=None, minutes_max=1.0)
+    assert capsys.readouterr().err.splitlines()[-1].endswith("raise `minutes_max` for them")
+    looks.run(made(tmp_path, minutes_max=21), tmp_path, UNDECIDED, runner=HERE)
+    assert looks_of(folder).last == len(blocks_of(folder)) == 2
 
 
 # --- A number of blocks ------------------------------------------------------------------------

@@ -177,7 +177,7 @@ def test_the_answer_says_of_open_steps_what_is_excluded_and_what_a_check_takes(
 ) -> None:
     made = one_step(quiet, "l.i1", waiting(undecided("ips", 0.948, 0.86, 1.045)))
     effect = report_parts.effects(page.make(made))["l.i1"]
-    assert (effect.word, effect.figures) == ("open", "−5.2 % [−14.0, +4.5]")
+    assert (effect.word, effect.figures) == ("open", "throughput −5.2 % [−14.0, +4.5]")
     assert effect.also == "; no loss beyond 14.0 %"
 
 
@@ -237,7 +237,7 @@ def slower(quiet: Comparison) -> Comparison:
 
 def test_a_word_stands_beside_the_figures_of_its_look(slower: Comparison) -> None:
     effect = report_parts.effects(page.make(slower))["l.i2"]
-    assert (effect.word, effect.figures) == ("slower", "−7.0 % [−9.0, −4.9]")
+    assert (effect.word, effect.figures) == ("slower", "throughput −7.0 % [−9.0, −4.9]")
     assert effect.also.startswith(" and CPU")
     throughput = row(slower, "l.i2")[2]
     assert (throughput.text, throughput.detail) == ("−7.0", "[−9.0, −4.9]")

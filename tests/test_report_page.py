@@ -277,7 +277,7 @@ def test_steps_of_two_workloads_are_told_apart(three: Comparison) -> None:
     assert [one.title for one in report_parts.workloads(made)] == ["insert-benchmark", "sysbench"]
     effects = report_parts.effects(made)
     assert sorted(effects) == ["insert-benchmark l.i0", "sysbench l.i0"]
-    assert all(effect.figures.startswith("+4.7 %") for effect in effects.values())
+    assert all(effect.figures.startswith("throughput +4.7 %") for effect in effects.values())
     names = [one.name for one in report_parts.steps(made)]
     assert len(set(names)) == 2
 

@@ -36,7 +36,7 @@ def shown() -> Page:
 
 @pytest.fixture(scope="module")
 def files(shown: Page) -> dict[Path, bytes]:
-    return post.files(shown, Path("there/my post.md"), full=True)
+    return post.files(shown, Path("there/my post.md"))
 
 
 # --- The post --------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def test_the_command_writes_a_post_beside_its_pictures(
     made = comparison(blocks=1, troubles=False)
     small = type(made)(**{**vars(made), "steps": made.steps[1:2]})
     monkeypatch.setattr(compare, "load", lambda folder, base=None: small)
-    asked = ["report", ".", "--markdown", f"{tmp_path}/post.md", "--full"]
+    asked = ["report", ".", "--markdown", f"{tmp_path}/post.md"]
     asked += ["--pictures", f"{tmp_path}/all"]
     assert CliRunner().invoke(cli.app, asked).exit_code == 0
     text = (tmp_path / "post.md").read_text()

@@ -117,7 +117,7 @@ def test_every_table_of_a_post_has_as_many_cells_in_every_row(shown: Page) -> No
 
 @pytest.mark.long
 def test_a_post_has_the_pictures_that_it_links_and_no_others(small: Page) -> None:
-    files = post.files(small, Path("there/post.md"), full=True)
+    files = post.files(small, Path("there/post.md"))
     text = files[Path("there/post.md")].decode()
     links = {Path("there") / unquote(link) for link in re.findall(r"!\[.*?\]\((\S+)\)", text)}
     assert links == files.keys() - {Path("there/post.md")}

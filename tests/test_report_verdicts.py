@@ -14,7 +14,8 @@ from comparison_builder import comparison
 from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Bound, Comparison
 from dbdyno.model.verdict import Verdict
-from dbdyno.parts.part import Page, Table, TableCell
+from dbdyno.parts import part
+from dbdyno.parts.part import Effects, Page, Table, TableCell, charts
 from dbdyno.report import page
 from dbdyno.report.render import html, markdown, terminal
 from verdict_builder import explained, overall, so_far, with_judgements, with_words
@@ -83,8 +84,8 @@ def changed(made: Comparison, step: str, **how: object) -> Comparison:
 # --- The headline ----------------------------------------------------------------------------
 
 
-def test_what_matters_comes_first_in_the_answer(told: Page) -> None:
-    effects = report_parts.effects(told).values()
+def test_what_matters_is_counted_first_and_ranked_first_in_the_answer(told: Page) -> None:
+    effects = sorted(report_parts.effects(told).values(), key=lambda effect: effect.rank)
     words = list(dict.fromkeys(effect.word for effect in effects))
     assert words == ["failed", "slower", "faster", "same", "open"]
     saying = report_parts.items(told, "answer-0")[0].text
@@ -109,7 +110,7 @@ def test_a_change_is_told_by_the_metric_that_says_it(quiet: Comparison) -> None:
     made = with_words(quiet, {"l.i2": "slower"})
     verdict = judged(made, "l.i2")
     for by, words in (
-        (("ips",), "−7.0 % [−7.6, −6.5]"),
+        (("ips",), "throughput −7.0 % [−7.6, −6.5]"),
         (("server_cpu_per_op",), "CPU +0.6 % [−2.1, +3.3]"),
     ):
         steps = tuple(
@@ -124,10 +125,16 @@ def test_a_change_is_told_by_the_metric_that_says_it(quiet: Comparison) -> None:
         assert effect.figures == words
 
 
-def test_the_largest_change_is_told_first(quiet: Comparison) -> None:
-    made = with_words(quiet, dict.fromkeys(STEPS, "slower"))
-    names = [name.rstrip("†‡") for name in report_parts.effects(page.make(made))]
-    assert names[:3] == ["l.x", "qr1000", "l.i2"]
+def test_steps_stand_in_their_order_and_the_largest_changes_are_those_that_are_shown(
+    quiet: Comparison, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(part, "EFFECTS_MAX", 4)
+    made = page.make(with_words(quiet, dict.fromkeys(STEPS, "slower")))
+    assert list(report_parts.effects(made)) == [step.step for step in quiet.steps]
+    (drawn,) = (one.data for one in charts(made.parts) if isinstance(one.data, Effects))
+    shown, rest = drawn.parted
+    assert [effect.step for effect in shown] == ["l.x", "l.i2", "qr1000"]
+    assert {effect.rank for effect in shown} == {0, 1, 2} and len(rest) == len(STEPS) - 3
 
 
 @pytest.mark.long
@@ -173,7 +180,7 @@ def test_a_bound_is_told_beside_the_change(quiet: Comparison) -> None:
     for bound, sign in (("at least", "≥ "), ("at most", "≤ "), ("exact", "")):
         made = limited(with_words(quiet, {"l.x": "faster"}), "l.x", bound)  # type: ignore[arg-type]
         effect = report_parts.effects(page.make(made))["l.x"]
-        assert effect.figures.startswith(f"{sign}+21.3 %")
+        assert effect.figures.startswith(f"throughput {sign}+21.3 %")
 
 
 def limited(made: Comparison, step: str, bound: Bound) -> Comparison:
@@ -195,7 +202,7 @@ def test_what_has_no_verdict_is_shown_and_not_judged(quiet: Comparison) -> None:
     made = page.make(replace(quiet, steps=steps))
     effects = report_parts.effects(made)
     assert {(effect.word, effect.tone) for effect in effects.values()} == {("not judged", "")}
-    assert effects["l.i0"].figures == "+4.7 % [+3.7, +5.7]"
+    assert effects["l.i0"].figures == "throughput +4.7 % [+3.7, +5.7]"
     assert report_parts.verdicts(made) == ()
 
 
@@ -273,7 +280,7 @@ def test_every_word_fits_80_columns(told: Page) -> None:
 
 def test_a_post_has_the_answer_and_the_table_of_verdicts(told: Page) -> None:
     text = markdown.render(told)
-    assert "\n| l.i2 | slower | −7.0 % \\[−7.6, −6.5\\] and CPU" in text
+    assert "\n| l.i2 | slower | throughput −7.0 % \\[−7.6, −6.5\\] and CPU" in text
     assert "| l.i2 | slower ▼ | **−7.0 \\[−7.6, −6.5\\]** |" in text
     assert "▲: faster; ▼: slower." in text
 

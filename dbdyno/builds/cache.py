@@ -156,7 +156,8 @@ def _remedy(name: str, known: list[str]) -> str:
     if near:
         return f"did you mean `{near[0]}`?"
     there = ", ".join(f"`{one}`" for one in known)
-    return f"there are {there}" if there else "there is none yet: `dyno server build` makes one"
+    makes = "there is none yet: `dyno server build postgres 18` makes one"
+    return f"there are {there}" if there else makes
 
 
 def open_to_all(path: Path, cache: Path) -> None:

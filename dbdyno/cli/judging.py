@@ -49,17 +49,23 @@ def report(
     folder: ResultDir,
     base: Base = None,
     html: Annotated[Path | None, typer.Option("--html", help="Write one HTML file.")] = None,
+    post: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--post",
+            metavar="POST.html",
+            help="Write one page to publish: the answer, rates and ratios, three charts, versions, "
+            "hardware, how to repeat. POST.md has its pictures in the folder POST. Repeatable.",
+        ),
+    ] = None,
     markdown: Annotated[
         Path | None,
         typer.Option(
             "--markdown",
-            metavar="POST.md",
-            help="Write one page of Markdown, with pictures in the folder POST.",
+            metavar="REPORT.md",
+            help="Write all tables and charts as Markdown, with pictures in the folder REPORT.",
         ),
     ] = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="With --markdown: all tables and charts.")
-    ] = False,
     pictures: Annotated[
         Path | None, typer.Option("--pictures", help="Write charts as SVG and PNG to a folder.")
     ] = None,
@@ -78,8 +84,10 @@ def report(
     from dbdyno.host import flame as flame_program
     from dbdyno.parts import colors as schemes
     from dbdyno.report import cbc, page, write
+    from dbdyno.report import post as posts
     from dbdyno.report.render import html as as_html
-    from dbdyno.report.render import post, terminal
+    from dbdyno.report.render import post as rendered
+    from dbdyno.report.render import terminal
 
     chosen = schemes.parse(colors) if colors is not None else "words"
     comparison = analysis.load(folder, base=base)
@@ -88,19 +96,21 @@ def report(
         return
     view = page.make(comparison, chosen)
     files: dict[Path, bytes] = {}
-    if markdown is not None or pictures is not None:
+    if post or markdown is not None or pictures is not None:
         say("drawing the pictures")
     if html is not None:
         files[html] = as_html.render(view, draw=flame_program.draw).encode()
     if markdown is not None:
-        files |= post.files(view, markdown, full=full)
+        files |= rendered.files(view, markdown)
+    for path in post or ():
+        files |= rendered.one_page(posts.make(comparison, chosen), path)
     if pictures is not None:
-        files |= post.pictures(view, pictures)
+        files |= rendered.pictures(view, pictures)
     write.publish(files)
-    for path in (html, markdown, pictures):
-        if path is not None:
-            say(f"wrote {path}")
-    if html is None and markdown is None and pictures is None:
+    written = [path for path in (html, *(post or ()), markdown, pictures) if path is not None]
+    for path in written:
+        say(f"wrote {path}")
+    if not written:
         terminal.print_page(view, VisibleConsole(), full=True)
 
 

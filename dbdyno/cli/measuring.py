@@ -416,6 +416,7 @@ def show_results(
     """
     from dbdyno.analysis import compare as analysis
     from dbdyno.host import flame
+    from dbdyno.parts import hints
     from dbdyno.parts.part import Callout
     from dbdyno.report import json_document, page, write
     from dbdyno.report.render import html as as_html
@@ -433,7 +434,7 @@ def show_results(
         show(replace(view, parts=told or view.parts), VisibleConsole())
     if html is not None:
         write.publish({html: as_html.render(view, draw=flame.draw).encode()})
-    wrote = f"results: {folder}; the report: dyno report {folder} --html report.html"
+    wrote = f"results: {folder}; the report: {hints.page(str(folder))}"
     if not quiet:
         say(wrote if html is None else f"wrote {html}")
     return comparison

@@ -250,8 +250,8 @@ def look_around(*, builds_sources: bool) -> HostServers:
         if not rows:
             product = engine.of(name).product
             raise DynoError(
-                f"arm `{name}`: no {product} is installed: dyno server fetch {name} "
-                f"{engine.of(name).newest}, or name its folder"
+                f"arm `{name}`: no {product} is installed: run `dyno server fetch {name} "
+                f"{engine.of(name).newest}`, or name its folder"
             )
         return rows[-1].version
 

@@ -39,7 +39,7 @@ def _lab(lab: str | None) -> Iterable[HostFinding]:
             severity="much",
             what=f"another lab measures on this host ({lab})",
             why="Two loads at once measure each other; the load below is partly the other lab's.",
-            mend=("dyno run --wait PLAN.toml   # begins when the other one is done",),
+            mend=("# add --wait to the command that is to measure: it begins after the other",),
         )
 
 

@@ -40,7 +40,7 @@ def findings(facts: HostFacts) -> Iterable[HostFinding]:
 
 def _file_system(facts: HostFacts) -> Iterable[HostFinding]:
     file_system, path = facts.data.file_system, facts.data.path
-    elsewhere = ("dyno doctor --data-dir DIR   # of a local ext4 or xfs; then server.data_dir",)
+    elsewhere = ("# name a folder on a local ext4 or xfs: server.data_dir in a plan",)
     if file_system in NO_DEVICE:
         yield HostFinding(
             name="no-device",

@@ -18,7 +18,7 @@ from dbdyno.model.host_facts import CountScatter, HostFacts, Machine
 from dbdyno.model.json import misfit_words
 
 FILE = "count-scatter.json"
-REMEDY = "remove it, and run `dyno calibrate --count` again"
+REMEDY = "remove it, and run `dyno calibrate` with `--count` again"
 
 
 class ScatterFile(msgspec.Struct, frozen=True):

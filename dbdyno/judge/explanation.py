@@ -408,8 +408,10 @@ def _led(change: _Change) -> str:
 
 
 def _speed(judgement: Judgement) -> str:
-    """How much faster or slower, by a throughput or a time."""
-    return (number.haste if less_is_better(judgement.metric) else number.speed)(*judgement.told)
+    """How much faster or slower, by the throughput or the time that it names."""
+    if less_is_better(judgement.metric):
+        return number.haste(*judgement.told)
+    return f"throughput {number.speed(*judgement.told)}"
 
 
 def _cpu_words(cpu: Judgement, unit: str) -> str:
@@ -429,7 +431,7 @@ def _led_by_cpu(change: _Change) -> str:
         return words
     seen = change.verdict.stood_still or _speed(throughput)
     what = called(throughput.metric)
-    beside = f"{what} {seen}, open"
+    beside = f"{seen if seen.startswith(what) else f'{what} {seen}'}, open"
     if throughput.word == "same":
         beside = f"{what} is the same within {throughput.margin * 100:g} %"
     elif throughput.reason == "generator at its limit":

@@ -137,7 +137,7 @@ def _one(
     elif of:
         words = (
             f"all blocks of {workload} begin from one golden copy of each arm, so the scatter "
-            "between fills is in no interval; `dyno calibrate --fills 6` measures it"
+            "between fills is in no interval; `--fills 6` of `dyno calibrate` measures it"
         )
         yield DoubtSubject.ONE_FILL.doubt(words, workload=workload)
 

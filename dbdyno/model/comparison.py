@@ -134,6 +134,7 @@ class Difference:
 class Comparison:
     """Everything that a report shows, in plain values."""
 
+    folder: str = "."  # of the result, as it was named
     title: str
     label: str | None
     base: str

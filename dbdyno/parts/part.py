@@ -171,6 +171,7 @@ class Effect:
     also: str  # that of another metric by which the word is said
     speed: Ratio | None  # the same to draw, above 1 where the arm is better; None: no figure
     reason: str = ""  # why it changed, or what is excluded and what would settle it
+    rank: int = 0  # its place where what is decided comes first, and the largest before others
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,9 +217,12 @@ class Effects:
 
     @property
     def parted(self) -> tuple[tuple[Effect, ...], tuple[Effect, ...]]:
-        """The steps that are shown at once, and those that are counted first."""
+        """The steps that are shown at once, and those that are counted first, in their order."""
         most = len(self.effects) if len(self.effects) <= EFFECTS_MAX else EFFECTS_MAX - 1
-        return self.effects[:most], self.effects[most:]
+        ranked = sorted(range(len(self.effects)), key=lambda place: self.effects[place].rank)
+        parts = sorted(ranked[:most]), sorted(ranked[most:])
+        shown, rest = (tuple(self.effects[place] for place in places) for places in parts)
+        return shown, rest
 
     @staticmethod
     def counted(rest: Iterable[Effect]) -> str:
@@ -369,12 +373,8 @@ class Flame:
     title: str
     arm: str
     graph: FlameGraph
+    command: str  # that draws it into files
     depth: Depth = "report"
-
-    @property
-    def elsewhere(self) -> tuple[str, ...]:
-        """Where it is to be had without HTML; every second piece is code."""
-        return (f"{self.title}: ", "dyno export RESULT --flame FOLDER", " draws it.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -480,6 +480,7 @@ class Section:
 class Page:
     """A whole report."""
 
+    folder: str = "."  # of the result, as it was named
     title: str
     label: str
     dyno: str  # the version that measured

@@ -8,6 +8,8 @@ from dbdyno.model.verdict import Judgement
 from dbdyno.parts import number
 
 COLUMNS = 80
+NAME_MAX = 36
+"""Signs of the names of a step and its arm that figures stand beside; below longer ones."""
 STEPS_MAX = 12
 """So many steps are shown, the others counted."""
 
@@ -24,15 +26,19 @@ def lines(comparison: Comparison) -> list[str]:
         return []
     several = len(comparison.arms) > 2
     names = [f"{name} {cell.arm}" if several else name for name, cell in rows]
-    width = min(36, max(map(len, names)))
-    told = [
-        f"  {name[:width]:<{width}} {of_cell(cell)}"[:COLUMNS].rstrip()
-        for name, (_, cell) in zip(names, rows, strict=True)
-    ]
-    more = [f"  and {len(told) - STEPS_MAX} more"] if len(told) > STEPS_MAX else []
+    width = min(NAME_MAX, max(map(len, names)))
+    shown = zip(names[:STEPS_MAX], rows, strict=False)
+    told = [line for name, (_, cell) in shown for line in of_step(name, width, of_cell(cell))]
+    more = [f"  and {len(rows) - STEPS_MAX} more"] if len(rows) > STEPS_MAX else []
     whom = "by" if several else f"{comparison.arms[1]} by"
     first = f"so far, {number.blocks(comparison.blocks)}, {whom} {comparison.base}:"
-    return [first[:COLUMNS], *told[:STEPS_MAX], *more]
+    return [first[:COLUMNS], *told, *more]
+
+
+def of_step(name: str, width: int, figures: str) -> tuple[str, ...]:
+    """A name with its figures beside it, or below where there is no room for both."""
+    line = f"  {name:<{width}} {figures}"
+    return (line,) if len(line) <= COLUMNS else (f"  {name}", f"    {figures}")
 
 
 def of_cell(cell: Cell) -> str:

@@ -185,6 +185,7 @@ def make(comparison: Comparison, scheme: Scheme = "words") -> Page:
     """
     subject = Subject(comparison=comparison, steps=comparison.steps, anchor="", colors=scheme)
     return Page(
+        folder=comparison.folder,
         title=comparison.title,
         label=comparison.label or "",
         dyno=repeat.version(comparison.plan),

@@ -1,4 +1,4 @@
-"""A race's verdict in five lines of at most 80 columns."""
+"""A race's verdict in five lines of at most 80 columns; a longer one goes on below."""
 
 from __future__ import annotations
 
@@ -33,11 +33,16 @@ def lines(comparison: Comparison, report: Path) -> list[str]:
     return [
         *([safe] if safe else []),
         *of_applications(comparison),
-        *(line[:COLUMNS] for line in told(comparison)),
-        *([of_work(counts)] if (counts := comparison.of(WorkComparison)).repeats else []),
+        *(part for line in told(comparison) for part in wrapped(line)),
+        *(wrapped(of_work(counts)) if (counts := comparison.of(WorkComparison)).repeats else []),
         of_builds(comparison),
         of_report(report),
     ]
+
+
+def wrapped(line: str) -> list[str]:
+    """A line in pieces of at most COLUMNS."""
+    return textwrap.wrap(line, COLUMNS, subsequent_indent="  ") or [""]
 
 
 def of_applications(comparison: Comparison) -> Iterator[str]:
@@ -96,7 +101,7 @@ def of_work(counts: WorkComparison) -> str:
             (f"{change.arm} " if several else "") + f"{change.step} {work.brief(change)}"
             for change in changes
         ],
-    )[:COLUMNS]
+    )
 
 
 def of_arm(comparison: Comparison, arm: str) -> str:
@@ -111,7 +116,7 @@ def with_word(comparison: Comparison, step: StepComparison, cell: Cell) -> str:
     """hot-points faster +98 % [+91, +105]."""
     assert cell.verdict is not None
     name, _, change = figures(comparison, step, cell).partition(" ")
-    return f"{name} {cell.verdict.word} {change}".rstrip()
+    return f"{name} {cell.verdict.word}: {change}".removesuffix(": ")
 
 
 def with_bound(comparison: Comparison, step: StepComparison, cell: Cell) -> str:
@@ -169,6 +174,5 @@ def of_builds(comparison: Comparison) -> str:
 
 
 def of_report(report: Path) -> str:
-    """The report's path; of a long one the end."""
-    line = f"report: {report}"
-    return line if len(line) <= COLUMNS else f"report: …{str(report)[-(COLUMNS - 9) :]}"
+    """The report's path."""
+    return f"report: {report}"

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from subprocess import SubprocessError
 
@@ -36,13 +37,14 @@ from dbdyno.run import (
     inquiries,
     interleave,
     profile,
+    repeats,
     site,
     starting_state,
     trial,
     void,
 )
 from dbdyno.run.arm import copy_leg
-from dbdyno.run.check import notices, plan_record, preflight
+from dbdyno.run.check import block_time, notices, plan_record, preflight
 from dbdyno.run.driver import ceiling
 from dbdyno.run.lab import Lab, Servers, SiteRuns
 from dbdyno.run.progress import RESTART_S, RUN_OVERHEAD_S, Leg, Watch, rest_leg
@@ -89,6 +91,8 @@ def opened(plan: Plan, parent: Path, *, quiet: bool = False) -> Iterator[Lab]:
         if plan.schedule.until_decided and plan.schedule.minutes_max is not None:
             spent = 0.0 if pinned is None else sum(Results.open(parent / plan.name).minutes())
             watch.ends_within(60 * (plan.schedule.minutes_max - spent))
+        else:
+            watch.later_s = after_trial_s(plan, prepared)
         if trial.is_due(plan, prepared, begun=pinned is not None):
             trial.go(plan, prepared, watch, servers)
             prepared = preflight.with_copies(plan, prepared)
@@ -104,6 +108,12 @@ def opened(plan: Plan, parent: Path, *, quiet: bool = False) -> Iterator[Lab]:
                 begun_s=begun_s,
                 complete_before=results.complete(),
             )
+
+
+def after_trial_s(plan: Plan, prepared: ReadyPlan) -> float:
+    """A guess of what comes after a plan's trial, in seconds: its counts and its blocks."""
+    numbers = range(1, plan.schedule.blocks + 1) if not plan.counts_only else ()
+    return block_time.counts_s(plan, prepared) + block_time.blocks_s(plan, prepared, numbers)
 
 
 def begun(parent: Path, plan: Plan, prepared: ReadyPlan, host: HostFacts) -> Results:
@@ -261,9 +271,10 @@ def legs_of(lab: Lab, blocks: Sequence[Block]) -> list[Leg]:
     legs: list[Leg] = []
     rest = rests(plan, due=lab.servers.rest_due)
     there = {
-        key
-        for key, copy in prepared.copies.items()
-        if starting_state.usable(copy, lab.results) is not None
+        point.key
+        for of_arms in prepared.points.values()
+        for point in chain.from_iterable(of_arms.values())
+        if starting_state.usable(starting_state.find(plan, point), lab.results) is not None
     }
     left = {name: key for name, (key, _) in lab.servers.left.items()}
     for block in blocks:
@@ -346,6 +357,7 @@ def run_blocks(
         begin(lab, blocks)
     failed = voids = 0
     for index in range(len(blocks)):
+        look_ahead(lab, blocks[index:])
         if not fits():
             break
         outcome = run_whole(lab, blocks[index:])
@@ -353,13 +365,18 @@ def run_blocks(
     return PlanOutcome(folder=lab.results.folder, failed=failed, voids=voids)
 
 
+def look_ahead(lab: Lab, blocks: Sequence[Block]) -> None:
+    """Foretells the way of these blocks, of which the first is walked however the time is."""
+    lab.watch.again(legs_of(lab, blocks), len(legs_of(lab, blocks[:1])))
+
+
 def run_whole(lab: Lab, blocks: Sequence[Block]) -> PlanOutcome:
     """Runs the first of these blocks until it counts; the others are ahead."""
     voids = 0
-    lab.watch.again(legs_of(lab, blocks), len(legs_of(lab, blocks[:1])))
+    look_ahead(lab, blocks)
     while (failed := attempt(lab, blocks[0])) is None:
         voids += 1
-        lab.watch.again(legs_of(lab, blocks), len(legs_of(lab, blocks[:1])))
+        look_ahead(lab, blocks)
     return PlanOutcome(folder=lab.results.folder, failed=failed, voids=voids)
 
 
@@ -367,14 +384,15 @@ def attempt(lab: Lab, block: Block) -> int | None:
     """Runs a block; how many steps failed or were skipped, None where it is void and to be done
     again.
 
-    A block is repeated at most `repeats_max` times, those of earlier commands counted. Then a block
-    that was disturbed counts, with what disturbed it, and LabDied is raised where the lab failed.
+    A block that was disturbed is repeated while the plan has repeats and time; then it counts, with
+    what disturbed it. LabDied is raised where the lab failed in `repeats_max` repeats of a block.
+    Of both those of earlier commands count.
     """
     number = block.number
-    last = repeats(lab.results, number) >= lab.plan.schedule.repeats_max
     try:
         ran = run_block(lab, block)
     except LabDied as error:
+        last = repeats.of_block(lab.results, number) >= lab.plan.schedule.repeats_max
         set_aside(lab, number, "lab", str(error), again=not last)
         if last:
             raise last_word(error) from None
@@ -383,7 +401,8 @@ def attempt(lab: Lab, block: Block) -> int | None:
         folder for folder in lab.results.blocks() if folder.number == number and not folder.void
     ]
     disturbances = void.lines(void.disturbances(block_folder, lab.plan.schedule.void))
-    if disturbances and not last:
+    why = repeats.why_not_again(lab, number, ran.took(lab).took_s) if disturbances else None
+    if disturbances and why is None:
         cause = next(iter(disturbances))
         set_aside(lab, number, cause, "; ".join(disturbances.values()), again=True)
         return None
@@ -393,13 +412,8 @@ def attempt(lab: Lab, block: Block) -> int | None:
     finally:  # what is judged is complete, whatever ends the rest
         lab.results.end_block(number, ran.took(lab), *disturbances.values())
     for text in disturbances.values():
-        lab.watch.say(f"block {number} counts although it was disturbed again: {text}")
+        lab.watch.say(f"block {number} counts although it was disturbed, as {why}: {text}")
     return ran.failed
-
-
-def repeats(results: Results, number: int) -> int:
-    """How often a block was void for a cause for which it is done again by itself."""
-    return sum(block.number == number and block.cause is not None for block in results.blocks())
 
 
 def set_aside(lab: Lab, number: int, cause: Cause, reason: str, *, again: bool) -> None:

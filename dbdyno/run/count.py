@@ -33,7 +33,7 @@ from dbdyno.plan import count as plans
 from dbdyno.plan import counted_step, schedule
 from dbdyno.run import background_count, blocks, count_fill, refusal, storage
 from dbdyno.run.background_count import CountMarks, Mark
-from dbdyno.run.check import preflight
+from dbdyno.run.check import block_time, preflight
 from dbdyno.run.check.counting import counting_of
 from dbdyno.run.lab import Lab
 from dbdyno.run.measurement import Measurement, StepFailed
@@ -55,7 +55,9 @@ def go(lab: Lab) -> None:
         return
     valgrind, begun = program.find(), lab.minutes()
     fills = count_fill.fills_of(lab.plan, parent)
+    lab.watch.later_s = blocks.after_trial_s(lab.plan, lab.prepared)
     count_fill.fill(lab, parent, fills)
+    lab.watch.later_s -= block_time.counts_s(lab.plan, lab.prepared)
     words = counter(lab.plan, valgrind)
     plan = plans.counting(lab.plan, words, fills)
     prepared = preflight.prepare(plan, Results.begun_plan(parent / plan.name))
@@ -64,12 +66,13 @@ def go(lab: Lab) -> None:
     load = partial(CountedLoad, marks=CountMarks())
     part = replace(count_fill.part_of(lab, plan, prepared, parent), load=load)
     seed = schedule.block(plan, 1).seed  # of all repeats, so that they differ by chance alone
-    for block in blocks.missing_blocks(plan, part.results):
+    missing = [replace(block, seed=seed) for block in blocks.missing_blocks(plan, part.results)]
+    for place, block in enumerate(missing):
         if is_late(lab, part.results, begun):
             lab.watch.say("not counted again: that would take more than half of the minutes")
             break
         repeat = replace(part, part=f"count {block.number}/{wish.repeats}")
-        blocks.run_whole(repeat, [replace(block, seed=seed)])
+        blocks.run_whole(repeat, missing[place:])
         if nothing := refusal.nothing_left(plan, part.results, 0):
             for line in nothing:
                 lab.watch.say(f"not counted: {line}")

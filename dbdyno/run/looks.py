@@ -10,24 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
 
 from dbdyno.model import Block, Comparison, Plan, Step, StepComparison, WorkloadUse
 from dbdyno.model.looks import Looked, Looks
 from dbdyno.model.open_steps import open_steps
 from dbdyno.model.step import StepName
 from dbdyno.plan import schedule
-from dbdyno.run import blocks, count, refusal
+from dbdyno.run import blocks, count, refusal, time_limit
 from dbdyno.run import look_words as words
 from dbdyno.run.blocks import PlanOutcome
-from dbdyno.run.check import step_lengths
+from dbdyno.run.check import block_time, step_lengths
 from dbdyno.run.lab import Lab
 from dbdyno.run.runner import BlockRunner, LocalRunner
 from dbdyno.stats import looks as stats
 from dbdyno.store import Results
 
-OVER_MAX = 1.05
-"""A last block may end so much later than the plan's minutes: else more of them are unused."""
 Read = Callable[[Results], Comparison]
 """The function that judges a result folder, which is not done here."""
 Evidence = Callable[[Comparison], Sequence[str]]
@@ -61,6 +58,7 @@ def run(  # noqa: PLR0913 (each by its name)
             lab.watch.say(f"looks: {words.planned(plan)}")
         whole = PlanOutcome(folder=lab.results.folder, failed=0, voids=0)
         while blocks := next_blocks(lab, read):
+            lab.watch.later_s = beyond_s(lab, blocks[-1].number)
             ended = runner.run_blocks(
                 replace(lab, through=blocks[-1].number),
                 blocks,
@@ -102,6 +100,13 @@ def next_blocks(lab: Lab, read: Read) -> list[Block]:
     return [replace(block, steps=steps) for block in up_to(looked, within)]
 
 
+def beyond_s(lab: Lab, number: int) -> float:
+    """A guess of the time of the blocks after the next look, in seconds; 0 where none is sure."""
+    numbers = () if lab.plan.schedule.until_decided else lab.results.numbers(lab.plan)
+    later = [each for each in numbers if each > number]
+    return block_time.blocks_s(lab.plan, lab.prepared, later)
+
+
 def remembered(read: Read) -> Read:
     """Reads a result once for the blocks and looks that it has."""
     last: list[tuple[int, Looks | None, Comparison]] = []
@@ -126,7 +131,8 @@ def reached(lab: Lab) -> Looked:
     results = lab.results
     looks, complete = results.looks(), results.complete()
     assert looks is not None, "written before the first block"
-    if limits_looks(looks) and is_over(lab, looks.minutes_max):
+    promised = time_limit.limits_looks(looks) and time_limit.can_be_looked_at(lab)
+    if promised and time_limit.is_over(lab, looks.minutes_max):
         looks = results.end_looks(complete)
     return stats.looked(looks, complete)
 
@@ -150,7 +156,7 @@ def why_over(lab: Lab, looked: Looked, judged: Sequence[StepComparison]) -> str 
         return words.decided(complete, judged) if judged else words.nothing_to_decide(complete)
     if complete >= most or (looked.coming is not None and looked.coming.blocks > most):
         return words.most_blocks(complete, still)
-    if is_over(lab, lab.plan.schedule.minutes_max):
+    if time_limit.is_over(lab, lab.plan.schedule.minutes_max):
         return words.time_over(lab.results.minutes(), lab.minutes(), lab.plan, looked, still)
     return None
 
@@ -164,32 +170,7 @@ def goes_on(lab: Lab, read: Read, evidence: Evidence | None) -> bool:
         return False
     if evidence is not None and lab.results.complete():
         lab.watch.so_far(evidence(read(lab.results)))
-    return fits(lab)
-
-
-def fits(lab: Lab) -> bool:
-    """Whether a further block is over before the plan's time is, and that of the looks."""
-    looks = lab.results.looks()
-    limits = [lab.plan.schedule.minutes_max]
-    if looks is not None and limits_looks(looks):
-        limits.append(looks.minutes_max)
-    return not any(is_over(lab, limit) for limit in limits)
-
-
-def limits_looks(looks: Looks) -> bool:
-    """Whether there is to be a last look when the time is over, which was not taken yet."""
-    return looks.first is None and looks.minutes_max is not None and looks.last is None
-
-
-def is_over(lab: Lab, limit: float | None) -> bool:
-    """Whether one more block would pass the limit if it took as long as the median of its blocks.
-
-    Never before there are two, as one decides nothing.
-    """
-    minutes = lab.results.minutes()
-    if limit is None or len(minutes) < stats.BLOCKS_MIN:
-        return False
-    return lab.minutes() + median(minutes) > OVER_MAX * limit
+    return time_limit.fits(lab)
 
 
 # --- Which steps go on -----------------------------------------------------------------------

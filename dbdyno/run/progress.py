@@ -160,6 +160,7 @@ class Watch:
         self._pulse_s = 0.0
         self._so_far: Sequence[str] = ()
         self._end_s: float | None = None  # by the monotonic clock
+        self.later_s = 0.0  # what comes after all legs, as a guess: the blocks after a trial
         self._live = Live(
             console=self.console, get_renderable=self.view, refresh_per_second=1, transient=True
         )
@@ -179,7 +180,7 @@ class Watch:
     def left_s(self, running_s: float, running: int) -> float:
         """Seconds to the end, of which the leg that is `running` takes so many."""
         if self._end_s is None:
-            return running_s + self.forecast.after_s(running)
+            return running_s + self.forecast.after_s(running) + self.later_s
         sure_s = self.forecast.after_s(running, self.forecast.sure)
         return max(running_s + sure_s, self._end_s - time.monotonic())
 

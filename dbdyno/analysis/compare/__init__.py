@@ -93,6 +93,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
     needed = _in_every_block(ended.steps, blocks, copies)
     incomplete = arms_and_blocks.incomplete(results, arms, looked, needed)
     return Comparison(
+        folder=str(results.folder),
         title=_title(plan, arms.shown),
         label=plan.label,
         base=arms.base,

@@ -65,7 +65,7 @@ def this_machine() -> TargetMachine:
     if name not in MACHINES or library != "glibc":
         raise ServerError(
             f"the archives have no builds for {name} with {library or 'a C library but glibc'}: "
-            "compile one (`dyno server build`), or name a folder by `base_dir`"
+            "compile one (`dyno server build --help`), or name a folder by `base_dir`"
         )
     major, minor = version.split(".")[:2]
     return TargetMachine(name=name, glibc=(int(major), int(minor)))

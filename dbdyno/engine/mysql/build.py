@@ -155,7 +155,7 @@ def installed(engine: str, version: str, where: str, cache: Path | None, account
     raise ServerError(
         f"{where}: no {engines.of(engine).product} {version} is installed "
         f"({f'there is {there}' if there else 'there is none'}): "
-        f"dyno server fetch {engine} {version}, or name its folder by `base_dir`"
+        f"run `dyno server fetch {engine} {version}`, or name its folder by `base_dir`"
     )
 
 

@@ -84,7 +84,7 @@ def packages() -> str:
     if machine is None:
         raise ServerError(
             f"there is no prebuilt PostgreSQL for {platform.machine()}: compile one "
-            "(`dyno server build`), or name a folder by `base_dir`"
+            "(`dyno server build postgres 18`), or name a folder by `base_dir`"
         )
     address = (os.environ.get(VARIABLE) or f"{maven.address()}/{GROUP}").rstrip("/")
     return f"{address}/embedded-postgres-binaries-linux-{machine}"

@@ -191,7 +191,8 @@ def complain(arm: Arm, build: Build, account: Account, name: str, complaint: str
         return PlanError(f"{where}: {complaint}: use fewer `clients`")
     if not complaint.startswith("unrecognized"):
         missing = [one for one in COMPILED_IN if f': "{one}"' in complaint]
-        remedy = "; use a build made with it (`dyno server build`, or a distribution's)"
+        command = f"dyno server build postgres {build.version}"
+        remedy = f"; use a build made with it (`{command}`, or a distribution's)"
         return PlanError(f"{where}: {complaint}{remedy if missing else ''}")
     near = difflib.get_close_matches(name, known_names(build, account), n=1)
     hint = f"; did you mean `{near[0]}`?" if near else ": drop it"

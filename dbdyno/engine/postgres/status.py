@@ -49,7 +49,8 @@ def indexes(execute: Executor, tables: Sequence[str]) -> IndexStatistics:
     if not execute(THERE):
         return IndexStatistics(
             unavailable="this server comes without the extension pgstattuple, which has "
-            "pgstatindex: take another build (`dyno server build`), or drop `observe.indexes`"
+            "pgstatindex: take another build (`dyno server build --help`), or drop "
+            "`observe.indexes`"
         )
     names = ", ".join(f"'{table}'" for table in tables)
     sql = INDEXES.format(columns=", ".join(IndexState.__struct_fields__), tables=names)

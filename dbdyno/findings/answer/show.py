@@ -12,7 +12,8 @@ from dataclasses import replace
 from dbdyno.findings.own_query import show as own_query
 from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Cell, Comparison, Ratio, StepComparison, configuration, engine, metric
-from dbdyno.model.metric.primary import is_cpu
+from dbdyno.model.metric.primary import called, is_cpu
+from dbdyno.model.step import StepName
 from dbdyno.model.verdict import CHANGED, TOO_FEW, Judgement, Verdict, is_wide
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import cells, colors, known, nodes, number, reasons, step_groups, tolerate
@@ -118,12 +119,14 @@ def sentence(comparison: Comparison, arm: str) -> str:
 
 
 def effects(comparison: Comparison, arm: str) -> Effects:
-    """An arm's changes, those that are decided first, the largest of each word before others."""
-    judged = cells_of(comparison, arm)
-    judged.sort(key=lambda pair: (verdicts.place(pair[1].verdict), -size(pair[1])))
+    """An arm's changes in the order of the steps, which is the same for all arms."""
+    ranks = ranked(comparison)
     effects = [
-        *(_effect(comparison, step, cell) for step, cell in judged),
-        *_not_judged(comparison, arm),
+        replace(effect, rank=ranks[step.workload, step.step])
+        for step in comparison.steps
+        for cell in step.cells[1:]
+        if cell.arm == arm and step_groups.measured(step)
+        for effect in _effects(comparison, step, cell)
     ]
     common, own = reasons.once([effect.reason for effect in effects])
     shown = tuple(
@@ -131,7 +134,7 @@ def effects(comparison: Comparison, arm: str) -> Effects:
     )
     judgements = (
         judgement
-        for _, cell in judged
+        for _, cell in cells_of(comparison, arm)
         if cell.verdict is not None
         for judgement in known.undecided(cell.verdict)
     )
@@ -145,24 +148,34 @@ def effects(comparison: Comparison, arm: str) -> Effects:
     )
 
 
-def _not_judged(comparison: Comparison, arm: str) -> Iterable[Effect]:
-    """The steps that have a ratio and no verdict."""
-    for step in comparison.steps:
-        for cell in step.cells[1:]:
-            judged = cell.verdict is not None or not step_groups.measured(step)
-            if cell.arm == arm and not judged and cell.ratio:
-                of: number.Of = "time" if metric.less_is_better(step.headline or "") else "rate"
-                ends = (cell.ratio.low, cell.ratio.high)
-                change = number.changes(cell.ratio.value, *ends, of)
-                yield Effect(
-                    step=comparison.name_of(step) + verdicts.mark(step, cell),
-                    word=verdicts.NOT_JUDGED,
-                    tone="",
-                    figures=cells.signed(change, cell.ratio_bound),
-                    also="",
-                    speed=cell.ratio,
-                    reason="" if cell.explanation is None else cell.explanation.text,
-                )
+def ranked(comparison: Comparison) -> dict[StepName, int]:
+    """By step its place where what is decided for any arm comes first, and the largest of each."""
+    weights = {
+        (step.workload, step.step): min(
+            ((verdicts.place(cell.verdict), -size(cell)) for cell in step.cells[1:]),
+            default=(verdicts.place(None), 0.0),
+        )
+        for step in comparison.steps
+    }
+    return {step: rank for rank, step in enumerate(sorted(weights, key=lambda step: weights[step]))}
+
+
+def _effects(comparison: Comparison, step: StepComparison, cell: Cell) -> Iterable[Effect]:
+    """The change of an arm in a step; one that has a ratio and no verdict is not judged."""
+    if cell.verdict is not None:
+        yield _effect(comparison, step, cell)
+    elif cell.ratio:
+        of: number.Of = "time" if metric.less_is_better(step.headline or "") else "rate"
+        change = number.changes(cell.ratio.value, cell.ratio.low, cell.ratio.high, of)
+        yield Effect(
+            step=comparison.name_of(step) + verdicts.mark(step, cell),
+            word=verdicts.NOT_JUDGED,
+            tone="",
+            figures=f"{called(step.headline or '')} {cells.signed(change, cell.ratio_bound)}",
+            also="",
+            speed=cell.ratio,
+            reason="" if cell.explanation is None else cell.explanation.text,
+        )
 
 
 def _effect(comparison: Comparison, step: StepComparison, cell: Cell) -> Effect:

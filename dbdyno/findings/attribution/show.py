@@ -42,14 +42,13 @@ def surest(by_metric: ByMetric) -> Sequence[FactorEffect]:
 def sentence(step: StepComparison, effects: Sequence[FactorEffect]) -> str:
     """What each factor has of the whole change, the surest named as such."""
     whole, *_ = effects
-    of_whole = (
-        "" if whole.ratio is None else f"of {called(whole.metric)}'s {_change(whole.ratio)}, "
-    )
-    return f"{step.step}: {of_whole}{_shares(effects)}."
+    what = called(whole.metric)
+    of_whole = "" if whole.ratio is None else f"of {what}'s {_change(whole.ratio)}, "
+    return f"{step.step}: {of_whole}{_shares(effects, what)}."
 
 
-def _shares(effects: Sequence[FactorEffect]) -> str:
-    """The effects in words: `a has +0.1 % […], b the rest, −12.1 % […]`."""
+def _shares(effects: Sequence[FactorEffect], what: str) -> str:
+    """The effects in words: `a has throughput +0.1 % […], b the rest: throughput −12.1 % […]`."""
     known = {
         effect.factor: effect.ratio
         for effect in effects
@@ -61,14 +60,14 @@ def _shares(effects: Sequence[FactorEffect]) -> str:
     names = sorted(known, key=lambda name: abs(math.log(known[name].value)), reverse=True)
     sure = [name for name in names if name in significant]
     others = [name for name in names if name not in significant]
-    named = [f"`{name}` has {_change(known[name])}" for name in others[:NAMED_MAX]]
+    named = [f"`{name}` has {what} {_change(known[name])}" for name in others[:NAMED_MAX]]
     more = f" and {len(others) - NAMED_MAX} more" if len(others) > NAMED_MAX else ""
     left = any(effect.kind == "remainder" for effect in effects)
     if len(sure) == 1 and others and not left:
-        return f"{', '.join(named)}{more}, `{sure[0]}` the rest: {_change(known[sure[0]])}"
+        return f"{', '.join(named)}{more}, `{sure[0]}` the rest: {what} {_change(known[sure[0]])}"
     if not sure:
         return f"no factor's effect is told from none: {', '.join(named)}{more}"
-    said = ", ".join(f"`{name}` has {_change(known[name])}" for name in sure)
+    said = ", ".join(f"`{name}` has {what} {_change(known[name])}" for name in sure)
     return said if not named else f"{said}; not told from none: {', '.join(named)}{more}"
 
 

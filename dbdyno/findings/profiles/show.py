@@ -12,7 +12,7 @@ from dbdyno.findings.profiles.facts import FunctionCost, ProfileComparison, Prof
 from dbdyno.findings.profiles.form import CostForm
 from dbdyno.model import StepRun
 from dbdyno.model.profile import NO_SYMBOL, Profile
-from dbdyno.parts import number
+from dbdyno.parts import hints, number
 from dbdyno.parts.colors import ARROWS, Tone
 from dbdyno.parts.part import (
     Column,
@@ -266,14 +266,15 @@ def _without_symbols(profiles: Sequence[Profile]) -> Iterable[str]:
 # --- Flame graphs ----------------------------------------------------------------------------
 
 
-def _graphs(profiles: Sequence[ProfileComparison], name: str) -> Iterable[Group]:
-    """Where each arm's CPU time goes, coloured by what changed."""
+def _graphs(profiles: Sequence[ProfileComparison], name: str, command: str) -> Iterable[Group]:
+    """Where each arm's CPU time goes, coloured by what changed; `command` draws it into files."""
     graphs = tuple(
         Flame(
             name=f"{name}-{place}",
             title=f"Flame graph of {profile.title}",
             arm=profile.arm,
             graph=flame.graph(profile),
+            command=command,
         )
         for place, profile in enumerate(profiles)
         if any(profile.arm_stacks.values())
@@ -283,12 +284,12 @@ def _graphs(profiles: Sequence[ProfileComparison], name: str) -> Iterable[Group]
             name=name,
             title="Flame graphs",
             parts=graphs,
-            note=" ".join(_flame_note(profiles[0])),
+            note=" ".join(_flame_note(profiles[0], command)),
             entry="flame graphs",
         )
 
 
-def _flame_note(profile: ProfileComparison) -> Iterable[str]:
+def _flame_note(profile: ProfileComparison, command: str) -> Iterable[str]:
     yield (
         "A frame is as wide as its share of the CPU that the server spends for each "
         f"{profile.unit}, with what it calls."
@@ -301,7 +302,7 @@ def _flame_note(profile: ProfileComparison) -> Iterable[str]:
         )
     yield "Click to zoom, Ctrl-F to search by a regular expression."
     if not profile.alone:
-        yield f"`dyno export --flame` also draws {base}'s own graph, with what only {base} calls."
+        yield f"`{command}` also draws {base}'s own graph, with what only {base} calls."
 
 
 # --- Sections --------------------------------------------------------------------------------
@@ -320,7 +321,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
             entry="functions",
             fold="CPU by function",
         )
-        yield from _graphs(profiles, f"{anchor}-flame")
+        yield from _graphs(profiles, f"{anchor}-flame", hints.flames(subject.comparison.folder))
 
 
 def _overview(subject: Subject) -> Iterable[Text]:

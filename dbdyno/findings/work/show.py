@@ -189,7 +189,7 @@ def steps_table(work: WorkComparison) -> Table:
 def scatter_source(work: WorkComparison) -> str:
     """What intervals rest on."""
     if work.calibration is None or not work.calibration.repeats:
-        return ", by these repeats alone: `dyno calibrate --count` keeps what a host's have"
+        return ", by these repeats alone: `dyno calibrate` with `--count` keeps what a host's have"
     return f", by {work.calibration.repeats} counts of one build on this host"
 
 

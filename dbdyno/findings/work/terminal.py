@@ -11,7 +11,7 @@ from dbdyno.findings.work import show as section
 from dbdyno.model.work import WorkChange, WorkComparison
 
 COLUMNS = 80
-NOT_CALIBRATED = "intervals: by these repeats; with `dyno calibrate --count` by this host's"
+NOT_CALIBRATED = "intervals: by these repeats; after `dyno calibrate` with `--count` by this host's"
 
 
 def lines(work: WorkComparison, report: Path | None = None) -> Iterator[str]:

@@ -228,7 +228,7 @@ def of_arm(arm: RaceArm, sizes: Sizes) -> Iterator[str]:
         yield f"{name} = {value_of(of_access)}"
     if arm.config is not None:
         ours = "/" not in arm.config
-        yield f"config = {quoted(arm.config)}" + "  # `dyno config show` prints it" * ours
+        yield f"config = {quoted(arm.config)}" + f"  # `dyno config show {arm.config}`" * ours
         if ours:
             yield f"memory = {quoted(sizes.memory)}  # that the preset is sized to"
     if arm.settings:

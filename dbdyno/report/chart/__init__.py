@@ -53,14 +53,16 @@ def _specs(page: Page, drawn: Iterable[Chart], points_max: int) -> dict[str, Jso
     return made
 
 
-def standalone(spec: Json, config: Json) -> Json:
-    """A specification as a picture that is read by itself: its title inside, a width of its own."""
-    made = spec | {"title": spec["usermeta"]["title"], "config": config}
+def standalone(
+    spec: Json, config: Json, width: int = PICTURE_WIDTH, *, titled: bool = True
+) -> Json:
+    """A specification as a picture of its own style and width; `titled`: with its title inside."""
+    made = spec | {"config": config} | ({"title": spec["usermeta"]["title"]} if titled else {})
     if "spec" not in spec:
-        return made | {"width": PICTURE_WIDTH}
+        return made | {"width": width}
     columns = spec["usermeta"]["columns"]
-    width = (PICTURE_WIDTH - style.AXIS_WIDTH - style.PANEL_GAP * (columns - 1)) / columns
-    return made | {"spec": spec["spec"] | {"width": round(width)}}
+    each = (width - style.AXIS_WIDTH - style.PANEL_GAP * (columns - 1)) / columns
+    return made | {"spec": spec["spec"] | {"width": round(each)}}
 
 
 def _drawn(chart: Chart, page: Page, points_max: int) -> Json:

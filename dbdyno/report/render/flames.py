@@ -13,7 +13,6 @@ from dbdyno.parts.part import Flame
 
 BYTES_MAX = 1_500_000
 """Of all flame graphs on a page, packed: most of its charts' room stays theirs."""
-ELSEWHERE = "`dyno export RESULT --flame FOLDER` draws it"
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ def flames(found: Iterable[Flame], draw: Draw | None) -> dict[str, Packed]:
     for one in found:
         packed = _drawn(one, draw)
         if len(packed.data) > room:
-            packed = Packed(missing=f"The page has no room for it; {ELSEWHERE}.")
+            packed = Packed(missing=f"The page has no room for it; `{one.command}` draws it.")
         room -= len(packed.data)
         made[one.name] = packed
     return made
@@ -39,7 +38,7 @@ def flames(found: Iterable[Flame], draw: Draw | None) -> dict[str, Packed]:
 
 def _drawn(flame: Flame, draw: Draw | None) -> Packed:
     if draw is None:
-        return Packed(missing=f"This page has no flame graphs; {ELSEWHERE}.")
+        return Packed(missing=f"This page has no flame graphs; `{flame.command}` draws it.")
     try:
         svg = draw(flame.graph)
     except DynoError as error:

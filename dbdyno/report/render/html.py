@@ -70,6 +70,7 @@ def render(page: Page, above: str = "", draw: Draw | None = None, *, library_at:
         page=page,
         above=above,
         titles=Titles(),
+        pictures={},
         flames=flames.flames((one for one in flat(page.parts) if isinstance(one, Flame)), draw),
         charts=_PLACE,
         colors=style.colors(len(page.arms)),
@@ -159,6 +160,45 @@ class Titles:
         if len(text) < TITLE_LENGTH_MIN:
             return f' title="{escape(text)}"'
         return f' data-title="{self._places.setdefault(text, len(self._places))}"'
+
+
+POST_WIDTHS = (760, 300)
+"""Pixels of a post's charts in a window and on a telephone, without what stands around them."""
+
+
+@dataclass(frozen=True)
+class ChartPicture:
+    """A chart as SVG, for windows and for telephones."""
+
+    wide: str
+    narrow: str
+
+
+class NoTitles(Titles):
+    """The texts on hover of a page without scripts: none."""
+
+    def attribute(self, text: str) -> str:
+        """No attribute."""
+        return ""
+
+
+def post(page: Page, command: str) -> str:
+    """The page of a post as HTML without scripts; `command` is what makes the rest."""
+    wide, narrow = (picture.drawn(page, width) for width in POST_WIDTHS)
+    pictures = {name: ChartPicture(wide=wide[name], narrow=narrow[name]) for name in wide}
+    return (
+        environment()
+        .get_template("post.html.j2")
+        .render(
+            page=page,
+            command=command,
+            titles=NoTitles(),
+            pictures=pictures,
+            colors=style.colors(len(page.arms)),
+            kinds=style.kind_colors(),
+            font=style.FONT,
+        )
+    )
 
 
 def _likely_points(page: Page, room: int) -> int:

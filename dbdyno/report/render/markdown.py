@@ -43,13 +43,9 @@ def render(page: Page, pictures: Pictures | None = None) -> str:
     return "\n".join(_page(page, pictures or {})).rstrip() + "\n"
 
 
-def answer(page: Page, pictures: Pictures, command: str) -> str:
-    """The first screen as Markdown; `command` is what makes the rest."""
-    lines = [f"# {escape(page.title)}", *([f"\n**{escape(page.label)}**"] if page.label else [])]
-    for part in page.parts:
-        if part.depth == "answer":
-            lines += _together((part,), pictures, 2)
-    return "\n".join([*lines, f"\nAll tables and charts: `{command}`"]) + "\n"
+def post(page: Page, pictures: Pictures, command: str) -> str:
+    """The page of a post as Markdown; `command` is what makes the rest."""
+    return f"{render(page, pictures)}\nAll tables and charts: `{command}`\n"
 
 
 def not_shown(group: Group) -> Iterable[str]:
@@ -219,7 +215,8 @@ def _leaf(leaf: Leaf, pictures: Pictures, heading: int) -> Iterable[str]:
         case Table():
             yield from _table(leaf, heading)
         case Chart(data=Bars(bars=bars)):
-            yield f"\n{' · '.join(map(_bar, bars))}"
+            named = f"{leaf.of}: {leaf.title}" if leaf.of else leaf.title
+            yield f"\n{escape(named)}: {' · '.join(map(_bar, bars))}"
             words = "; ".join(f"{bar.arm} {bar.text}" for bar in bars)
             yield from _picture(leaf.name, f"{leaf.title}: {words}", pictures)
         case Chart(data=Effects(effects=effects, price=price, common=common)):
@@ -235,7 +232,7 @@ def _leaf(leaf: Leaf, pictures: Pictures, heading: int) -> Iterable[str]:
         case Text():
             yield from _text(leaf, heading)
         case Flame():
-            yield f"\n{_lead(leaf.elsewhere)}"
+            yield f"\n{escape(leaf.title)}: `{leaf.command}` draws it."
         case Callout():
             yield f"\n{'#' * heading} {escape(leaf.title)}\n" if leaf.title else ""
             yield from (f"- {escape(line)}" for line in leaf.brief)

@@ -7,9 +7,12 @@ import zlib
 from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Json
+from dbdyno.parts.part import Page
 from dbdyno.report import chart
 from dbdyno.report.chart import style
 
+POINTS_MAX = 240  # of one arm in one chart within a page
+PADDING = 10  # pixels around a chart within a page, as readers' fonts may be wider than ours
 PNG_SCALE = 2.0  # pixels of a picture for each of the chart's, for sharp screens and for paper
 
 
@@ -27,6 +30,17 @@ def png(spec: Json, arms: Sequence[str], scale: float = PNG_SCALE) -> bytes:
 
     made: bytes = vl_convert.vegalite_to_png(_whole(spec, arms), scale=scale)
     return made
+
+
+def drawn(page: Page, width: int) -> dict[str, str]:
+    """The charts of a page as SVG within it: without titles, in the colours of its style sheet."""
+    import vl_convert
+
+    config = style.page(len(page.arms)) | {"padding": PADDING}
+    return {
+        name: vl_convert.vegalite_to_svg(chart.standalone(spec, config, width, titled=False))
+        for name, spec in chart.specs(page, POINTS_MAX).items()
+    }
 
 
 def _whole(spec: Json, arms: Sequence[str]) -> Json:

@@ -3,39 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from dbdyno.model import Json
 from dbdyno.model.error import DynoError
+from dbdyno.parts import hints
 from dbdyno.parts.part import Page, scoped
 from dbdyno.report import chart
-from dbdyno.report.render import markdown, picture
-
-CHARTS_MAX = 3
-"""So many pictures a post of one page has."""
+from dbdyno.report.post import answered
+from dbdyno.report.render import html, markdown, picture
 
 
-def files(page: Page, path: Path, *, full: bool = False) -> dict[Path, bytes]:
-    """`post.md`, and a picture of each chart that it shows in the folder `post` beside it.
+def files(page: Page, path: Path) -> dict[Path, bytes]:
+    """`post.md` with all that a page has; its pictures lie in the folder `post` beside it.
 
-    The post is one page with up to CHARTS_MAX pictures, or with `full` all that the page has.
     Raises DynoError where the name has no ending, so that file and folder would be one.
     """
-    folder = path.with_suffix("")
-    if folder == path:
-        raise DynoError(
-            f"{path}: a Markdown file needs an ending, as in `{path.name}.md`: its pictures go to "
-            f"the folder `{path.name}`"
-        )
-    if not full:
-        first = replace(page, parts=tuple(part for part in page.parts if part.depth == "answer"))
-        specs = dict(list(chart.pictured(first).items())[:CHARTS_MAX])
-        command = f"dyno report RESULT --markdown {path.name} --full"
-        return _with_pictures(
-            page, specs, path, lambda places: markdown.answer(page, places, command)
-        )
+    _refuse_bare(path)
     left_out = {
         name
         for group in scoped(page.parts, "step")
@@ -44,6 +29,29 @@ def files(page: Page, path: Path, *, full: bool = False) -> dict[Path, bytes]:
     }
     specs = {name: spec for name, spec in chart.pictured(page).items() if name not in left_out}
     return _with_pictures(page, specs, path, partial(markdown.render, page))
+
+
+def _refuse_bare(path: Path) -> None:
+    if path.with_suffix("") == path:
+        raise DynoError(
+            f"{path}: a Markdown file needs an ending, as in `{path.name}.md`: its pictures go to "
+            f"the folder `{path.name}`"
+        )
+
+
+def one_page(page: Page, path: Path) -> dict[Path, bytes]:
+    """A post of one page: `post.html`, complete in itself, or `post.md` with its pictures.
+
+    Raises DynoError where the name has another ending.
+    """
+    command = hints.page(page.folder)
+    if path.suffix == ".html":
+        return {path: html.post(page, command).encode()}
+    if path.suffix != ".md":
+        raise DynoError(f"{path}: a post is Markdown or HTML: name it `{path.stem}.md` or `.html`")
+    several = {each.name for each in answered(page)} if len(answered(page)) > 1 else set()
+    specs = {name: spec for name, spec in chart.pictured(page).items() if name not in several}
+    return _with_pictures(page, specs, path, lambda places: markdown.post(page, places, command))
 
 
 def _with_pictures(

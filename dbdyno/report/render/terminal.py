@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from dbdyno.parts import cells, number
+from dbdyno.parts import cells, hints, number
 from dbdyno.parts.colors import Tone
 from dbdyno.parts.part import (
     AnyPart,
@@ -81,7 +81,7 @@ def print_answer(page: Page, console: Console) -> None:
         _line(console, page.label, "bold yellow")
     for part in parts:
         _part(part, console, full=False)
-    _line(console, "All tables: dyno compare --full", "dim")
+    _line(console, f"All tables: {hints.full(page.folder)}", "dim")
 
 
 def print_page(page: Page, console: Console, *, full: bool = False) -> None:
@@ -102,9 +102,9 @@ def _line(console: Console, text: str, style: str = "") -> None:
     console.print(text, style=style or None, markup=False, highlight=False)
 
 
-def _item(console: Console, text: str) -> None:
+def _item(console: Console, text: str, style: str = "") -> None:
     """A list item, wrapped under itself."""
-    for line in _words(number.unbroken(text)).wrap(console, console.width - 2):
+    for line in _words(number.unbroken(text), style).wrap(console, console.width - 2):
         line.rstrip()
         console.print(_words("  ") + line)
 
@@ -189,7 +189,7 @@ def _part(part: AnyPart, console: Console, *, full: bool) -> None:
         case Text():
             _text(part, console)
         case Flame():
-            _item(console, "".join(part.elsewhere))
+            _item(console, f"{part.title}: {part.command} draws it.")
         case Callout():
             _told(part, console, full=full)
 
@@ -259,23 +259,21 @@ def _effects(data: Effects, console: Console, *, full: bool) -> None:
     shown, rest = (data.effects, ()) if full else data.parted
     longest = max(len(effect.step) for effect in shown)
     name = min(longest, NAME_WIDTH_MAX)
-    reasons = [effect for effect in shown if effect.reason][:REASONS_MAX]
+    reasoned = [effect for effect in sorted(shown, key=lambda each: each.rank) if effect.reason]
     for effect in shown:
         style = STYLES.get(effect.tone, "")
         line = _words(number.few_signs(effect.step, name).ljust(name + 1))
         line.append(data.drawn(effect, AXIS_WIDTH), style=EFFECT_STYLES.get(effect.tone, "dim"))
         line.append(" ").append(effect.word, style=style or "bold")
-        line.append(f" {effect.figures}")
-        if full or line.cell_len + len(effect.also) <= console.width:
-            line.append(effect.also)
-        line.truncate(console.width, overflow="ellipsis")
+        figures = f"{effect.figures}{effect.also}"
+        if line.cell_len + 1 + len(figures) <= console.width:
+            line.append(f" {figures}")
+            figures = ""
         console.print(line, soft_wrap=True)
-        if effect.reason and full:
-            _item(console, effect.reason)
-        elif effect in reasons:
-            why = _words(f"  {effect.reason}", "dim")
-            why.truncate(console.width, overflow="ellipsis")
-            console.print(why, soft_wrap=True)
+        if figures:
+            _item(console, figures)
+        if effect.reason and (full or effect in reasoned[:REASONS_MAX]):
+            _item(console, effect.reason, "dim")
     if rest:
         _line(console, data.counted(rest))
     (low, low_words), _, (high, high_words) = data.ticks()

@@ -48,6 +48,11 @@ def block_s(plan: Plan, prepared: ReadyPlan, number: int, *, copies: bool = True
     return runs + profiles + turns + rests_s(plan, number)
 
 
+def blocks_s(plan: Plan, prepared: ReadyPlan, numbers: Iterable[int]) -> float:
+    """A guess of the time of these blocks, in seconds."""
+    return sum(block_s(plan, prepared, number) for number in numbers)
+
+
 def before_s(plan: Plan, prepared: ReadyPlan) -> float:
     """A guess of what comes before the first block's steps.
 
@@ -117,8 +122,7 @@ def before(plan: Plan) -> str:
 def up_to_s(plan: Plan, prepared: ReadyPlan, blocks: int) -> float:
     """A guess of the time up to the end of so many blocks, in seconds."""
     if not plan.schedule.trial:
-        numbers = range(1, blocks + 1)
-        return before_s(plan, prepared) + sum(block_s(plan, prepared, each) for each in numbers)
+        return before_s(plan, prepared) + blocks_s(plan, prepared, range(1, blocks + 1))
     each = block_s(plan, prepared, BLOCKS_USUAL) + LOOK_S
     return before_s(plan, prepared) + blocks * each
 

@@ -18,7 +18,14 @@ from dbdyno.model import Arm, Block, Json, Plan, Step, WorkloadUse, can
 from dbdyno.plan import schedule
 from dbdyno.run import disk_space, look_words, profile, starting_state
 from dbdyno.run.check import counting, notices, preflight, step_lengths
-from dbdyno.run.check.block_time import begins_from_copy, block_s, counts_s, rests_s, up_to_s
+from dbdyno.run.check.block_time import (
+    begins_from_copy,
+    block_s,
+    blocks_s,
+    counts_s,
+    rests_s,
+    up_to_s,
+)
 from dbdyno.run.check.plan_record import plan_json
 from dbdyno.run.check.preflight import NO_LOG
 from dbdyno.run.disk_space import gb
@@ -342,7 +349,7 @@ def of_turns(plan: Plan, block: Block, prepared: ReadyPlan) -> Iterator[str]:
 def of_time(plan: Plan, prepared: ReadyPlan) -> Iterator[str]:
     """A guess of the time of all blocks that are sure, and what copies save of it."""
     numbers = range(1, sure_blocks(plan) + 1)
-    with_copies = sum(block_s(plan, prepared, number) for number in numbers)
+    with_copies = blocks_s(plan, prepared, numbers)
     saved = sum(block_s(plan, prepared, number, copies=False) for number in numbers) - with_copies
     whole = up_to_s(plan, prepared, len(numbers))
     ending = f"; golden copies save about {duration(saved)}" if saved > 0 else ""

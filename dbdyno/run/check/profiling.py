@@ -24,5 +24,5 @@ def notices(plan: Plan, prepared: ReadyPlan) -> Iterator[str]:
             yield (
                 f"profile: {program} ({', '.join(arms)}) has no symbols: only functions that it "
                 "exports have names, all others are `?`; install its debug symbols, or build it "
-                "(`dyno server build`)"
+                "(`dyno server build --help`)"
             )

@@ -319,5 +319,5 @@ def _refuse_unlike(hellos: Sequence[tuple[str, Hello]]) -> None:
             if own is not None and other is not None and own != other:
                 raise GeneratorError(
                     f"dyno-loadgen on {first_name} has {key} {own}, on {name} {other}: "
-                    "install the same on both (`dyno host prepare`)"
+                    "install the same on both (`dyno host prepare --help`)"
                 )

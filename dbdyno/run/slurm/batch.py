@@ -16,6 +16,7 @@ from typing import TypeGuard
 from dbdyno.model import Block, Plan
 from dbdyno.model.error import HostError
 from dbdyno.run import blocks as runner
+from dbdyno.run import repeats
 from dbdyno.run.blocks import PlanOutcome
 from dbdyno.run.lab import Lab
 from dbdyno.run.progress import Leg
@@ -248,7 +249,7 @@ class Batch:
     def may_repeat(self, number: int) -> bool:
         """Whether a block that failed by no doing of its own is done again by itself."""
         most = self.lab.plan.schedule.repeats_max
-        kept = runner.repeats(self.lab.results, number)
+        kept = repeats.of_block(self.lab.results, number)
         return max(kept, self.tries.get(number, 0)) <= most
 
     def withdraw(self, states: States) -> None:

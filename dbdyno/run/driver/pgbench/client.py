@@ -52,7 +52,7 @@ def client(job: Job, build: Build | Path | None) -> PgbenchClient:
                 'server: write "newest" or a path'
             )
         path = in_build(build.base_dir if isinstance(build, Build) else build)
-        remedy = f'write "{NEWEST}" or a path, or build the server (`dyno server build`)'
+        remedy = f'write "{NEWEST}" or a path, or build the server (`dyno server build --help`)'
     elif "/" in program:
         path = (Path(job.workload).parent / program).absolute()
         path = in_build(path) if path.is_dir() else path

@@ -62,7 +62,7 @@ def test_both_primary_metrics_are_tests_and_have_their_noise() -> None:
     found = calibrated(lifted(0.0), 3, cpu=20.0)
     assert found is not None
     assert (found.comparisons, found.tests) == (2, 4)
-    assert [its.metric for its in found.noise] == ["qps", "server_cpu_per_op"]
+    assert [its.metric for its in found.noise] == ["qps", "cpu_per_op"]
 
 
 def test_fewer_blocks_than_a_comparison_takes_are_no_calibration() -> None:

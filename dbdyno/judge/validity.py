@@ -11,7 +11,7 @@ from dbdyno.judge.differences import by_engine, names_of
 from dbdyno.model import Cell, StepComparison, StepRun, metric
 from dbdyno.model.comparison import PLACES_MAX
 from dbdyno.model.compiler import flags_of, for_size
-from dbdyno.model.metric.primary import CPU, SESSIONS_CPU, cpu_of
+from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.parts import number
 
@@ -44,7 +44,6 @@ def warnings(
         *_boots(boot_ids),
         *_canaries(arms, runs),
         *_unmeasured_failures(runs),
-        *_older(runs),
         *_of_steps(runs),
     )
 
@@ -80,25 +79,6 @@ def _whole_server(step: StepComparison, cell: Cell, margin: float) -> str | None
         f"{step.step} {cell.arm}: {number.amount(own.value)} CPU per operation; including the"
         f" server's background, other roles and ended processes {number.amount(whole.value)}"
     )
-
-
-def _older(runs: Sequence[StepRun]) -> Iterable[str]:
-    """Steps of which some blocks are of a version that did not tell whom helpers served."""
-    known = [run for run in runs if run.metrics.get(SESSIONS_CPU) is not None]
-    steps: dict[str, list[StepRun]] = {}
-    for run in known:
-        steps.setdefault(run.facts.step, []).append(run)
-    mixed = [
-        step
-        for step, step_runs in steps.items()
-        if cpu_of(step_runs) == SESSIONS_CPU
-        and any(run.metrics.get(CPU) is not None for run in step_runs)
-    ]
-    if mixed:
-        yield (
-            f"CPU without helpers: {number.listed(mixed)}: an earlier dyno measured some blocks "
-            "without the owners of parallel workers; CPU covers sessions alone in all blocks"
-        )
 
 
 def _toolchains(arms: Sequence[str], servers: Mapping[str, ServerFacts]) -> Iterable[str]:

@@ -127,8 +127,17 @@ class StepFolder:
             raise ResultError(f"{path}: the report of the restore is damaged: {error}") from None
 
     def host(self) -> Iterator[Reading]:
-        """host.jsonl, line by line: counters of the machine and of each owner."""
-        return read_structs(self.path / "host.jsonl", Reading)
+        """host.jsonl, line by line: counters of the machine and of each owner.
+
+        Raises ResultError of one that an older dyno wrote.
+        """
+        for reading in read_structs(self.path / "host.jsonl", Reading):
+            if reading.owners and not reading.led:
+                raise ResultError(
+                    f"{self.path}/host.jsonl: an older dyno wrote it, which did not know whose CPU "
+                    "parallel workers take; measure the step again for the figures of the host"
+                )
+            yield reading
 
     def waits(self) -> Iterator[WaitsBegin | WaitLook | WaitsEnd]:
         """waits.jsonl, line by line: what sessions were seen to do; none where nobody asked."""

@@ -68,7 +68,7 @@ def _readings(evidence: Evidence) -> list[_Spent]:
         _Spent(
             (reading.mono_ns - begun_ns) / raw_files.NS_PER_S,
             reading.moment,
-            _cpu_us(reading, names) if evidence.led else None,
+            _cpu_us(reading, names),
         )
         for reading in host.readings
     ]

@@ -16,7 +16,6 @@ from dbdyno.model.answer import Answers
 from dbdyno.model.block_files import BlockDone, Order, StepNames, Took
 from dbdyno.model.count import Count
 from dbdyno.model.error import ResultError
-from dbdyno.model.figures import FIRST
 from dbdyno.model.golden import GoldenUse, Restored
 from dbdyno.model.host_reading import Reading
 from dbdyno.model.job import Job
@@ -309,12 +308,6 @@ class BlockFolder:
         """The name of the host that measured all of it; None: the one of host.json, or several."""
         order = self.order()
         return None if order is None else order.host
-
-    @property
-    def figures(self) -> int:
-        """The number of how it was measured (model.figures)."""
-        order = self.order()
-        return FIRST if order is None else order.figures
 
     def checksums(self) -> Checksums | None:
         """What its files had when it ended; None of an incomplete one, or an older version's."""

@@ -49,7 +49,6 @@ from dbdyno.judge.arms_and_blocks import Arms
 from dbdyno.judge.step_pairs import across
 from dbdyno.model import Comparison, Ending, StepComparison, StepRun
 from dbdyno.model.ceiling import Ceiling
-from dbdyno.model.figures import changes_since
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.server_facts import ServerFacts
@@ -339,7 +338,7 @@ def _boot_ids(judged: Sequence[BlockFolder]) -> dict[str | None, list[str]]:
 
 
 def version_warnings(judged: Sequence[BlockFolder], runs: Sequence[StepRun]) -> Iterator[str]:
-    """A line where versions differ between blocks, and one where their figures do not compare."""
+    """A line where versions differ between blocks."""
     states = {block.number: _versions(block, runs) for block in judged}
     names = dict.fromkeys(name for state in states.values() for name in state)
     changed = [
@@ -347,10 +346,6 @@ def version_warnings(judged: Sequence[BlockFolder], runs: Sequence[StepRun]) -> 
     ]
     if changed:
         yield f"several versions: {'; '.join(changed)}; CHANGELOG.md says what changed between them"
-    numbers = {block.figures for block in judged}
-    if len(numbers) > 1:
-        changes = "; ".join(changes_since(min(numbers)))
-        yield f"blocks do not compare: an earlier dyno measured some of them; since then {changes}"
 
 
 def unverified(judged: Sequence[BlockFolder]) -> tuple[int, ...]:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import IO
 
 from dbdyno.engine.mysql import archive
-from dbdyno.engine.mysql.archive import Machine
+from dbdyno.engine.mysql.archive import TargetMachine
 
-HERE = Machine(name="x86_64", glibc=(2, 36))
+HERE = TargetMachine(name="x86_64", glibc=(2, 36))
 SAYS = {
     "mysql": "/x/mysqld  Ver {version} for Linux on x86_64 (MySQL Community Server - GPL)",
     "mariadb": "/x/mariadbd  Ver {version}-MariaDB for linux-systemd on x86_64 (MariaDB Server)",

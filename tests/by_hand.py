@@ -418,8 +418,8 @@ def target(raw: Raw, role: str) -> dict[str, Any]:
     achieved = whole(raw, role, raw.amount(1, role)) / raw.window
     rates = asked_seconds(raw, role, "rows")
     return {
-        "rows_per_s": asked,
-        "achieved": achieved,
+        "target_per_s": asked,
+        "achieved_per_s": achieved,
         "met": achieved >= round(asked * 0.95),
         "seconds": len(rates),
         "seconds_missed": len([rate for rate in rates if rate < round(asked * 0.95)]),

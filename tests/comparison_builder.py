@@ -26,6 +26,7 @@ from dbdyno.model import (
     Span,
     StepComparison,
     StepRun,
+    TargetFacts,
     metric,
 )
 from run_builder import step_run
@@ -194,7 +195,7 @@ def one_cell(headline: str | None, runs: tuple[StepRun, ...], base: tuple[StepRu
 
 
 def _without_figures(runs: tuple[StepRun, ...]) -> Cell:
-    met = [run.roles.sla_met for run in runs if run.roles.sla_met is not None]
+    met = [run.of(TargetFacts).met for run in runs if run.of(TargetFacts).met is not None]
     return Cell(
         arm=runs[0].arm,
         runs=runs,

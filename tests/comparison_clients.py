@@ -9,7 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
-from dbdyno.model import Extent, Fairness, Series, Stalls, Target
+from dbdyno.findings.fairness.facts import ClientWork, Fairness, Stalls
+from dbdyno.model import Extent, Series, Target
 
 CLIENTS = 4
 PCT = (5.9, 10.2)
@@ -62,18 +63,27 @@ def _fair(role: str, pct: float, seconds: float, rate: float, *, timed: bool) ->
     first = seconds / (1 + pct / 100)
     rates = [each / (1 + share) for share in shares]
     finish = () if timed else tuple(first * (1 + share) for share in shares)
+    return served(role, rates, finish, seconds=seconds)
+
+
+def served(
+    role: str, rates: Sequence[float], finish_s: Sequence[float] = (), *, seconds: float = 1.0
+) -> Fairness:
+    """The fairness of a role with clients of these rates, each of which ended at its time."""
     return Fairness(
         role=role,
-        kind=role,
-        unit="operations" if role == "query" else "rows",
-        counts=tuple(round(one * seconds) for one in rates),
-        rates=tuple(rates),
-        jain=sum(rates) ** 2 / (CLIENTS * math.fsum(one * one for one in rates)),
-        finish_s=finish,
-        min_s=finish[0] if finish else None,
-        max_s=finish[-1] if finish else None,
-        diff_s=finish[-1] - finish[0] if finish else None,
-        pct=pct if finish else None,
+        kind="query" if role == "readers" else role,
+        unit="rows" if role in ("insert", "delete") else "operations",
+        jain=sum(rates) ** 2 / (len(rates) * math.fsum(rate * rate for rate in rates)),
+        clients=tuple(
+            ClientWork(
+                client=client,
+                count=round(rate * seconds),
+                per_s=rate,
+                finish_s=finish_s[client] if finish_s else None,
+            )
+            for client, rate in enumerate(rates)
+        ),
     )
 
 
@@ -96,8 +106,8 @@ def _targets(seconds: float, target: float | None, achieved: float | None) -> Se
         Target(
             role=kind,
             kind=kind,
-            rows_per_s=target,
-            achieved=achieved,
+            target_per_s=target,
+            achieved_per_s=achieved,
             met=met,
             seconds=int(seconds),
             seconds_missed=0 if met else int(seconds) // 2,

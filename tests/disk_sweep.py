@@ -72,8 +72,8 @@ class Seam:
         self._patch.undo()
 
     def _stand_in(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        def stand_in(of: disk.File | Path, *more: Any, **named: Any) -> Any:
-            path = of.path if isinstance(of, disk.File) else of
+        def stand_in(of: disk.DiskFile | Path, *more: Any, **named: Any) -> Any:
+            path = of.path if isinstance(of, disk.DiskFile) else of
             if not path.is_relative_to(self._root):
                 return call(of, *more, **named)
             number = len(self.operations)

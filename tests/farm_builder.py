@@ -9,18 +9,18 @@ from pathlib import Path
 from dbdyno.farm.chain import Alarm, LogRatio, Reading, Series
 from dbdyno.farm.journal import (
     FILE,
-    Begun,
+    ChangedFunction,
     Culprit,
     Event,
-    FunctionCost,
+    FindingEntry,
     Head,
-    Looked,
-    Measured,
-    Opened,
-    Reported,
-    Resolved,
-    Searched,
-    Skipped,
+    LookEntry,
+    MeasurementEntry,
+    ReportEntry,
+    ResolutionEntry,
+    SearchEntry,
+    SkipEntry,
+    StartEntry,
 )
 from dbdyno.model.json import encoder
 from serve_client import EXAMPLE
@@ -49,7 +49,7 @@ def ratio(value: float, error: float = 0.0001) -> LogRatio:
 
 def measured(
     number: int, levels: Mapping[Series, Sequence[float]], *, folders: tuple[str, ...] = ()
-) -> Measured:
+) -> MeasurementEntry:
     """The event of a head; `levels` are log ratios to the pinned release, by commit."""
     previous = sha(number - 1) if number else None
     readings = tuple(
@@ -64,7 +64,7 @@ def measured(
         for series, own in levels.items()
         if number < len(own)
     )
-    return Measured(
+    return MeasurementEntry(
         at_s=at_s(number),
         branch=BRANCH,
         head=sha(number),
@@ -97,34 +97,36 @@ def found(number: int, series: Series, change: float, *, name: str = "master-fou
         subject="Read <each> tuple twice",
         before=sha(number - 1),
         functions=(
-            FunctionCost(function="IndexNext", step="point-query", before=900.0, after=1200.0),
+            ChangedFunction(function="IndexNext", step="point-query", before=900.0, after=1200.0),
         ),
         command="dyno race a b --count",
     )
     at = at_s(number) + 60
     return [
-        Opened(at_s=at, finding=name, branch=BRANCH, alarms=(alarm,)),
-        Searched(at_s=at, finding=name, culprit=culprit),
-        Reported(at_s=at, finding=name, revision=1),
+        FindingEntry(at_s=at, finding=name, branch=BRANCH, alarms=(alarm,)),
+        SearchEntry(at_s=at, finding=name, culprit=culprit),
+        ReportEntry(at_s=at, finding=name, revision=1),
     ]
 
 
-def resolved(number: int, name: str = "master-found") -> Resolved:
-    return Resolved(
+def resolved(number: int, name: str = "master-found") -> ResolutionEntry:
+    return ResolutionEntry(
         at_s=at_s(number) + 90, finding=name, by="later", commit=sha(number), reverted=True
     )
 
 
-def skipped(number: int) -> Skipped:
-    return Skipped(at_s=at_s(number), branch=BRANCH, head=sha(number), why="compile failed: x.c:1")
+def skipped(number: int) -> SkipEntry:
+    return SkipEntry(
+        at_s=at_s(number), branch=BRANCH, head=sha(number), why="compile failed: x.c:1"
+    )
 
 
 def farm(folder: Path, events: Sequence[Event], *, commits: int = 0) -> Path:
     """A farm's folder whose branch has so many commits and whose journal has these events."""
     heads = tuple(Head(commit=sha(number), subject=f"Change {number}") for number in range(commits))
     begun = [
-        Begun(at_s=BEGIN_S, file="farm.toml"),
-        Looked(at_s=BEGIN_S, branch=BRANCH, heads=heads, tip=sha(max(0, commits - 1))),
+        StartEntry(at_s=BEGIN_S, file="farm.toml"),
+        LookEntry(at_s=BEGIN_S, branch=BRANCH, heads=heads, tip=sha(max(0, commits - 1))),
     ]
     folder.mkdir(parents=True, exist_ok=True)
     lines = [encoder().encode(event) + b"\n" for event in (*begun, *events)]

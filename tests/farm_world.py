@@ -17,16 +17,24 @@ from dbdyno.farm import outlet
 from dbdyno.farm.chain import Alarm, Budget, LogRatio, Reading, Series
 from dbdyno.farm.file import Branch, Farm
 from dbdyno.farm.findings import FindingReport
-from dbdyno.farm.hands import Measurement, Pair, Sight
-from dbdyno.farm.journal import Culprit, FunctionCost, Head
-from dbdyno.farm.outlet import Message
-from dbdyno.farm.state import Finding
+from dbdyno.farm.hands import BranchState, HeadMeasurement, HeadPair
+from dbdyno.farm.journal import ChangedFunction, Culprit, Head
+from dbdyno.farm.outlet import ReportMessage
+from dbdyno.farm.state import FarmFinding
 from dbdyno.model.error import HostError, ServerError
 from dbdyno.model.json import decoder
 from dbdyno.store import disk
 from dbdyno.store.file import made
 
-__all__ = ["FindingReport", "HostError", "Measurement", "Pair", "Sight", "decoder", "structs"]
+__all__ = [
+    "BranchState",
+    "FindingReport",
+    "HeadMeasurement",
+    "HeadPair",
+    "HostError",
+    "decoder",
+    "structs",
+]
 
 SERIES = Series(
     branch="master",
@@ -97,7 +105,7 @@ class World:
 
     # --- Hands
 
-    def look(self, branch: Branch, known: str | None) -> Sight:
+    def look(self, branch: Branch, known: str | None) -> BranchState:
         """All commits since the one that is known."""
         why = self.fails("look")
         if why:
@@ -107,23 +115,23 @@ class World:
             Head(commit=sha(number), subject=f"change {number}")
             for number in range(first, self.commits)
         )
-        return Sight(tip=sha(self.commits - 1), heads=heads)
+        return BranchState(tip=sha(self.commits - 1), heads=heads)
 
-    def measure(self, pair: Pair) -> Measurement:
+    def measure(self, pair: HeadPair) -> HeadMeasurement:
         """A reading of a head without noise."""
         if self.number(pair.head) in self.broken:
             raise ServerError("compile failed: x.c:1: error")
         self.do(f"measure {self.number(pair.head)}")
-        return Measurement(
+        return HeadMeasurement(
             readings=(self.reading(pair, 0),), pinned="18.0", seconds=100.0, build_s=10.0
         )
 
-    def repeat(self, pair: Pair, series: tuple[Series, ...], number: int) -> Measurement:
+    def repeat(self, pair: HeadPair, series: tuple[Series, ...], number: int) -> HeadMeasurement:
         """The same again."""
         self.do(f"repeat {self.number(pair.head)} {number}")
-        return Measurement(readings=(self.reading(pair, number),), seconds=100.0)
+        return HeadMeasurement(readings=(self.reading(pair, number),), seconds=100.0)
 
-    def reading(self, pair: Pair, repetition: int) -> Reading:
+    def reading(self, pair: HeadPair, repetition: int) -> Reading:
         """What is read of a head."""
         level = self.level(pair.head)
         before = None if pair.previous is None else self.level(pair.previous)
@@ -137,7 +145,7 @@ class World:
             repetition=repetition,
         )
 
-    def search(self, finding: Finding, branch: Branch) -> Culprit:
+    def search(self, finding: FarmFinding, branch: Branch) -> Culprit:
         """The commit that the world knows of."""
         number = self.number(finding.alarms[0].first)
         self.do(f"search {number}")
@@ -148,7 +156,7 @@ class World:
             before=sha(number - 1),
             reverts=() if taken_back is None else (sha(taken_back),),
             functions=(
-                FunctionCost(
+                ChangedFunction(
                     function=self.functions.get(number, "IndexNext"),
                     step="point-query",
                     before=900,
@@ -158,7 +166,7 @@ class World:
             command="dyno race a b",
         )
 
-    def deliver(self, message: Message) -> str:
+    def deliver(self, message: ReportMessage) -> str:
         """Gives a report to the command of the test, through the outlet that there is."""
         assert self.command is not None
         return outlet.deliver(self.command, self.folder, message, limit_s=self.limit_s)

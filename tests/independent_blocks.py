@@ -26,5 +26,5 @@ def independent_here() -> Iterator[None]:
 
 def _independent() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dependence, "KINDS", (dependence.Kind(weight=1.0),))
+        patch.setattr(dependence, "KINDS", (dependence.DependenceKind(weight=1.0),))
         yield

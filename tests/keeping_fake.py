@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from dbdyno.engine import fake, golden
-from dbdyno.engine.fake import DEFAULTS, FakeEngine, FakeServer, Planted
-from dbdyno.engine.golden_copy import Copy, Origin
+from dbdyno.engine.fake import DEFAULTS, FakeEngine, FakePlants, FakeServer
+from dbdyno.engine.golden_copy import Copy, CopyOrigin
 from dbdyno.engine.interface import Fingerprint
 from dbdyno.host import data_folder
 from dbdyno.host.account import Account
@@ -56,16 +56,16 @@ class KeepingServer(FakeServer):
         """What the plan plants, slower by the offset of the copy's fill, which its key draws."""
         slower = math.exp(random.Random(copy.key).gauss(0, self.sd))
         default_us = self._arm.fake.get("default_us", DEFAULTS["default_us"])
-        self.plants = Planted({**self._arm.fake, "default_us": default_us * slower})
+        self.plants = FakePlants({**self._arm.fake, "default_us": default_us * slower})
 
     def go_on(self) -> None:
         """Nothing: what the plan plants is slower by its fill in the copy alone."""
 
-    def keep(self, parts: Json, origin: Origin) -> Copy:
+    def keep(self, parts: Json, origin: CopyOrigin) -> Copy:
         """Keeps a folder with next to nothing in it."""
         made = data_folder.make(self.root / self.name, "data", here())
         (made / "rows").write_text("filled")
-        source = golden.Source(
+        source = golden.DataDirectory(
             engine="fake",
             arm=self.name,
             version="fake",

@@ -206,7 +206,7 @@ def write_step(folder: Path, step: Step, planted: Planted) -> None:
     """Write all files of a step that ended well, but for step.json."""
     store.write_json(folder / "job.json", step.job)
     for name, lines in (("events.jsonl", events(planted)), ("host.jsonl", host(planted))):
-        with store.Lines(folder / name) as file:
+        with store.JsonLines(folder / name) as file:
             for line in lines:
                 file.write(at_its_time(line, folder))
     store.write_json(folder / "before.json", database(planted, 0.0))

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+from dbdyno.findings.steps import FINDINGS
 from dbdyno.judge import arms_and_blocks, conclusions, looks, step_cells
 from dbdyno.judge.arms_and_blocks import Arms
 from dbdyno.judge.conclusions import Concluded
@@ -77,6 +78,12 @@ def changed(its: StepRun, **values: Any) -> StepRun:
         values.setdefault("targets", () if met is None else (_target(asked, achieved, met=met),))
     if values.keys() & TIMES:
         values["responses"] = _responses(its, {name: values.pop(name, None) for name in TIMES})
+    for finding in FINDINGS:
+        facts = finding.facts
+        own = {one.name: values.pop(one.name) for one in fields(facts) if one.name in values}
+        if own:
+            known = values.get("findings", its.findings)
+            values["findings"] = known | {facts.__name__: replace(its.of(facts), **own)}
     for part, kind in PARTS.items():
         own = {one.name: values.pop(one.name) for one in fields(kind) if one.name in values}
         if own:
@@ -86,8 +93,8 @@ def changed(its: StepRun, **values: Any) -> StepRun:
 
 def _target(asked: float, achieved: float, *, met: bool) -> Target:
     return Target(
-        role="insert", kind="insert", rows_per_s=asked, achieved=achieved, met=met, seconds=0,
-        seconds_missed=0,
+        role="insert", kind="insert", target_per_s=asked, achieved_per_s=achieved, met=met,
+        seconds=0, seconds_missed=0,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from dbdyno.model import Json, engine
 from dbdyno.model.job import Job
 from dbdyno.model.job.programs import Initial, Program
 from dbdyno.model.job.statements import Protocol, Statement
-from dbdyno.workload.script import Script, Scripts, Source
+from dbdyno.workload.script import CompiledScript, Scripts, ScriptText
 from dbdyno.workload.script.expression import Node, parse
 
 
@@ -47,7 +47,7 @@ def compiled(
     given: Mapping[str, Json] | None = None,
 ) -> Compiled:
     """The script of one step."""
-    script = Script.of("mix.sql", Source("mix.sql", text), protocol)
+    script = CompiledScript.of("mix.sql", ScriptText("mix.sql", text), protocol)
     known = convert({"scale": {"integer": 1}, **(given or {})}, dict[str, Initial])
     scripts = Scripts([script], known, engine.of(to))
     statements: list[Statement] = []
@@ -68,4 +68,4 @@ def tree(text: str) -> str:
             return f":{node.value}"
         return node.form if node.value is None else str(node.value)
 
-    return shown(parse(Source("e.sql", text), 0)[0])
+    return shown(parse(ScriptText("e.sql", text), 0)[0])

@@ -12,7 +12,7 @@ from dbdyno.model.events import AnyEvent
 from dbdyno.model.job import Job
 from dbdyno.run.driver.interface import Clock, Keep, Seat
 from dbdyno.run.driver.loadgen import Generator, Loadgen
-from dbdyno.run.driver.spread import Spread
+from dbdyno.run.driver.spread import SpreadLoad
 from wire_form import plain, typed
 
 FRESH_NS = 60 * 10**9
@@ -73,7 +73,7 @@ def seat(
 def shared_by(seats: list[Seat], monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on dyno-loadgen's load is made on these seats."""
 
-    def start(_: Loadgen, job: Job, keep: Keep, cpus: str | None) -> Spread:
-        return Spread(job, seats, keep, cpus)
+    def start(_: Loadgen, job: Job, keep: Keep, cpus: str | None) -> SpreadLoad:
+        return SpreadLoad(job, seats, keep, cpus)
 
     monkeypatch.setattr(Loadgen, "start", start)

@@ -10,10 +10,10 @@ from dbdyno.engine import LabServer, Server
 from dbdyno.engine.interface import HostSampler
 from dbdyno.model import Json, Step
 from dbdyno.run.driver import registry
-from dbdyno.run.driver.interface import Bench, Running
+from dbdyno.run.driver.interface import Bench, RunningLoad
 from wire_form import plain
 
-Then = Callable[[Running, Json], None]
+Then = Callable[[RunningLoad, Json], None]
 """What a test does at an event."""
 
 
@@ -38,7 +38,7 @@ def events(server: Server, step: Step, *, seed: int = 7, threads: int = 1) -> li
     return heard(makes.start(job, lambda _: None, None))
 
 
-def heard(load: Running, then: Then = lambda running, event: None) -> list[Json]:
+def heard(load: RunningLoad, then: Then = lambda running, event: None) -> list[Json]:
     """The events of a load that begins as soon as it is ready, and closes with its window."""
     said = []
     with load as running:

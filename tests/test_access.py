@@ -13,7 +13,7 @@ import pytest
 from cryptography import x509
 
 from dbdyno.engine import Build, access
-from dbdyno.engine.access import Access, Entrance, Secrets
+from dbdyno.engine.access import Entrance, RemoteAccess, Secrets
 from dbdyno.engine.local_server import free_port
 from dbdyno.engine.mysql import access as of_mysql
 from dbdyno.engine.postgres import access as of_postgres
@@ -26,7 +26,7 @@ ADDRESS, CLIENTS = "10.0.0.1", ("10.0.0.2", "fd00::2")
 OWN = Address(host="/run/a", port=5433, user="dyno", database="ib")
 
 
-def made(*, tls: bool = True) -> Access:
+def made(*, tls: bool = True) -> RemoteAccess:
     return access.make(ADDRESS, CLIENTS, tls=tls)
 
 

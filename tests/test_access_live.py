@@ -22,7 +22,7 @@ from msgspec import structs
 
 from dbdyno.engine import LabServer, Place, access
 from dbdyno.engine.arm_server import provide
-from dbdyno.engine.golden_copy import Origin
+from dbdyno.engine.golden_copy import CopyOrigin
 from dbdyno.host import process, program
 from dbdyno.model import Arm
 from dbdyno.model.error import PlanError
@@ -259,7 +259,7 @@ def test_a_copy_of_the_data_lets_in_whom_the_next_run_names(encrypted: Reached):
     """The last with this server, whose data it takes; the next run is without TLS."""
     server, networks, plain = encrypted.server, encrypted.networks, encrypted.place
     first, arm = server.entrance.secrets(), server._arm  # type: ignore[attr-defined]
-    copy = server.keep({"seed": 1}, Origin(workload="w", step="s", block_begun_unix_ns=5))
+    copy = server.keep({"seed": 1}, CopyOrigin(workload="w", step="s", block_begun_unix_ns=5))
     server.remove()
     assert not (plain.data_root / "a" / "load.key").exists()
     place = reachable(plain, networks, 1, tls=False)

@@ -16,7 +16,7 @@ import pytest
 import mysql_place
 from dbdyno.engine import LabServer, Place, golden
 from dbdyno.engine.arm_server import provide
-from dbdyno.engine.golden_copy import Origin
+from dbdyno.engine.golden_copy import CopyOrigin
 from dbdyno.host import account, data_folder
 from dbdyno.model import Arm
 from dbdyno.model.error import HostError, ServerError
@@ -30,7 +30,7 @@ pytestmark = [
     ),
 ]
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-ORIGIN = Origin(workload="w", step="s", block_begun_unix_ns=5)
+ORIGIN = CopyOrigin(workload="w", step="s", block_begun_unix_ns=5)
 CHANGES = ("os.chown", "os.chmod", "os.mkdir", "os.link", "os.truncate")
 """Audit events whose first value names what is changed."""
 

@@ -11,17 +11,17 @@ import pytest
 from dbdyno import plan, workload
 from dbdyno.engine.limits import Room
 from dbdyno.engine.mysql import settings as mysql
-from dbdyno.engine.mysql.footprint import Footprint as MysqlFootprint
+from dbdyno.engine.mysql.footprint import MysqlFootprint
 from dbdyno.engine.mysql.limits import LIMITS as MYSQL
 from dbdyno.engine.postgres import settings as postgres
-from dbdyno.engine.postgres.footprint import Footprint
+from dbdyno.engine.postgres.footprint import PostgresFootprint
 from dbdyno.engine.preset import Capacity
 from dbdyno.engine.settings import Demand
 from dbdyno.model import Address, Step
 from dbdyno.model.error import HostError
 from dbdyno.run import blocks, disk_space
 from dbdyno.run.check import after_load
-from dbdyno.run.disk_space import Level, Need
+from dbdyno.run.disk_space import DiskLevel, Need
 from dbdyno.store import Results
 
 GB = 1 << 30
@@ -108,10 +108,10 @@ def test_a_file_s_connections_are_raised_where_they_are_too_few(
 
 
 def test_a_step_that_only_reads_needs_no_more_log_than_its_load_writes() -> None:
-    footprint = Footprint({"max_wal_size": "96GB"}.get)
+    footprint = PostgresFootprint({"max_wal_size": "96GB"}.get)
     assert footprint.log_bytes(GB, writes=True) == 96 * GB
     assert footprint.log_bytes(GB, writes=False) < 5 * GB
-    assert Footprint({"max_wal_size": "64MB"}.get).log_bytes(GB, writes=False) == 64 << 20
+    assert PostgresFootprint({"max_wal_size": "64MB"}.get).log_bytes(GB, writes=False) == 64 << 20
     assert MysqlFootprint({"innodb_log_file_size": "1G"}.get).log_setting == "innodb_log_file_size"
 
 
@@ -134,8 +134,8 @@ def test_a_disk_that_others_fill_is_no_arm_s_doing(tmp_path: Path) -> None:
     assert level.own >= 1 << 20 and level.root == data
 
     def after(grew: int, fell: int, free: int = GB // 2) -> str | None:
-        before = {1: Level(root=data, free=free + fell, own=5 * GB)}
-        now = {1: Level(root=data, free=free, own=5 * GB + grew)}
+        before = {1: DiskLevel(root=data, free=free + fell, own=5 * GB)}
+        now = {1: DiskLevel(root=data, free=free, own=5 * GB + grew)}
         return disk_space.taken_by_others(before, now)
 
     assert after(grew=30 * GB, fell=30 * GB) is None, "the arm's own"

@@ -18,24 +18,24 @@ from dbdyno.model.error import DynoError, HostError, LabDied, PlanError
 from dbdyno.model.json import decoder, encoder
 from dbdyno.model.plan_record import ArmRecord, PlanRecord
 from dbdyno.run.agent import lab, packing, wire
-from dbdyno.run.agent.files import Receiver, Sender
-from dbdyno.run.agent.session import Session
+from dbdyno.run.agent.files import FileSender, Receiver
+from dbdyno.run.agent.session import AgentSession
 from dbdyno.run.agent.site import sent
 from dbdyno.run.agent.wire import (
     ClockReading,
-    Hold,
-    Nothing,
-    Piece,
-    ReadClock,
-    ReadNetwork,
+    ClockRequest,
+    EmptyAnswer,
+    FilePiece,
+    HoldRequest,
+    NetworkRequest,
     Reply,
 )
 from dbdyno.run.driver.interface import NetworkReading
 from dbdyno.store import Results
-from dbdyno.store.handover import Ends
+from dbdyno.store.handover import BlockEnds
 
 ROOT = Path(__file__).parents[1]
-HOLD = Hold(plan="p", wait=False)
+HOLD = HoldRequest(plan="p", wait=False)
 DB1 = Host(name="db1", ssh="bench@db1")
 
 
@@ -52,7 +52,7 @@ def test_a_plan_is_the_same_when_it_comes_back(path: Path) -> None:
 
 def test_files_of_a_block_come_whole_and_again_only_if_they_changed(tmp_path: Path) -> None:
     there, here = tmp_path / "there", tmp_path / "here"
-    messages: list[Piece] = []
+    messages: list[FilePiece] = []
     step = there / "pg" / "w" / "01-read"
     step.mkdir(parents=True)
     (there / "order.json").write_text("{}")
@@ -60,7 +60,7 @@ def test_files_of_a_block_come_whole_and_again_only_if_they_changed(tmp_path: Pa
     (step / ".hidden").write_text("no")
     (there / "pg" / "log").mkdir()
     (there / "pg" / "log" / "server.log").write_text("still written")
-    sender, receiver = Sender(there, messages.append), Receiver(here, "db1")
+    sender, receiver = FileSender(there, messages.append), Receiver(here, "db1")
     sender.new(all_of_it=False)
     assert {piece.file for piece in messages} == {"pg/w/01-read/events.jsonl"}
     sender.new(all_of_it=True)
@@ -74,10 +74,10 @@ def test_files_of_a_block_come_whole_and_again_only_if_they_changed(tmp_path: Pa
 
 def test_a_file_that_never_came_whole_leaves_nothing(tmp_path: Path) -> None:
     receiver = Receiver(tmp_path, "db1")
-    messages: list[Piece] = []
+    messages: list[FilePiece] = []
     (tmp_path / "from" / "pg").mkdir(parents=True)
     (tmp_path / "from" / "pg" / "big").write_bytes(b"y" * (3 << 20))
-    Sender(tmp_path / "from", messages.append).new(all_of_it=True)
+    FileSender(tmp_path / "from", messages.append).new(all_of_it=True)
     receiver.take(messages[0])
     assert not (tmp_path / "pg" / "big").exists()
     receiver.clear()
@@ -87,7 +87,7 @@ def test_a_file_that_never_came_whole_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["../plan.json", "/etc/passwd", "order.json", "pg/../../x"])
 def test_a_host_writes_nothing_but_files_of_arms(tmp_path: Path, name: str) -> None:
     with pytest.raises(HostError, match="not of a block"):
-        Receiver(tmp_path, "db1").take(Piece(name, b"", 0))
+        Receiver(tmp_path, "db1").take(FilePiece(name, b"", 0))
 
 
 def test_the_files_that_a_plan_names_go_along_and_absolute_ones_are_refused(tmp_path: Path) -> None:
@@ -116,16 +116,16 @@ def test_blocks_of_an_agent_are_those_of_the_result_without_earlier_runs(tmp_pat
     results = Results(
         tmp_path, PlanRecord(name="p", base="a", blocks=1, arms=(ArmRecord(name="a"),))
     )
-    first = {"001": Ends(order=Order(block=1, order=("a",)))}
+    first = {"001": BlockEnds(order=Order(block=1, order=("a",)))}
     lab.mirror(results, first, 1)
     (tmp_path / "blocks" / "001" / "a").mkdir()
     lab.mirror(results, first, 1)
     assert (tmp_path / "blocks" / "001" / "a").is_dir(), "what the block has measured stays"
-    again = {"001": Ends(order=Order(block=1, order=("a",), seed=2))}
+    again = {"001": BlockEnds(order=Order(block=1, order=("a",), seed=2))}
     lab.mirror(results, again, 1)
     assert not (tmp_path / "blocks" / "001" / "a").exists(), "another try of the block"
     (tmp_path / "blocks" / "001" / "a").mkdir()
-    second = {"002": Ends(order=Order(block=2, order=("a",)))}
+    second = {"002": BlockEnds(order=Order(block=2, order=("a",)))}
     done = {"001": replace(again["001"], done=BlockDone())}
     lab.mirror(results, done | second, 2)
     assert [block.state for block in results.blocks()] == ["done", "broken"]
@@ -169,7 +169,7 @@ def test_who_is_not_as_needed_is_refused_in_a_line(
 ) -> None:
     answering(tmp_path, monkeypatch, script)
     with pytest.raises(HostError, match=line) as found:
-        Session(DB1)
+        AgentSession(DB1)
     assert "\n" not in str(found.value)
 
 
@@ -177,7 +177,7 @@ def test_a_login_shell_that_talks_does_no_harm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answering(tmp_path, monkeypatch, "print('Welcome to db1!', flush=True)\n" + hello())
-    with Session(DB1) as session:
+    with AgentSession(DB1) as session:
         assert session.lost is None
 
 
@@ -186,11 +186,11 @@ def test_what_was_asked_of_a_host_that_goes_is_lost_with_the_reason(
 ) -> None:
     go = hello().replace("sys.stdin.read()", "sys.stdin.readline(); sys.exit('reset by peer')")
     answering(tmp_path, monkeypatch, go)
-    with Session(DB1) as session:
+    with AgentSession(DB1) as session:
         with pytest.raises(LabDied, match=r"the connection broke .*reset by peer"):
-            session.request(HOLD, Nothing)
+            session.request(HOLD, EmptyAnswer)
         with pytest.raises(LabDied, match="the connection broke"):
-            session.request(HOLD, Nothing)
+            session.request(HOLD, EmptyAnswer)
 
 
 @pytest.mark.parametrize(
@@ -208,24 +208,24 @@ def test_a_host_whose_answer_is_no_message_is_lost_with_a_line(
     line = f'{{"type": "Reply", "number": 1, "answer": {answer}}}'
     script = f"sys.stdin.readline(); print({line!r}, flush=True); sys.stdin.read()"
     answering(tmp_path, monkeypatch, hello().replace("sys.stdin.read()", script))
-    with Session(DB1) as session:
+    with AgentSession(DB1) as session:
         with pytest.raises(LabDied, match=f"host db1: it sent .*: {said}") as lost:
-            session.request(HOLD, Nothing)
+            session.request(HOLD, EmptyAnswer)
         assert "\n" not in str(lost.value)
 
 
 def test_an_answer_of_another_kind_is_a_lost_host_and_an_unknown_error_an_error() -> None:
-    with pytest.raises(LabDied, match="host db1: it answered ClockReading, not Nothing"):
-        wire.result(wire.Done(wire.ClockReading(1)), Nothing, "db1")
+    with pytest.raises(LabDied, match="host db1: it answered ClockReading, not EmptyAnswer"):
+        wire.result(wire.DoneAnswer(wire.ClockReading(1)), EmptyAnswer, "db1")
     for name in ("re", "NoSuchError", "annotations"):
         with pytest.raises(DynoError, match="host db1: said"):
-            wire.result(wire.Failed(name, "said"), Nothing, "db1")
+            wire.result(wire.FailureAnswer(name, "said"), EmptyAnswer, "db1")
 
 
 @pytest.mark.parametrize(
     ("host", "request_", "said"),
     [
-        ("db2", '{"type": "ReadFacts", "measure": true}', "others ReadFacts"),
+        ("db2", '{"type": "ReadFacts", "measure": true}', "others FactsRequest"),
         ("db9", '{"type": "ReadClock"}', "the plan has no other host db9"),
     ],
     ids=["a request", "a host"],
@@ -237,26 +237,26 @@ def test_an_agent_asks_of_others_what_its_load_takes_alone(
     line = f'{{"type": "ForHost", "host": "{host}", "message": {ask}}}'
     script = f"sys.stdin.readline(); print({line!r}, flush=True); sys.stdin.read()"
     answering(tmp_path, monkeypatch, hello().replace("sys.stdin.read()", script))
-    with Session(DB1) as session, Session(DB1) as other:
+    with AgentSession(DB1) as session, AgentSession(DB1) as other:
         session.others = {"db2": other}
         with pytest.raises(LabDied, match=f"host db1: it sent what is no message .*{said}"):
-            session.request(HOLD, Nothing)
+            session.request(HOLD, EmptyAnswer)
 
 
 @pytest.mark.long
 def test_an_agent_that_is_sent_no_message_ends_and_says_why() -> None:
-    with Session(Host(name="here")) as session:
+    with AgentSession(Host(name="here")) as session:
         session.send(Reply(1, "nonsense"))  # type: ignore[arg-type]
         with pytest.raises(LabDied, match="this is no message of dyno: the key `answer`"):
-            session.request(HOLD, Nothing)
+            session.request(HOLD, EmptyAnswer)
 
 
 @pytest.mark.long
 def test_this_machine_can_be_a_host_by_itself() -> None:
-    with Session(Host(name="here")) as session:
-        clock = session.request(ReadClock(), ClockReading)
+    with AgentSession(Host(name="here")) as session:
+        clock = session.request(ClockRequest(), ClockReading)
         assert abs(clock.mono_ns - time.monotonic_ns()) < 10**9
-        network = session.request(ReadNetwork("127.0.0.1", None), NetworkReading)
+        network = session.request(NetworkRequest("127.0.0.1", None), NetworkReading)
         assert network.sent_bytes is None, "nothing leaves the host"
 
 

@@ -14,7 +14,7 @@ import pytest
 from dbdyno import store
 from dbdyno.analysis.step import assemble
 from dbdyno.evidence.background_spans import overlap_s
-from dbdyno.model import Json, Span, StepRun, find
+from dbdyno.model import Json, Span, StepRun, TargetFacts, find
 from dbdyno.model.metric import METRICS
 from dbdyno.model.metric.counter import COUNTER
 from dbdyno.model.metric.device import DEVICE
@@ -427,14 +427,18 @@ def test_the_target_is_held_at_95_percent_of_it(
     """200 rows/s are asked for; 190 is the least that holds."""
     run = derived(tmp_path, "qr100", plant("qr100", insert_rows_per_s=rows_per_s))
     assert run.facts.sla_target == 200.0
-    assert run.roles.sla_achieved == pytest.approx(rows_per_s)
-    assert run.roles.sla_met is met
+    assert run.of(TargetFacts).achieved_per_s == pytest.approx(rows_per_s)
+    assert run.of(TargetFacts).met is met
     assert any("target rate missed: 185 of 200" in text for text in run.warnings) is not met
 
 
 def test_a_step_without_a_target_has_no_verdict_on_it(tmp_path: Path) -> None:
     run = derived(tmp_path, "l.i0")
-    assert (run.facts.sla_target, run.roles.sla_achieved, run.roles.sla_met) == (None, None, None)
+    assert (run.facts.sla_target, run.of(TargetFacts).achieved_per_s, run.of(TargetFacts).met) == (
+        None,
+        None,
+        None,
+    )
 
 
 # --- Warnings --------------------------------------------------------------------------------

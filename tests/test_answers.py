@@ -7,19 +7,19 @@ from collections.abc import Sequence
 import pytest
 from msgspec import structs
 
-from dbdyno.engine.answer_hash import Column, Rows
+from dbdyno.engine.answer_hash import ResultColumn, Rows
 from dbdyno.model.answer import Answer, Doubt
 from dbdyno.model.answer_word import compared
 
 INT, FLOAT, TEXT = (
-    Column(name="n", type="int4", number=True),
-    Column(name="f", type="float8", number=True, inexact=True),
-    Column(name="t", type="text"),
+    ResultColumn(name="n", type="int4", number=True),
+    ResultColumn(name="f", type="float8", number=True, inexact=True),
+    ResultColumn(name="t", type="text"),
 )
 Row = Sequence[bytes | None]
 
 
-def answer(columns: Sequence[Column], *rows: Row, key: bytes = b"key") -> Answer:
+def answer(columns: Sequence[ResultColumn], *rows: Row, key: bytes = b"key") -> Answer:
     """An answer of these rows."""
     held = Rows(key=key)
     held.begin([column.number for column in columns])
@@ -75,7 +75,7 @@ def test_the_last_digits_of_a_floating_point_number_mean_nothing() -> None:
 
 def test_the_last_digits_of_an_exact_number_count() -> None:
     exact = structs.replace(answer((INT,)), rows=1)
-    numeric = Column(name="n", type="numeric", number=True)
+    numeric = ResultColumn(name="n", type="numeric", number=True)
     found = compared(answer((numeric,), (b"1.50",)), answer((numeric,), (b"1.5",)))
     assert found.word == "different"
     assert "tenth digit" in found.detail
@@ -83,8 +83,8 @@ def test_the_last_digits_of_an_exact_number_count() -> None:
 
 
 def test_extract_is_numeric_from_14_on() -> None:
-    before = Column(name="e", type="float8", number=True, inexact=True)
-    after = Column(name="e", type="numeric", number=True)
+    before = ResultColumn(name="e", type="float8", number=True, inexact=True)
+    after = ResultColumn(name="e", type="numeric", number=True)
     base = answer((before,), (b"1577836800",))
     found = compared(base, answer((after,), (b"1577836800.000000",)))
     assert (found.word, found.detail) == ("other type", "`e`: float8 became numeric")
@@ -95,7 +95,7 @@ def test_columns_and_rows_that_are_missing_are_told() -> None:
     base = answer((INT, TEXT), (b"1", b"a"))
     assert compared(base, answer((INT,), (b"1",))).detail == "1 columns for 2"
     assert compared(base, answer((INT, TEXT))).detail == "0 rows for 1"
-    renamed = answer((INT, Column(name="u", type="text")), (b"1", b"a"))
+    renamed = answer((INT, ResultColumn(name="u", type="text")), (b"1", b"a"))
     assert compared(base, renamed).word == "other type"
     assert compared(base, renamed).detail == "`t` is called `u`"
 

@@ -13,7 +13,7 @@ import pytest
 from dbdyno.analysis import compare
 from dbdyno.judge import arm_order, arms_and_blocks
 from dbdyno.model import Comparison, Json
-from dbdyno.model.verdict import Dependence, Followed, Judgement
+from dbdyno.model.verdict import Dependence, Judgement, OrderEffect
 from dbdyno.parts import dependence
 from dbdyno.report import json_document
 from dbdyno.report.section import headline
@@ -160,7 +160,7 @@ def test_blocks_that_do_not_depend_are_told_so_and_others_by_the_most(tmp_path: 
 
     none = Dependence(drift=0.04, widened=1.02)
     some = Dependence(drift=0.42, widened=1.55)
-    place = Followed(pattern="place", by=-0.031, left=0.0)
+    place = OrderEffect(pattern="place", by=-0.031, left=0.0)
     placed = Dependence(drift=0.1, widened=1.1, followed=(place,))
     drifting = Dependence(drift=0.9, widened=4.0)
     assert dependence.sentence(with_dependence(placed)) == (

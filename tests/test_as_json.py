@@ -16,6 +16,8 @@ from application_builder import planned
 from dbdyno import __version__
 from dbdyno.analysis import compare
 from dbdyno.analysis.compare import basis
+from dbdyno.findings import plans, steps
+from dbdyno.findings.sweeps.facts import Peak, SweepFacts
 from dbdyno.model import (
     Across,
     Comparison,
@@ -30,9 +32,8 @@ from dbdyno.model import (
 from dbdyno.model.attribution import Attribution, Design, Effect, Factor
 from dbdyno.model.comparison import ApplicationResult, ApplicationWork
 from dbdyno.model.host_facts import CountScatter
-from dbdyno.model.own_query import LeftOut
+from dbdyno.model.own_query import Exclusion
 from dbdyno.model.plan_record import ApplicationRecord
-from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.model.tolerance import StepTolerance
 from dbdyno.model.work import (
     Amounts,
@@ -43,6 +44,8 @@ from dbdyno.model.work import (
     WorkComparison,
 )
 from dbdyno.report import json_document
+from dbdyno.report.export import derived
+from dbdyno.report.export.form import RESULT, RUN, Column
 from profile_builder import beside, cost
 from result_builder import build, plant
 from result_planted import Planted
@@ -61,9 +64,22 @@ from verdict_builder import (
 
 PAGE = (Path(__file__).parent.parent / "docs" / "compare.md").read_text()
 NAMED = frozenset(
-    ("background", "base_values", "fills", "levels", "limited", "metrics", "outcomes", "sd", "told")
+    (
+        "background",
+        "base_values",
+        "fills",
+        "levels",
+        "limited",
+        "metrics",
+        "outcomes",
+        "sd",
+        "tables",
+        "told",
+    )
 )
-"""Keys whose own keys are names of metrics, arms, steps or processes."""
+"""Keys whose own keys are names of metrics, arms, steps, tables or processes."""
+TABLES = ("tables", "steps.tables")
+"""The tables of findings, whose keys are the columns of exports."""
 JUDGEMENT = (
     "estimate low high blocks kind se freedom basis bound apart fills p p_sign q sd margin verdict"
     " within_margin reason look_blocks look_share so_far_estimate so_far_low so_far_high lent"
@@ -78,7 +94,7 @@ FORM = {
     "": "format dyno title label plan base arms ghost blocks unverified nodes aims tolerate "
     "looks design "
     "calibration "
-    "overall steps applications queries across work sweeps warnings void_blocks incomplete",
+    "overall steps applications queries across work tables warnings void_blocks incomplete",
     "applications": "workload arm covered queries cpu cpu_lacks time time_bound failed base_failed "
     "both_failed work answer basis",
     "applications.basis": "by parts lacks dumped first last cut",
@@ -103,7 +119,7 @@ FORM = {
     "blocks_sd_low blocks_sd_high means_sd",
     "overall": f"arm workload steps metric {JUDGEMENT}",
     "steps": "workload ordinal step group headline base_values arms limited notices "
-    "attributions profiles outcomes told network",
+    "attributions profiles outcomes told network tables",
     "steps.network": "arm sent_bytes_per_op received_bytes_per_op hosts",
     "steps.network.hosts": "host round_trip_us offset_bound_us sent_bytes_per_s "
     "received_bytes_per_s",
@@ -150,14 +166,6 @@ FORM = {
     "work.changes.functions": "function subsystem binary base arm base_with_callees "
     "arm_with_callees base_calls arm_calls base_atomics arm_atomics base_system_calls "
     "arm_system_calls changed",
-    "sweeps": "workload title parameter headline steps paced peaks",
-    "sweeps.steps": "value step",
-    "sweeps.peaks": "arm clients fewest most blocks throughput drop by_base drop_by_base "
-    "stood_still limited",
-    **dict.fromkeys(
-        (f"sweeps.peaks.{name}" for name in ("throughput", "drop", "by_base", "drop_by_base")),
-        "blocks ratio low high",
-    ),
 }
 """Format 6. A key may be added here; one that goes away is another format."""
 
@@ -177,7 +185,7 @@ def keys(value: Any, path: str = "", *, named: bool = False) -> Iterator[tuple[s
 
 
 FIGURE = Ratio(value=0.9, low=0.8, high=1.0, blocks=3)
-OWN_QUERIES = planned(["a"], left_out=(LeftOut(reason="no reads", calls=1),))
+OWN_QUERIES = planned(["a"], left_out=(Exclusion(reason="no reads", calls=1),))
 APPLICATION = ApplicationResult(
     workload="w",
     arm="pg18",
@@ -197,20 +205,9 @@ APPLICATION = ApplicationResult(
         restored=None,
     ),
 )
-SWEEP = Sweep(
-    workload="w",
-    title="a",
-    parameter="clients",
-    headline="qps",
-    steps={1.0: "a@clients=1", 4.0: "a@clients=4"},
-    points=(),
-    paced=False,
-    peaks=(
-        Peak(
-            arm="pg18", clients=4, fewest=4, most=4, blocks=3, throughput=FIGURE, drop=FIGURE,
-            by_base=FIGURE, drop_by_base=FIGURE, stood_still=0, limited=(),
-        ),
-    ),
+PEAK = Peak(
+    workload="w", sweep="a", base="pg17", arm="pg18", clients=4, fewest=4, most=4, blocks=3,
+    peak=FIGURE, ratio=FIGURE, drop_factor=None, drop_ratio=FIGURE, stood_still=0, limited=False,
 )  # fmt: skip
 
 
@@ -304,7 +301,7 @@ def whole(made: Comparison) -> Comparison:
             cpu=judgement(CPU, ratio),
         ),
         across=(across,),
-        sweeps=(SWEEP,),
+        findings={"SweepFacts": SweepFacts(peaks=(PEAK,))},
         work=WORK,
         applications=(APPLICATION,),
     )
@@ -330,16 +327,36 @@ def step_of(written: Json, name: str) -> Json:
 
 def test_the_keys_of_format_6_are_all_there_and_no_others(three: Comparison) -> None:
     found = list(keys(json.loads(json_document.render(whole(three)))))
-    assert {path for path, _ in found} == set(FORM)
+    assert {path for path, _ in found} == {*FORM, *TABLES}
     for path, names in found:
-        assert names == set(FORM[path].split()), path
+        assert path in TABLES or names == set(FORM[path].split()), path
     assert json_document.FORMAT == 6
+
+
+def test_the_tables_of_findings_have_the_columns_of_exports(three: Comparison) -> None:
+    def own(key: tuple[Column, ...], *findings: Any) -> dict[str, set[str]]:
+        return {
+            table.name: {column.name for column in table.columns[len(RESULT) + len(key) :]}
+            for finding in findings
+            for table in derived.tables(finding.facts, key)
+        }
+
+    form = json.loads(json_document.render(whole(three)))
+    of_steps = own(RUN, *steps.FINDINGS)
+    assert {"fairness", "stalls", "targets"} <= {
+        name for step in form["steps"] for name in step["tables"]
+    }
+    for step in form["steps"]:
+        for name, rows in step["tables"].items():
+            assert all(row.keys() == {"arm", "block"} | of_steps[name] for row in rows), name
+    for name, rows in form["tables"].items():
+        assert all(row.keys() == own((), *plans.FINDINGS)[name] for row in rows), name
 
 
 def test_the_keys_are_the_same_where_nothing_is_judged_or_known(tmp_path: Path) -> None:
     written = json_document.form(compare.load(build(tmp_path, blocks=1, arms=("pg17", "pg18"))))
     for path, names in keys(written):
-        assert names == set(FORM[path].split()), path
+        assert path in TABLES or names == set(FORM[path].split()), path
     assert written["calibration"] is None
 
 
@@ -352,7 +369,7 @@ def test_the_page_has_every_key_and_its_example_is_of_this_form() -> None:
             assert name in told or f"`{name}`" in PAGE, f"docs/compare.md does not tell `{name}`"
     (example,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     for path, names in keys(json.loads(example)):
-        assert names == set(FORM[path].split()), path
+        assert path in TABLES or names == set(FORM[path].split()), path
 
 
 def test_the_page_names_every_verdict() -> None:

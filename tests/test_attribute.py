@@ -41,7 +41,7 @@ def made(base: str, arm: str, *, rest: str = WORKLOAD, kind: DesignKind | None =
     """The plan of the design, read back from its text."""
     its = sides(base, arm)
     design, arms = attributes.designed(its, attributes.exchanges(its), kind)
-    of = attributes.Source(plan=source(base, arm, rest), command="dyno attribute mine.toml")
+    of = attributes.AttributedPlan(plan=source(base, arm, rest), command="dyno attribute mine.toml")
     return plans.parse(attributes.text_of(of, design, arms), FILE.with_name("made.toml"))
 
 
@@ -296,7 +296,7 @@ def test_a_design_that_tells_nothing_is_refused(was: str, now: str, said: str) -
 def test_the_text_is_toml_that_says_by_what_it_was_made() -> None:
     its = sides(*many(2))
     design, arms = attributes.designed(its, attributes.exchanges(its))
-    of = attributes.Source(plan=source(*many(2)), command="dyno attribute x.toml", blocks=4)
+    of = attributes.AttributedPlan(plan=source(*many(2)), command="dyno attribute x.toml", blocks=4)
     text = attributes.text_of(of, design, arms)
     assert text.startswith("# Made by: dyno attribute x.toml\n")
     assert tomllib.loads(text)["schedule"] == {"blocks": 4}

@@ -21,7 +21,7 @@ from dbdyno.model.error import HostError
 from dbdyno.model.work import Amounts, WorkChange, WorkComparison
 from dbdyno.report.section import work as section
 from dbdyno.run import background_count
-from dbdyno.run.background_count import Mark, Marks
+from dbdyno.run.background_count import CountMarks, Mark
 
 
 def written(main: str, instructions: int, *, whole: bool = True) -> str:
@@ -119,7 +119,7 @@ def test_a_process_that_never_writes_is_left_out(
 
 def test_a_mark_after_a_step_is_that_before_the_next_of_its_server() -> None:
     """Once, so that a step which is not counted leaves none."""
-    marks, mark = Marks(), Mark(parts={10: 2}, unix_ns=1)
+    marks, mark = CountMarks(), Mark(parts={10: 2}, unix_ns=1)
     assert marks.taken(5) is None
     marks.keep(5, mark)
     assert marks.taken(5) is mark

@@ -17,9 +17,9 @@ from dbdyno.model.bisection import Bisection
 from dbdyno.model.error import HostError, PlanError, ResultError, ServerError
 from dbdyno.plan import bisect as plans
 from dbdyno.plan import parse
-from dbdyno.plan.bisect import Side
+from dbdyno.plan.bisect import TestedBuild
 from dbdyno.run import bisect
-from dbdyno.run.bisect import BLOCKS_FIRST, BLOCKS_MORE, Searching
+from dbdyno.run.bisect import BLOCKS_FIRST, BLOCKS_MORE, BlockSearch
 from dbdyno.stats.bisection import RELAYOUTS
 from dbdyno.stats.interval import mean_and_sd
 from dbdyno.store.bisection import BisectionFolder
@@ -66,7 +66,7 @@ def go(
 ) -> tuple[Bisection, list[str]]:
     said: list[str] = []
     folder = BisectionFolder(tmp_path / "search")
-    at = Searching(
+    at = BlockSearch(
         worktree=builder or Builder(), relaid=[Builder() for _ in range(RELAYOUTS)],
         folder=folder, measure=lab.measure, say=said.append, minutes=minutes,
     )  # fmt: skip
@@ -122,7 +122,7 @@ def test_a_step_by_the_layout_of_one_build_is_gone_in_others_and_names_nobody(tm
 def test_a_search_whose_other_layouts_do_not_build_ends_unsure_and_says_so(tmp_path: Path):
     folder, said = BisectionFolder(tmp_path / "search"), []
     broken = Builder(broken=tuple(range(21)))
-    at = Searching(
+    at = BlockSearch(
         worktree=Builder(), relaid=[broken] * RELAYOUTS, folder=folder,  # type: ignore[list-item]
         measure=Lab({20: -0.03}).measure, say=said.append, minutes=60.0,
     )  # fmt: skip
@@ -252,7 +252,7 @@ def test_one_client_and_the_server_share_a_processor_where_cpu_of_reads_is_compa
 
 
 def test_the_plan_of_a_test_pins_both_to_the_processor_and_has_one_client(tmp_path: Path) -> None:
-    sides = [Side(build="a", version="18.6"), Side(build="b", version="18.6")]
+    sides = [TestedBuild(build="a", version="18.6"), TestedBuild(build="b", version="18.6")]
     many = replace(QUESTION.host, cores=16)
     question = replace(QUESTION, by="cpu", processor=7, host=many)
     file = tmp_path / "test.toml"

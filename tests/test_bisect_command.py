@@ -15,7 +15,7 @@ import fake_source
 from bisect_question import QUESTION
 from dbdyno.builds import cache as built
 from dbdyno.cli import bisect
-from dbdyno.cli.bisect import Asked, Begun
+from dbdyno.cli.bisect import BisectOptions, CheckedSearch
 from dbdyno.host import place
 from dbdyno.host.callgrind import program
 from dbdyno.model.bisection import Bisection, CommitTest
@@ -44,8 +44,8 @@ def of_version(tree: Path, version: str) -> str:
     return re.sub(r"VERSION='.*'", f"VERSION='{version}'", (tree / "configure").read_text())
 
 
-def asked(repository: Path | str, **more: object) -> Asked:
-    usual = Asked(
+def asked(repository: Path | str, **more: object) -> BisectOptions:
+    usual = BisectOptions(
         source=str(repository), good="old", bad="main", workload="point-query", steps=[],
         by="throughput", smallest=None, config=[], minutes=20.0, recipe=None, cflags=None,
         configure=[], jobs=None,
@@ -53,7 +53,7 @@ def asked(repository: Path | str, **more: object) -> Asked:
     return replace(usual, **more)
 
 
-def refused(tmp_path: Path, words: Asked) -> str:
+def refused(tmp_path: Path, words: BisectOptions) -> str:
     """Why it is refused; nothing was built, and no folder of results was begun."""
     with pytest.raises(DynoError) as error:
         bisect.begin(words, tmp_path / "results")
@@ -254,7 +254,7 @@ def test_the_status_says_if_the_answer_is_sure(
 def status_of(go: Callable[..., None], search: Bisection, tmp_path: Path) -> int:
     """The exit status with which a search that is over ends."""
     folder = BisectionFolder(tmp_path / "search")
-    begun = Begun(search=search, worktree=None, relaid=(), folder=folder, plan=[])  # type: ignore[arg-type]
+    begun = CheckedSearch(search=search, worktree=None, relaid=(), folder=folder, plan=[])  # type: ignore[arg-type]
     try:
         go(begun, 1.0, quiet=True, as_json=True)
     except typer.Exit as end:

@@ -27,7 +27,7 @@ from dbdyno.report import bisection_counts as report
 from dbdyno.report.bisection_counts import Left
 from dbdyno.report.render import html, markdown
 from dbdyno.run import bisect_counts as bisect
-from dbdyno.run.bisect_counts import Counting
+from dbdyno.run.bisect_counts import CountSearch
 from dbdyno.stats import halving
 from dbdyno.store.bisection import BisectionFolder
 
@@ -91,7 +91,7 @@ def go(
 ) -> tuple[Bisection, list[str]]:
     said: list[str] = []
     folder = BisectionFolder(tmp_path / "search")
-    at = Counting(
+    at = CountSearch(
         worktree=builder or Builder(),  # type: ignore[arg-type]
         folder=folder,
         count=counter.count,

@@ -11,7 +11,7 @@ import pytest
 
 from dbdyno.stats import bisection
 from dbdyno.stats.bisection import Found, NextTest
-from dbdyno.stats.commit_chain import Test
+from dbdyno.stats.commit_chain import BlockTest
 from dbdyno.stats.interval import mean_and_sd
 from simulated_searches import BY_LAYOUT, KINDS, LAYOUTS, Kept, Kind, searches
 
@@ -19,16 +19,16 @@ NOISE = 0.008
 """Standard deviation of a block's log ratio in these searches: se of 0.4 % with four blocks."""
 
 
-def told(index: int, log_ratio: float, *, se: float = 0.002, blocks: int = 4) -> Test:
-    return Test(index=index, log_ratio=log_ratio, se=se, blocks=blocks)
+def told(index: int, log_ratio: float, *, se: float = 0.002, blocks: int = 4) -> BlockTest:
+    return BlockTest(index=index, log_ratio=log_ratio, se=se, blocks=blocks)
 
 
-def relaid(index: int, log_ratio: float, layout: int = 1) -> Test:
+def relaid(index: int, log_ratio: float, layout: int = 1) -> BlockTest:
     """A test of a commit beside the one before it, both with another layout."""
     return replace(told(index, log_ratio), before=index - 1, layout=layout)
 
 
-def drawn(index: int, level: float, draw: random.Random, *, blocks: int = 4) -> Test:
+def drawn(index: int, level: float, draw: random.Random, *, blocks: int = 4) -> BlockTest:
     """A test of a commit whose log ratio to the good one is `level`."""
     mean, sd = mean_and_sd([draw.gauss(level, NOISE) for _ in range(blocks)])
     return told(index, mean, se=(sd or 0.0) / math.sqrt(blocks), blocks=blocks)
@@ -36,9 +36,9 @@ def drawn(index: int, level: float, draw: random.Random, *, blocks: int = 4) -> 
 
 def searched(
     n: int, level: Callable[[int], float], *, seed: int = 1, skipped: tuple[int, ...] = ()
-) -> tuple[Found, list[Test]]:
+) -> tuple[Found, list[BlockTest]]:
     draw = random.Random(seed)
-    tests: list[Test] = []
+    tests: list[BlockTest] = []
     while (asked := bisection.next_test(n, tests, skipped)) is not None:
         change = level(asked.index) - (level(asked.before) if asked.layout else 0.0)
         test = drawn(asked.index, change, draw)
@@ -132,8 +132,8 @@ def test_a_hundredfold_change_is_found_as_well() -> None:
 
 
 def test_tests_without_any_scatter_are_searched_as_well() -> None:
-    tests = [Test(index=8, log_ratio=-2.0, se=0.0, blocks=2)]
-    tests.append(Test(index=4, log_ratio=0.0, se=0.0, blocks=2))
+    tests = [BlockTest(index=8, log_ratio=-2.0, se=0.0, blocks=2)]
+    tests.append(BlockTest(index=4, log_ratio=0.0, se=0.0, blocks=2))
     assert bisection.next_test(8, tests) == NextTest(index=6)
 
 
@@ -149,7 +149,7 @@ def test_tests_without_any_scatter_are_searched_as_well() -> None:
     ],
 )
 def test_tests_that_no_search_can_have_are_refused(
-    n: int, tests: list[Test], skipped: tuple[int, ...], said: str
+    n: int, tests: list[BlockTest], skipped: tuple[int, ...], said: str
 ) -> None:
     with pytest.raises(ValueError, match=said):
         bisection.posterior(n, tests, skipped)
@@ -162,7 +162,7 @@ SCATTERED = (0.011, -0.008, 0.002, 0.013, -0.012, -0.004, 0.009, -0.014, 0.001, 
 """Layouts of builds, of 1 %."""
 
 
-def of_layouts(share: float, *, se: float = 0.002) -> list[Test]:
+def of_layouts(share: float, *, se: float = 0.002) -> list[BlockTest]:
     """Tests of every second commit of twenty, in which nothing changed."""
     return [told(2 * n, share * own, se=se) for n, own in enumerate(SCATTERED, start=1)]
 

@@ -17,7 +17,7 @@ from dbdyno import engine
 from dbdyno.builds import cache as built
 from dbdyno.builds import compile, source
 from dbdyno.builds import flags as recipe
-from dbdyno.builds.compile import Wish
+from dbdyno.builds.compile import BuildRequest
 from dbdyno.builds.source import Ref
 from dbdyno.cli.server import ref_of
 from dbdyno.engine import installed
@@ -45,7 +45,7 @@ def a_wish(written: Path | str, name: str = "mine", *, cflags: str | None = None
         engine.recipes("postgres"), recipe=None, cflags=cflags, march=None, lto=False
     )
     found = source.identify(str(written), ref)
-    return Wish(engine="postgres", name=name, source=found, flags=flags, **more)  # type: ignore[arg-type]
+    return BuildRequest(engine="postgres", name=name, source=found, flags=flags, **more)  # type: ignore[arg-type]
 
 
 @pytest.fixture(name="cache")

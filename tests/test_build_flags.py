@@ -13,7 +13,7 @@ from dbdyno.builds import features, training
 from dbdyno.builds import flags as recipe
 from dbdyno.builds.flags import Flags
 from dbdyno.builds.log import BuildLog
-from dbdyno.builds.step import Site, Step
+from dbdyno.builds.step import BuildSite, BuildStep
 from dbdyno.builds.training import Training
 from dbdyno.engine import Build
 from dbdyno.engine import installed as here
@@ -187,11 +187,11 @@ def test_a_failure_of_no_known_cause_is_told_as_it_was_said():
 
 def test_a_recipe_with_a_profile_compiles_twice_and_trains_in_between(tmp_path: Path):
     flags = chosen(recipe="o2nofp_pgo")
-    site = Site(tree=tmp_path / "tree", prefix=Path("/p"), root=tmp_path / "root", jobs=1)
-    once = (Step(phase="configure", command=["x"], folder=tmp_path),)
+    site = BuildSite(tree=tmp_path / "tree", prefix=Path("/p"), root=tmp_path / "root", jobs=1)
+    once = (BuildStep(phase="configure", command=["x"], folder=tmp_path),)
     taken: list[str] = []
 
-    def rounds(by: Flags) -> tuple[Step, ...]:
+    def rounds(by: Flags) -> tuple[BuildStep, ...]:
         taken.append(by.cflags)
         return once
 
@@ -214,7 +214,7 @@ def test_a_recipe_with_a_profile_compiles_twice_and_trains_in_between(tmp_path: 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc here: `apt-get install gcc`")
 def test_what_the_first_program_does_is_written_under_its_account_for_the_second():
     with a_place() as place, BuildLog(place.cache_root / "log") as log:
-        site = Site(
+        site = BuildSite(
             tree=place.cache_root / "tree",
             prefix=Path("/p"),
             root=place.cache_root / "root",
@@ -225,15 +225,15 @@ def test_what_the_first_program_does_is_written_under_its_account_for_the_second
         (site.root / "p" / "bin").mkdir(parents=True)
         program = site.root / "p" / "bin" / "postgres"
 
-        def rounds(flags: Flags) -> tuple[Step, ...]:
+        def rounds(flags: Flags) -> tuple[BuildStep, ...]:
             # A configure compiles and runs programs of one name, whose profiles fit no other.
             trial = f"echo '{'/**/' * len(flags.cflags)}int main(void){{return 0;}}' >conftest.c; "
             trial += f"gcc {flags.cflags} -o conftest conftest.c && ./conftest"
             strict = ["-Wmissing-profile", "-Werror"]
             words = ["gcc", *flags.cflags.split(), *strict, "-o", str(program), "main.c"]
             return (
-                Step(phase="configure", command=["sh", "-c", trial], folder=site.tree),
-                Step(phase="compile", command=words, folder=site.tree),
+                BuildStep(phase="configure", command=["sh", "-c", trial], folder=site.tree),
+                BuildStep(phase="compile", command=words, folder=site.tree),
             )
 
         load = Training(engine="postgres", script='"$0/bin/postgres"', clean=["rm", str(program)])
@@ -379,7 +379,7 @@ def test_the_last_optimization_says_whether_a_server_is_small(flags: str | None,
 
 
 def test_a_server_compiled_for_size_is_listed_as_such():
-    row = here.Row(
+    row = here.InstalledServer(
         engine="postgres", version="18.6", origin="fetched", name=None, folder="/c",
         compiler="gcc 7.5.0", flags="-Os -DMAP_HUGETLB=0x40000", features=(),
     )  # fmt: skip
@@ -388,7 +388,7 @@ def test_a_server_compiled_for_size_is_listed_as_such():
 
 
 def test_the_table_of_servers_fits_eighty_columns():
-    row = here.Row(
+    row = here.InstalledServer(
         engine="postgres",
         version="18.6",
         origin="built",

@@ -10,7 +10,7 @@ import pytest
 from dbdyno import engine
 from dbdyno.builds import compile, source
 from dbdyno.builds import flags as recipe
-from dbdyno.builds.compile import Wish
+from dbdyno.builds.compile import BuildRequest
 from dbdyno.engine import Place
 from dbdyno.engine.postgres.server import PostgresServer
 from dbdyno.host import capacity
@@ -25,7 +25,7 @@ SOURCE = os.environ.get("DYNO_SOURCE", "")
     not SOURCE, reason="DYNO_SOURCE names no tarball of PostgreSQL: `make test-slow`"
 )
 def test_a_real_postgres_is_built_and_runs_with_the_flags_of_its_recipe(place: Place):
-    wish = Wish(
+    wish = BuildRequest(
         engine="postgres",
         name="pg_o2nofp",
         source=source.identify(str(Path(SOURCE).absolute())),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.host.callgrind import counts, program
-from dbdyno.host.callgrind.counts import Counts, Work
+from dbdyno.host.callgrind.counts import CallgrindCounts, CallgrindWork
 from dbdyno.model.error import HostError
 
 FOLDER = Path(__file__).parent / "callgrind"
@@ -20,7 +20,7 @@ def text_of(part: int) -> str:
     return gzip.decompress((FOLDER / f"counts.4242.{part}.gz").read_bytes()).decode()
 
 
-def of(part: int) -> Counts:
+def of(part: int) -> CallgrindCounts:
     """The same, read."""
     return counts.read(text_of(part), f"counts.4242.{part}")
 
@@ -53,7 +53,9 @@ def test_an_operation_is_the_window_less_its_marks() -> None:
 
 
 def test_what_the_mark_costs_is_taken_off_every_count() -> None:
-    assert Work(5.0, 4.0, 3.0).less(Work(1.0, 1.0, 1.0), per=2) == Work(2.0, 1.5, 1.0)
+    assert CallgrindWork(5.0, 4.0, 3.0).less(CallgrindWork(1.0, 1.0, 1.0), per=2) == CallgrindWork(
+        2.0, 1.5, 1.0
+    )
 
 
 def test_a_torn_file_is_refused() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from captured_log import STDERR_PREFIX, WrittenLog
-from dbdyno.capture.capturing import Wish, capture
+from dbdyno.capture.capturing import CaptureRequest, capture
 from dbdyno.capture.coverage import Coverage
 from dbdyno.model.error import DynoError
 
@@ -44,7 +44,7 @@ class Application:
 
 
 def captured(log: WrittenLog, folder: Path, **more: Any) -> Application:
-    wish = Wish(logs=[log.write()], server=None, engine="postgres", out=folder, **more)
+    wish = CaptureRequest(logs=[log.write()], server=None, engine="postgres", out=folder, **more)
     return Application(folder, capture(wish, lambda line: None))
 
 
@@ -343,7 +343,9 @@ def test_three_formats_of_a_log_are_one_folder(log: WrittenLog, tmp_path: Path) 
     for name, path in formats(log).items():
         folder = tmp_path / name
         prefix = STDERR_PREFIX if name == "stderr" else ""
-        wish = Wish(logs=[path], server=None, engine="postgres", out=folder, prefix=prefix)
+        wish = CaptureRequest(
+            logs=[path], server=None, engine="postgres", out=folder, prefix=prefix
+        )
         capture(wish, lambda line: None)
         files = (path for path in folder.rglob("*") if path.is_file())
         contents.append({str(path.relative_to(folder)): path.read_text() for path in files})
@@ -367,7 +369,9 @@ def test_a_log_cut_off_anywhere_ends_in_a_folder_or_one_line(
     for end in range(0, len(whole), 11):
         path.write_bytes(whole[:end])
         folder = tmp_path / f"app{end}"
-        wish = Wish(logs=[path], server=None, engine="postgres", out=folder, prefix=STDERR_PREFIX)
+        wish = CaptureRequest(
+            logs=[path], server=None, engine="postgres", out=folder, prefix=STDERR_PREFIX
+        )
         try:
             capture(wish, lambda line: None)
         except DynoError as error:
@@ -396,7 +400,7 @@ def test_a_statement_whose_bytes_are_no_utf8_is_left_out(log: WrittenLog, tmp_pa
     path = log.write()
     path.write_bytes(path.read_text().encode("latin-1"))
     folder = tmp_path / "app"
-    wish = Wish(logs=[path], server=None, engine="postgres", out=folder)
+    wish = CaptureRequest(logs=[path], server=None, engine="postgres", out=folder)
     application = Application(folder, capture(wish, lambda line: None))
     assert {query["calls"] for query in application.queries.values()} == {1}
     assert "| bytes that are no UTF-8 | 1 |" in (folder / "coverage.md").read_text()

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from captured_log import WrittenLog
-from dbdyno.capture.capturing import Wish, capture
-from dbdyno.capture.dialect import Statement
+from dbdyno.capture.capturing import CaptureRequest, capture
+from dbdyno.capture.dialect import ParsedText
 from dbdyno.capture.mysql_sql import MysqlSql
 from dbdyno.capture.postgres_sql import PostgresSql
 
@@ -35,7 +35,7 @@ PREFIX = "2026-11-26 10:00:00.{0:03d} UTC [7] LOG:  duration: 1.000 ms  statemen
 def captured(log: Path, **more: Any) -> tuple[dict[str, bool], dict[str, int]]:
     """The texts of a log's queries and whether each is marked, and what is left out."""
     out = log.parent / "app"
-    capture(Wish(logs=[log], server=None, engine="", out=out, **more), lambda line: None)
+    capture(CaptureRequest(logs=[log], server=None, engine="", out=out, **more), lambda line: None)
     file = tomllib.loads((out / "workload.toml").read_text())
     queries = {
         (out / query["text"]).read_text().strip(): query.get("cut", False)
@@ -74,7 +74,7 @@ def test_a_write_with_an_open_end_is_left_out_in_both_dialects(text: str, tmp_pa
     ("read", "whole"), [(PostgresSql().read, WRITES), (MysqlSql().read, MYSQL)]
 )
 def test_a_write_that_is_cut_anywhere_is_open_or_a_statement(
-    read: Callable[[str], Statement], whole: str
+    read: Callable[[str], ParsedText], whole: str
 ) -> None:
     statements = set()
     for length in range(1, len(whole)):

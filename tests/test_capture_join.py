@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dbdyno.capture import join
 from dbdyno.capture.call import Call, Way
-from dbdyno.capture.gather import Gathered, Query, queries_of
+from dbdyno.capture.gather import Query, QueryCalls, queries_of
 from dbdyno.capture.postgres_sql import PostgresSql
-from dbdyno.capture.view import Counted, View, difference
+from dbdyno.capture.view import ServerView, StatementCost, difference
 
 SQL = PostgresSql()
 
 
 def logged(*calls: tuple[str, Way, int]) -> list[Query]:
     """The queries of a log with these texts; bound ones have a value for $1."""
-    gathered = Gathered(SQL)
+    gathered = QueryCalls(SQL)
     for text, way, query_id in calls:
         values = None if way == "simple" else ("5",)
         gathered.add(
@@ -31,10 +31,10 @@ def logged(*calls: tuple[str, Way, int]) -> list[Query]:
     return queries_of(gathered, "shop")
 
 
-def view(*rows: tuple[str, int, int], **more: bool) -> View:
+def view(*rows: tuple[str, int, int], **more: bool) -> ServerView:
     """A view of these texts, ids and calls, of a second each."""
     counted = [
-        Counted(
+        StatementCost(
             text=text,
             query_id=query_id,
             database="shop",
@@ -46,14 +46,14 @@ def view(*rows: tuple[str, int, int], **more: bool) -> View:
         )
         for text, query_id, calls in rows
     ]
-    return View(rows=counted, seconds=None, version="18", encoding="UTF8", locale="C")
+    return ServerView(rows=counted, seconds=None, version="18", encoding="UTF8", locale="C")
 
 
 def counts(queries: list[Query]) -> list[tuple[str, str, int, int | None]]:
     return sorted((query.form.key, query.way, query.calls, query.rows) for query in queries)
 
 
-def joined(queries: list[Query], counted: View) -> list[Query]:
+def joined(queries: list[Query], counted: ServerView) -> list[Query]:
     return join.joined(queries, join.summed(counted, "shop", SQL), "shop")
 
 

@@ -15,18 +15,20 @@ import pytest
 from captured_log import WrittenLog
 from command import dyno
 from dbdyno.capture import folder as folders
-from dbdyno.capture.folder import Captured, CapturedQuery, Sample, Source
+from dbdyno.capture.folder import CallSample, Capture, CapturedQuery, CapturedServer
 
 QUERIES = 60
 
 
-def application() -> Captured:
+def application() -> Capture:
     """An application of many files."""
     queries = [
-        CapturedQuery(name=f"select-{number}", text="SELECT $1", samples=(Sample(("1",)),), calls=1)
+        CapturedQuery(
+            name=f"select-{number}", text="SELECT $1", samples=(CallSample(("1",)),), calls=1
+        )
         for number in range(QUERIES)
     ]
-    return Captured(source=Source(description="x", engine="postgres"), queries=queries)
+    return Capture(source=CapturedServer(description="x", engine="postgres"), queries=queries)
 
 
 @pytest.mark.parametrize("write", (1, 2, 61, 122, 123, 124))

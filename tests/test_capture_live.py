@@ -13,9 +13,9 @@ import psycopg
 import pytest
 
 from captured_log import LOGGING, STDERR_PREFIX
-from dbdyno.capture.capturing import Wish, capture
+from dbdyno.capture.capturing import CaptureRequest, capture
 from dbdyno.capture.coverage import Coverage
-from dbdyno.capture.view import Place
+from dbdyno.capture.view import ViewedServer
 from dbdyno.engine import LabServer
 from dbdyno.model import Address, Arm
 from dbdyno.model.error import DynoError
@@ -101,8 +101,8 @@ def logs(server: LabServer, suffix: str) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.suffix == suffix)
 
 
-def captured(out: Path, paths: list[Path], place: Place | None = None) -> Coverage:
-    wish = Wish(
+def captured(out: Path, paths: list[Path], place: ViewedServer | None = None) -> Coverage:
+    wish = CaptureRequest(
         logs=paths, server=place, engine="postgres", out=out, database="shop", prefix=STDERR_PREFIX
     )
     return capture(wish, lambda line: None)
@@ -164,7 +164,7 @@ def test_a_view_counts_what_a_log_has_values_of(server: LabServer, tmp_path: Pat
         for value in range(7):
             session.execute(f"SELECT count(*) FROM t WHERE a = {value}")
             session.execute("SELECT count(*) FROM t WHERE a > %s AND b = 'code'", (value,))
-    at = Place("source `x`", place)
+    at = ViewedServer("source `x`", place)
     captured(tmp_path / "view", [], at)
     captured(tmp_path / "both", logs(server, ".csv"), at)
     for name in ("view", "both"):
@@ -190,7 +190,7 @@ def test_a_role_that_may_not_see_others_is_told_what_to_grant(
     with connection(place) as session:
         session.execute("SELECT 5 FROM t")
         session.execute("SELECT pg_catalog.set_config('x.y', 'z', false)")
-    reader = Place(
+    reader = ViewedServer(
         "source `x`", Address(host=place.host, port=place.port, user="reader", database="shop")
     )
     with connection(place) as session, session.cursor() as cursor:
@@ -207,7 +207,7 @@ def test_a_database_without_the_view_is_told_how_to_make_it(
     server: LabServer, tmp_path: Path
 ) -> None:
     place = address(server)
-    at = Place(
+    at = ViewedServer(
         "source `x`",
         Address(host=place.host, port=place.port, user=place.user, database="postgres"),
     )
@@ -223,7 +223,7 @@ def test_what_the_server_reads_by_goes_with_its_queries(server: LabServer, tmp_p
         session.execute("ALTER DATABASE shop SET work_mem = '7MB'")
         session.execute("SELECT pg_reload_conf()")
     try:
-        captured(tmp_path / "app", [], Place("source `x`", place))
+        captured(tmp_path / "app", [], ViewedServer("source `x`", place))
     finally:
         with connection(place) as session:
             session.execute("ALTER SYSTEM RESET DateStyle")
@@ -256,7 +256,7 @@ def test_statements_within_functions_are_counted_by_what_calls_them(
             session.execute("SELECT pg_stat_statements_reset()")
             session.execute("SELECT f(1)")
             session.execute("UPDATE t SET b = 'y' WHERE a = 3")
-        captured(tmp_path / "app", [], Place("source `x`", place))
+        captured(tmp_path / "app", [], ViewedServer("source `x`", place))
     finally:
         with connection(place) as session:
             session.execute("ALTER DATABASE shop RESET pg_stat_statements.track")
@@ -274,7 +274,7 @@ def test_bound_values_have_the_types_that_the_server_infers(
     place = address(server)
     with connection(place) as session:
         session.execute("SELECT a - 9 FROM t WHERE a = %s AND b < %s", ("7", "x"), prepare=True)
-    captured(tmp_path / "app", logs(server, ".csv"), Place("source `x`", place))
+    captured(tmp_path / "app", logs(server, ".csv"), ViewedServer("source `x`", place))
     file = tomllib.loads((tmp_path / "app/workload.toml").read_text())
     (query,) = [
         query
@@ -282,6 +282,6 @@ def test_bound_values_have_the_types_that_the_server_infers(
         if "a - 9" in (tmp_path / "app" / query["text"]).read_text()
     ]
     assert query["types"] == ["integer", "text"]
-    captured(tmp_path / "again", [], Place("source `x`", place))
+    captured(tmp_path / "again", [], ViewedServer("source `x`", place))
     again = [path.read_text() for path in (tmp_path / "again/queries").iterdir()]
     assert not [text for text in again if "format_type" in text or "set_config" in text]

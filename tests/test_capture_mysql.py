@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from captured_mysql import CODE, LOGS, MARKER, PREPARED
-from dbdyno.capture.capturing import Wish, capture
+from dbdyno.capture.capturing import CaptureRequest, capture
 from dbdyno.capture.coverage import Coverage
 from dbdyno.capture.engines import family
 from dbdyno.capture.mysql_sql import MysqlSql
@@ -54,7 +54,7 @@ class Application:
 
 
 def captured(log: Path, folder: Path, **more: Any) -> Application:
-    wish = Wish(logs=[log], server=None, engine="", out=folder, **more)
+    wish = CaptureRequest(logs=[log], server=None, engine="", out=folder, **more)
     return Application(folder, capture(wish, lambda line: None))
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from captured_mysql import DATABASE, MADE, MARKER, connect, opened, run, settings
-from dbdyno.capture.capturing import Wish, capture
-from dbdyno.capture.view import Place
+from dbdyno.capture.capturing import CaptureRequest, capture
+from dbdyno.capture.view import ViewedServer
 from dbdyno.engine import LabServer
 from dbdyno.engine.mysql.flavour import of
 from dbdyno.model.error import DynoError
@@ -50,7 +50,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[LabServer]:
 
 
 def captured(out: Path, **sources: Any) -> dict[str, Any]:
-    wish = Wish(**{"logs": [], "server": None, "engine": "", "out": out} | sources)
+    wish = CaptureRequest(**{"logs": [], "server": None, "engine": "", "out": out} | sources)
     capture(wish, lambda line: None)
     file = tomllib.loads((out / "workload.toml").read_text())
     return file | {"texts": {(out / q["text"]).read_text(): q for q in file["queries"].values()}}
@@ -96,7 +96,7 @@ def test_digests_give_queries_with_a_sample_of_values(server: LabServer, tmp_pat
     run(connection)
     connection.close()
     needs(server.engine, "sample of a statement's values", mysql=80000)
-    place = Place("source `mysql://…`", address(server))
+    place = ViewedServer("source `mysql://…`", address(server))
     sources = {"server": place, "engine": server.engine, "database": DATABASE}
     if of(server.engine).samples_from is None:
         with pytest.raises(DynoError, match=r"without a text that could be run .*: name its slow"):
@@ -132,7 +132,9 @@ def test_a_missing_grant_is_named(server: LabServer, tmp_path: Path) -> None:
         pytest.skip("MariaDB keeps no texts to grant; `dyno server fetch mysql 9.7` has them")
     needs(server.engine, "sample of a statement's values", mysql=80000)
     connect(server, "CREATE USER reader", "GRANT SELECT ON shop.* TO reader")
-    place = Place("source `mysql://…`", replace(address(server), user="reader", database=DATABASE))
+    place = ViewedServer(
+        "source `mysql://…`", replace(address(server), user="reader", database=DATABASE)
+    )
     line = "GRANT SELECT ON performance_schema.* TO `reader`"
     with pytest.raises(DynoError, match=line.replace("*", r"\*")):
         captured(tmp_path / "app", server=place, engine="mysql")

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno.capture.capturing import Wish, capture
+from dbdyno.capture.capturing import CaptureRequest, capture
 from dbdyno.capture.digest_view import meaning
-from dbdyno.capture.mysql_mode import Reading, reading_of
+from dbdyno.capture.mysql_mode import ModeReading, reading_of
 from dbdyno.capture.mysql_session import settings_of
 from dbdyno.capture.mysql_sql import MysqlSql
 from dbdyno.model.literal import of_setting
@@ -53,7 +53,7 @@ def test_a_literal_that_stays_in_the_text_has_its_own_backslashes() -> None:
 
 @given(st.text(alphabet="a'\"\\`#- \n;/*$1"), st.booleans(), st.booleans())
 def test_any_value_comes_back_whatever_the_mode(value: str, ansi: bool, plain: bool) -> None:
-    reading = Reading(ansi_quotes=ansi, plain_backslashes=plain)
+    reading = ModeReading(ansi_quotes=ansi, plain_backslashes=plain)
     mode = ",".join(["ANSI_QUOTES"] * ansi + ["NO_BACKSLASH_ESCAPES"] * plain)
     assert reading_of(mode) == reading
     inner = value if plain else value.replace("\\", "\\\\")
@@ -96,7 +96,7 @@ def test_what_a_session_sets_holds_for_its_texts_alone(tmp_path: Path) -> None:
         )
     )
     out = tmp_path / "app"
-    capture(Wish(logs=[log], server=None, engine="", out=out), lambda line: None)
+    capture(CaptureRequest(logs=[log], server=None, engine="", out=out), lambda line: None)
     queries = tomllib.loads((out / "workload.toml").read_text())["queries"].values()
     kept = {
         query.get("settings", {}).get("sql_mode"): (
@@ -129,7 +129,7 @@ def test_what_changes_a_mode_is_kept_as_it_is(text: str, kept: str | None) -> No
     )
     if kept is not None:
         assert reading_of(kept).ansi_quotes is ("ANSI_QUOTES" in kept)
-        before = Reading(plain_backslashes=True)
+        before = ModeReading(plain_backslashes=True)
         assert reading_of(kept, before).plain_backslashes is ("@@" in kept)
         written = of_setting(kept)
         assert written == (kept if "@@" in kept else f"'{kept}'")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from captured_mysql import LOGS
-from dbdyno.capture.capturing import Wish, capture
+from dbdyno.capture.capturing import CaptureRequest, capture
 from dbdyno.capture.log.mysql_time import seconds_of
 from dbdyno.capture.mysql_token import IN_QUOTES
 from dbdyno.model.error import DynoError
@@ -66,7 +66,7 @@ ENDS = {"plain": "", "blank lines": "\n\n"}
 def captured(log: Path, **more: Any) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
     """The queries of a log by their texts, and what is said of its source."""
     out = log.parent / "app"
-    capture(Wish(logs=[log], server=None, engine="", out=out, **more), lambda line: None)
+    capture(CaptureRequest(logs=[log], server=None, engine="", out=out, **more), lambda line: None)
     file = tomllib.loads((out / "workload.toml").read_text())
     texts = {(out / each["text"]).read_text()[:-1]: each for each in file["queries"].values()}
     return texts, file["source"]

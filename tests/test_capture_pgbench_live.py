@@ -15,7 +15,7 @@ import pytest
 
 from dbdyno import plan
 from dbdyno.analysis.step import assemble
-from dbdyno.capture.capturing import Wish, capture
+from dbdyno.capture.capturing import CaptureRequest, capture
 from dbdyno.engine import LabServer
 from dbdyno.model import Arm
 from dbdyno.run import blocks
@@ -67,7 +67,9 @@ def test_pgbenchs_script_has_its_rate_and_its_statements_in_a_race(tmp_path: Pat
         )
         log(server, "-1")
         app, (written,) = tmp_path / "app", server.data_dir.glob("captured/*.csv")
-        wish = Wish(logs=[written], server=None, engine="postgres", out=app, database="bench")
+        wish = CaptureRequest(
+            logs=[written], server=None, engine="postgres", out=app, database="bench"
+        )
         capture(wish, lambda line: None)
         raced = race(server, app, tmp_path)
     done = int(said["transactions"])

@@ -12,10 +12,10 @@ import pytest
 import dbdyno
 from captured_log import STDERR_PREFIX, WrittenLog
 from dbdyno.capture import join
-from dbdyno.capture.capturing import Wish, capture
+from dbdyno.capture.capturing import CaptureRequest, capture
 from dbdyno.capture.postgres_sql import PostgresSql
 from dbdyno.capture.senders import OWN, by_name, by_text
-from dbdyno.capture.view import Counted, View
+from dbdyno.capture.view import ServerView, StatementCost
 
 STATISTICS = "SELECT datname, numbackends FROM pg_stat_database"
 SENT = {
@@ -43,7 +43,7 @@ KEPT = {
 def captured(log: Path, **more: Any) -> tuple[set[str], dict[str, int], str]:
     """The texts of a log's queries, what is left out, and coverage.md."""
     out = log.parent / "app"
-    capture(Wish(logs=[log], server=None, engine="", out=out, **more), lambda line: None)
+    capture(CaptureRequest(logs=[log], server=None, engine="", out=out, **more), lambda line: None)
     file = tomllib.loads((out / "workload.toml").read_text())
     texts = {(out / query["text"]).read_text().strip() for query in file["queries"].values()}
     left_out = {each["reason"]: each["calls"] for each in file["source"].get("left_out", [])}
@@ -81,7 +81,7 @@ def test_a_view_tells_senders_by_users_and_marks() -> None:
         counted("/* dyno capture */\nSELECT 1"),
         counted("SELECT a FROM t WHERE b = $1", user="rdsadmin"),
     ]
-    view = View(rows=rows, seconds=None, version="17", encoding="", locale="")
+    view = ServerView(rows=rows, seconds=None, version="17", encoding="", locale="")
     for keeps, calls in ((False, 1), (True, 2)):
         sums = join.summed(view, "shop", PostgresSql(), with_monitoring=keeps)
         (total,) = [each for each in sums.sums if "FROM t" in each.text]
@@ -89,8 +89,10 @@ def test_a_view_tells_senders_by_users_and_marks() -> None:
         assert OWN in [each.reason for each in sums.left_out]
 
 
-def counted(text: str, user: str = "app") -> Counted:
-    return Counted(text=text, query_id=1, database="shop", user=user, calls=1, time_s=1, rows=1)
+def counted(text: str, user: str = "app") -> StatementCost:
+    return StatementCost(
+        text=text, query_id=1, database="shop", user=user, calls=1, time_s=1, rows=1
+    )
 
 
 def test_every_session_of_dyno_is_known_by_its_name() -> None:

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from captured_log import DRAWN, LOGGING, STDERR_PREFIX
-from dbdyno.capture.capturing import Wish, capture
+from dbdyno.capture.capturing import CaptureRequest, capture
 from dbdyno.engine import LabServer
 from dbdyno.model import Address, Arm
 from dbdyno.model.literal import literal
@@ -260,7 +260,7 @@ def test_values_of_all_types_come_back(server: LabServer, tmp_path: Path) -> Non
     for suffix in sorted(suffixes):
         out = tmp_path / f"app{suffix}"
         files = sorted(path for path in logs if path.suffix == suffix)
-        wish = Wish(
+        wish = CaptureRequest(
             logs=files,
             server=None,
             engine="postgres",

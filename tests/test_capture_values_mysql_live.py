@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import captured_mysql
 from captured_log import DRAWN
 from captured_mysql import DATABASE, connect, opened
-from dbdyno.capture.capturing import Wish, capture
+from dbdyno.capture.capturing import CaptureRequest, capture
 from dbdyno.engine import LabServer
 from dbdyno.model.literal import literal, of_setting
 from mysql_place import ENGINES, an_arm
@@ -164,7 +164,7 @@ def test_values_of_all_types_come_back(server: LabServer, tmp_path: Path) -> Non
         assert within(60, lambda log=log: b"the end" in log.read_bytes())
         copy = Path(shutil.copy(log, tmp_path / name))
         out = tmp_path / f"app-{name}"
-        wish = Wish(logs=[copy], server=None, engine="", out=out, database=DATABASE)
+        wish = CaptureRequest(logs=[copy], server=None, engine="", out=out, database=DATABASE)
         capture(wish, lambda line: None)
         run(server, out)
         for kind in KINDS:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from captured_log import WrittenLog
-from dbdyno.capture.capturing import Wish, capture
+from dbdyno.capture.capturing import CaptureRequest, capture
 from dbdyno.capture.coverage import Coverage
 from dbdyno.capture.log import plans
 from dbdyno.model.error import DynoError
@@ -29,7 +29,7 @@ RECORDS = STDERR.replace("\n2026", "\n\n2026").split("\n\n")
 def captured(path: Path) -> tuple[Coverage, dict[str, str]]:
     """What is captured of a log, and the folder's files."""
     folder = path.parent / f"{path.name}.app"
-    wish = Wish(logs=[path], server=None, engine="postgres", out=folder)
+    wish = CaptureRequest(logs=[path], server=None, engine="postgres", out=folder)
     coverage = capture(wish, lambda line: None)
     files = sorted(each for each in folder.rglob("*") if each.is_file())
     return coverage, {str(each.relative_to(folder)): each.read_text() for each in files}

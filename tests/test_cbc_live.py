@@ -50,7 +50,7 @@ def taken(
     for step in workload.expand(loaded, parameters, server.engine, version=release):
         server.execute(*step.setup, database=DATABASE)
         path = folder / f"{step.name}.jsonl"
-        with store.Lines(path) as lines:
+        with store.JsonLines(path) as lines:
             last, _ = load(server, step, lines.write_raw)
         done = StepDone(status="ok")
         told.take(server, step, path, done, {})

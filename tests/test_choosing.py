@@ -8,8 +8,8 @@ import pytest
 
 from dbdyno.model import Headline, events
 from dbdyno.model.headlines import unit_of
-from dbdyno.model.job.role import Choice, Constant, Exponential
-from dbdyno.run.step_progress import Meter
+from dbdyno.model.job.role import Choice, ConstantThinkTime, ExponentialThinkTime
+from dbdyno.run.step_progress import StepMeter
 from workload_reader import complaint, steps
 
 MIX = """
@@ -51,8 +51,8 @@ metrics.grown = { query = "SELECT count(*) FROM t", change = "minute" }
 def test_entries_have_think_times_and_a_rule(tmp_path: Path) -> None:
     (step,) = steps(MIX, tmp_path)
     (role,) = step.job.roles
-    think = Exponential(mean_us=12_000_000, max_us=120_000_000)
-    assert role.choose == (Choice(0, 10, Constant(18_000_000), think), Choice(1, 1))
+    think = ExponentialThinkTime(mean_us=12_000_000, max_us=120_000_000)
+    assert role.choose == (Choice(0, 10, ConstantThinkTime(18_000_000), think), Choice(1, 1))
     assert (role.choice, role.thinks, role.does_what_it_can) == ("deck", True, False)
     (step,) = steps(MIX.replace("waits = 1", "waits = 0"), tmp_path)
     assert not step.job.roles[0].thinks
@@ -77,7 +77,7 @@ def test_a_headline_counts_what_it_names_by_the_minute(tmp_path: Path) -> None:
     assert step.headline == Headline(
         metric="opm", role="users", count="operations", operations=("order",)
     )
-    meter = Meter(step)
+    meter = StepMeter(step)
     part = events.Part(count=0, rows=0, retries=0, max_us=0, response=None)
     counts = {"order": 3, "get": 7, "put": 4, "BEGIN": 4}
     tick = events.Tick(

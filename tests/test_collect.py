@@ -11,7 +11,8 @@ import sys
 import threading
 import types
 from collections.abc import Mapping
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
+from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -25,10 +26,12 @@ from dbdyno.analysis.step import assemble, collect
 from dbdyno.analysis.step.collect import Kept
 from dbdyno.analysis.step.compact_series import PackedSeries
 from dbdyno.evidence import parallel
+from dbdyno.findings.steps import FINDINGS
 from dbdyno.host import place
 from dbdyno.model import Series, StepRun
 from dbdyno.model.error import HostError, ResultError
-from dbdyno.model.json import Json, Positive
+from dbdyno.model.facts import Facts
+from dbdyno.model.json import Json, Natural, Positive
 from dbdyno.model.profile import Stack
 from dbdyno.store import Results, Shelf, StepFolder, derived_cache
 from dbdyno.store.derived_cache import CODE
@@ -222,11 +225,12 @@ def test_what_derives_is_all_in_the_code_that_an_entry_is_valid_for() -> None:
     code = "import sys; from dbdyno.analysis.step import collect; print(*sys.modules)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.split(".", 1)[1] for name in said.stdout.split() if name.startswith("dbdyno.")}
-    covered = tuple(part.removesuffix(".py").replace("/", ".") for part in CODE)
-    outside = {name for name in loaded if not name.startswith((*covered, "host"))}
-    assert outside == {"analysis", "parts"}, (
-        "which hold a sentence and no code; host says where the cache is"
-    )
+    package = Path(str(resources.files("dbdyno")))
+    covered = {path.relative_to(package) for part in CODE for path in package.glob(part)}
+    outside = {name for name in loaded if not name.startswith("host")}
+    outside -= {".".join(path.with_suffix("").parts) for path in covered}
+    folders = {name for name in outside if (package / name.replace(".", "/")).is_dir()}
+    assert outside == folders, "whose files hold a sentence and no code; host has the cache's place"
 
 
 # --- On all cores ----------------------------------------------------------------------------
@@ -339,8 +343,12 @@ def made(hint: Any) -> st.SearchStrategy[Any]:
     """Any value of a type, from its annotations: a new field is tried without a word here."""
     if hint == Positive:
         return st.floats(min_value=0, exclude_min=True, allow_infinity=False)
-    if get_origin(hint) is Annotated:
+    if hint == Natural:
         return st.integers(0, 2**63 - 1)
+    if get_origin(hint) is Annotated:
+        return made(get_args(hint)[0])
+    if hint == Mapping[str, Any]:
+        return st.just({})  # facts of findings, which are drawn by their types
     if hint == Mapping[str, Series]:
         return st.dictionaries(scalars[str], series, max_size=3)
     if hint == Mapping[Stack, int]:
@@ -359,8 +367,9 @@ def made(hint: Any) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.long
-@given(made(StepRun))
-def test_every_field_of_a_run_comes_back_as_it_was(run: StepRun) -> None:
+@given(made(StepRun), st.tuples(*(made(finding.facts) for finding in FINDINGS)))
+def test_every_field_of_a_run_comes_back_as_it_was(run: StepRun, facts: tuple[Facts, ...]) -> None:
+    run = replace(run, findings={type(each).__name__: each for each in facts})
     entry = msgspec.msgpack.encode(Kept.of(run))
     assert msgspec.msgpack.decode(entry, type=Kept).step_run() == run
 

@@ -11,7 +11,7 @@ from dbdyno.engine.preset import Capacity
 from dbdyno.host.capacity import cores
 from dbdyno.model import Json
 from dbdyno.run.check import plan_record
-from dbdyno.run.prepared import Prepared
+from dbdyno.run.prepared import ReadyPlan
 from dbdyno.store import continuation
 
 PLAN = """
@@ -32,7 +32,7 @@ def kept(more: str = "", text: str = PLAN) -> Json:
     """plan.json of the plan with `more` at its end."""
     parsed = plan.parse(text + more, Path("/plans/p.toml"))
     sizing = Capacity(cores=cores(), memory_bytes=1 << 30, free_disk_bytes=1 << 30)
-    prepared = Prepared(
+    prepared = ReadyPlan(
         builds={}, releases={}, steps={}, sizing=sizing, points={}, copies={}, copy_bytes={},
         disk=(), data_path=Path("/"), device=None,
     )  # fmt: skip

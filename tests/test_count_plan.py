@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from dbdyno import engine, plan, workload
-from dbdyno.engine.settings import Settled
+from dbdyno.engine.settings import ArmSettings
 from dbdyno.model import Plan
 from dbdyno.model.error import PlanError
 from dbdyno.model.size import Capacity
 from dbdyno.model.work import Event
 from dbdyno.plan import count
 from dbdyno.run.check import counting
-from dbdyno.run.prepared import Prepared
+from dbdyno.run.prepared import ReadyPlan
 
 TEXT = """
 [arms.a]
@@ -123,9 +123,9 @@ def test_short_timeouts_are_named_in_their_units() -> None:
         "statement_timeout": "500", "lock_timeout": "0", "transaction_timeout": "1min",
         "authentication_timeout": "30", "work_mem": "4MB",
     }  # fmt: skip
-    settled = Settled(values=texts, preset={}, departures=())
+    settled = ArmSettings(values=texts, preset={}, departures=())
     sizing = Capacity(cores=2, memory_bytes=1 << 30, free_disk_bytes=1 << 30)
-    prepared = Prepared(
+    prepared = ReadyPlan(
         builds={}, releases={}, steps={"sysbench": {"a": ()}}, sizing=sizing, points={},
         copies={}, copy_bytes={}, disk=(), data_path=Path("/"), device=None, settled={"a": settled},
     )  # fmt: skip

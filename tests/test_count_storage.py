@@ -7,17 +7,17 @@ import pytest
 from dbdyno import engine
 from dbdyno.engine.postgres import counting as of_postgres
 from dbdyno.model.count import Count, FunctionWork
-from dbdyno.model.events import Captured
+from dbdyno.model.events import CapturedEvent
 from dbdyno.run import storage
 
 MARIADB = engine.of("mariadb").counting
 POSTGRES = engine.of("postgres").counting
 
 
-def answers(**counters: tuple[int, int, int, int]) -> list[Captured]:
+def answers(**counters: tuple[int, int, int, int]) -> list[CapturedEvent]:
     """What a server said at its four marks, by counter."""
     return [
-        Captured(
+        CapturedEvent(
             mono_ns=0, role="query", client=0, connection=0, statement="counters",
             columns=["name", "value"], notices=[],
             rows=[[name, str(values[place])] for name, values in counters.items()],

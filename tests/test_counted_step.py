@@ -9,8 +9,8 @@ import pytest
 from msgspec import structs
 
 from dbdyno import engine, workload
-from dbdyno.model import CountWish, Step, WorkloadUse
-from dbdyno.model.job.role import MARKS_BEFORE, OnError, Tied
+from dbdyno.model import CountRequest, Step, WorkloadUse
+from dbdyno.model.job.role import MARKS_BEFORE, ErrorReaction, Tied
 from dbdyno.plan import count, counted_step
 from dbdyno.plan.workload_use import HOST_CHECKED
 
@@ -67,7 +67,7 @@ def test_a_call_that_is_counted_has_no_time_limit() -> None:
 def test_tries_without_limit_have_one_while_they_are_counted() -> None:
     """The generator asks for an end in time of those, and a counted step ends by operations."""
     made = step("qr100")
-    forever = OnError(retry=("40001",), tries=0)
+    forever = ErrorReaction(retry=("40001",), tries=0)
     roles = tuple(structs.replace(role, on_error=forever) for role in made.job.roles)
     endless = replace(made, job=structs.replace(made.job, roles=roles))
     counting = engine.of("postgres").counting
@@ -81,7 +81,7 @@ def test_nobody_asks_what_a_counted_load_left() -> None:
     steps = workload.expand(use, HOST_CHECKED, "postgres")
     assert any(step.conditions for step in steps)
     counting = engine.of("postgres").counting
-    made = list(counted_step.of_arm(steps, CountWish(), counting, {}, 180000))
+    made = list(counted_step.of_arm(steps, CountRequest(), counting, {}, 180000))
     assert [step.name for step in made] == [step.name for step in steps]
     assert not any(step.conditions or step.invariants for step in made)
 
@@ -126,8 +126,8 @@ def test_the_step_that_fills_is_named_and_not_counted() -> None:
     assert [each.name for each in count.filling_steps(saved, steps)] == ["l.i0", "l.x"]
 
 
-@pytest.mark.parametrize(("wish", "warmup"), [(CountWish(), 300), (CountWish(warmup=7), 7)])
-def test_mariadb_writes_for_a_while_before_its_window(wish: CountWish, warmup: int) -> None:
+@pytest.mark.parametrize(("wish", "warmup"), [(CountRequest(), 300), (CountRequest(warmup=7), 7)])
+def test_mariadb_writes_for_a_while_before_its_window(wish: CountRequest, warmup: int) -> None:
     """Its first inserts take new pages; a plan's own number stays."""
     use = workload.used(WorkloadUse(name="sysbench"), None)
     steps = workload.expand(use, {**HOST_CHECKED, "clients": 1}, "mariadb", steps=("insert",))
@@ -147,8 +147,8 @@ def test_mariadb_writes_for_a_while_before_its_window(wish: CountWish, warmup: i
 def test_only_what_lasts_for_a_time_has_a_rate() -> None:
     """An amount of work is counted up to its own number of operations."""
     steps = [step("l.i1"), step("qr100")]
-    (timed,) = counted_step.timed(steps, CountWish())
+    (timed,) = counted_step.timed(steps, CountRequest())
     assert timed.name == "qr100"
     assert timed.job.stop.seconds == counted_step.RATE_S
     assert [role.name for role in timed.job.roles] == ["query"]
-    assert not list(counted_step.timed(steps, CountWish(operations=60)))
+    assert not list(counted_step.timed(steps, CountRequest(operations=60)))

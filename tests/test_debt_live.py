@@ -13,7 +13,7 @@ from dbdyno.analysis.step.state import state
 from dbdyno.engine import LabServer
 from dbdyno.engine.postgres import probe
 from dbdyno.engine.postgres.probe import pages
-from dbdyno.engine.snapshot import Subject
+from dbdyno.engine.snapshot import SnapshotSubject
 from dbdyno.model import Arm
 from dbdyno.model.snapshot import Snapshot
 from server_place import a_place, address, newest, started
@@ -46,11 +46,11 @@ def server(one_server: LabServer) -> LabServer:
 
 
 def look(
-    server: LabServer, *tables: str, take: Callable[[Subject], Snapshot] = probe.before
+    server: LabServer, *tables: str, take: Callable[[SnapshotSubject], Snapshot] = probe.before
 ) -> Snapshot:
     """A snapshot, with all that has happened counted."""
     time.sleep(FLUSH_S)
-    return take(Subject(address(server), tables, {}, server.data_dir, server.wal_dir))
+    return take(SnapshotSubject(address(server), tables, {}, server.data_dir, server.wal_dir))
 
 
 def ask(server: LabServer, sql: str) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ from dbdyno.model.looks import Look, Looks
 from dbdyno.model.open_steps import needs_blocks
 from dbdyno.model.verdict import Aims, Judgement, Order
 from dbdyno.stats import decision, dependence, interval
-from dbdyno.stats.dependence import Kind, Numbers
+from dbdyno.stats.dependence import DependenceKind, Numbers
 from dbdyno.stats.fills import FillsSeen
 from dbdyno.stats.interval import Spread
 from dbdyno.stats.look_tests import Unit
@@ -61,13 +61,13 @@ def copies(*values: int) -> tuple[int, ...]:
 
 
 def test_a_kind_has_the_covariance_that_it_is_named_after() -> None:
-    chain = Kind(weight=1, kept=0.5).covariance(copies(1, 1, 1))
+    chain = DependenceKind(weight=1, kept=0.5).covariance(copies(1, 1, 1))
     assert chain.tolist() == [[1, 0.5, 0.25], [0.5, 1, 0.5], [0.25, 0.5, 1]]
-    walk = Kind(weight=1, step=2.0).covariance(copies(1, 1, 1))
+    walk = DependenceKind(weight=1, step=2.0).covariance(copies(1, 1, 1))
     assert walk.tolist() == [[5, 4, 4], [4, 9, 8], [4, 8, 13]]
-    by_copy = Kind(weight=1, copy=3.0).covariance(copies(1, 2, 1))
+    by_copy = DependenceKind(weight=1, copy=3.0).covariance(copies(1, 2, 1))
     assert by_copy.tolist() == [[10, 0, 9], [0, 10, 0], [9, 0, 10]]
-    assert Kind(weight=1).covariance(copies(1, 2)).tolist() == [[1, 0], [0, 1]]
+    assert DependenceKind(weight=1).covariance(copies(1, 2)).tolist() == [[1, 0], [0, 1]]
 
 
 def by_hand(values: Numbers) -> list[float]:

@@ -6,8 +6,8 @@ import pytest
 
 from dbdyno.workload.determined import open_parts
 from dbdyno.workload.determined.query import query
-from dbdyno.workload.determined.row_set import Level, Reading, RowSet
-from dbdyno.workload.determined.sql_tree import Unclear, parsed
+from dbdyno.workload.determined.row_set import Level, QueryReading, RowSet
+from dbdyno.workload.determined.sql_tree import UnclearError, parsed
 from shop_catalog import ShopCatalog
 
 STATUS = "is ordered by `status`, which is not unique"
@@ -18,14 +18,14 @@ MOVES = "which gives another value each time"
 def read(text: str, *, backticks: bool = False) -> RowSet:
     """What is known of a query's rows."""
     catalog = ShopCatalog(backticks=backticks)
-    return query(parsed(text, backticks=backticks), Level(Reading(catalog, query)))
+    return query(parsed(text, backticks=backticks), Level(QueryReading(catalog, query)))
 
 
 def reasons(text: str, *, backticks: bool = False) -> list[str]:
     """Why rows or columns of an answer are open, each reason once."""
     try:
         rows = read(text, backticks=backticks)
-    except Unclear as unclear:
+    except UnclearError as unclear:
         return [str(unclear)]
     said = [rows.open, *(field.value.open for field in rows.fields)]
     return list(dict.fromkeys(filter(None, said)))
@@ -378,7 +378,7 @@ def test_views_and_tables_without_end_are_given_up() -> None:
         tables.append(
             f"{name} AS (SELECT a.id FROM t{place - 1} AS a JOIN t{place - 1} AS b USING (id))"
         )
-    with pytest.raises(Unclear, match="more than 500 tables"):
+    with pytest.raises(UnclearError, match="more than 500 tables"):
         read(f"WITH {', '.join(tables)} SELECT id FROM {name}")
 
 

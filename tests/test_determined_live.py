@@ -12,7 +12,7 @@ import pytest
 from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.engine import LabServer
-from dbdyno.engine.inquiry import Call
+from dbdyno.engine.inquiry import QueryCall
 from dbdyno.engine.postgres import inquiry
 from dbdyno.model import Arm
 from dbdyno.run import blocks
@@ -150,7 +150,7 @@ def test_the_server_tells_what_a_tree_does_not(
     at = replace(address(servers[0]), database="shop")
     with (
         inquiry.connected(at) as inquirer,
-        inquirer.catalog(Call(text=text, own_text=text)) as held,
+        inquirer.catalog(QueryCall(text=text, own_text=text)) as held,
     ):
         parts = open_parts.of(text, held, [])
     said = [part.reason for part in parts if not part.order]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dbdyno import doctor
-from dbdyno.doctor import Need, memory, render
+from dbdyno.doctor import MemoryNeed, memory, render
 from dbdyno.model.host_facts import Cpu, HostFacts
 from host_facts_builder import GIB, changed, quiet_host
 
@@ -111,9 +111,9 @@ def test_commands_name_this_hosts_own_devices_and_numbers() -> None:
     facts = changed(
         (f"{LAYER}/scheduler", "bfq"), ("huge_page_pool/total", 100), ("huge_page_pool/free", 60)
     )
-    found = {one.name: one for one in doctor.findings(facts, [Need(who="a", bytes=8 * GIB)])}
+    found = {one.name: one for one in doctor.findings(facts, [MemoryNeed(who="a", bytes=8 * GIB)])}
     assert found["scheduler"].mend == ("echo none > /sys/block/nvme0n1/queue/scheduler",)
-    pages = memory.pages_needed(Need(who="a", bytes=8 * GIB), 2 << 20)
+    pages = memory.pages_needed(MemoryNeed(who="a", bytes=8 * GIB), 2 << 20)
     # The 40 that others use stay theirs.
     assert found["huge-pages-missing"].mend == (f"sysctl -w vm.nr_hugepages={40 + pages}",)
 
@@ -125,12 +125,12 @@ def test_huge_pages_suffice_for_what_postgres_was_measured_to_share(
     megabytes: int, measured: int
 ) -> None:
     """`shared_memory_size_in_huge_pages` of PostgreSQL 15 with 1,000 connections."""
-    pages = memory.pages_needed(Need(who="a", bytes=megabytes << 20), 2 << 20)
+    pages = memory.pages_needed(MemoryNeed(who="a", bytes=megabytes << 20), 2 << 20)
     assert measured <= pages <= measured * 1.01 + 64
 
 
 def test_huge_pages_are_counted_for_each_size_and_enough_for_the_largest() -> None:
-    needs = [Need(who=who, bytes=size * GIB) for who, size in (("a", 4), ("b", 4), ("c", 8))]
+    needs = [MemoryNeed(who=who, bytes=size * GIB) for who, size in (("a", 4), ("b", 4), ("c", 8))]
     short = doctor.findings(changed(("huge_page_pool/free", 3000)), needs)
     assert [one.name for one in short] == ["huge-pages-missing"]
     assert short[0].what.startswith("a, b: 4.0 GiB of buffers need about 2,1")
@@ -140,7 +140,7 @@ def test_huge_pages_are_counted_for_each_size_and_enough_for_the_largest() -> No
 
 
 def test_pages_beyond_the_memory_are_not_asked_for() -> None:
-    found = doctor.findings(quiet_host(), [Need(who="a", bytes=70 * GIB)])
+    found = doctor.findings(quiet_host(), [MemoryNeed(who="a", bytes=70 * GIB)])
     missing = next(one for one in found if one.name == "huge-pages-missing")
     assert missing.mend == () and "more than the memory" in str(missing.barred)
     assert next(one for one in found if one.name == "memory-in-use").severity == "much"
@@ -149,7 +149,7 @@ def test_pages_beyond_the_memory_are_not_asked_for() -> None:
 def test_locked_memory_matters_to_mysql_alone() -> None:
     facts = changed(("huge_page_pool/free", 4300), ("huge_page_pool/total", 4300))
     for locks, names in ((False, ["huge-pages"]), (True, ["locked-memory", "huge-pages"])):
-        found = doctor.findings(facts, [Need(who="a", bytes=8 * GIB, locks=locks)])
+        found = doctor.findings(facts, [MemoryNeed(who="a", bytes=8 * GIB, locks=locks)])
         assert [one.name for one in found] == names
 
 

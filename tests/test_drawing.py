@@ -9,9 +9,9 @@ import pytest
 
 from dbdyno import workload
 from dbdyno.capture import calibration, drawing, folder
-from dbdyno.capture.calibration import Tried
-from dbdyno.capture.drawing import Material, Place, Places, Pool, Undrawn
-from dbdyno.capture.folder import Drawn, Sample
+from dbdyno.capture.calibration import TupleTrial
+from dbdyno.capture.drawing import Material, NoValueError, ParameterPlace, ParameterPlaces, Pool
+from dbdyno.capture.folder import CallSample, DrawOutcome
 from dbdyno.capture.postgres_places import places_of
 from dbdyno.stats import tilted
 
@@ -143,10 +143,12 @@ def test_patterns_arrays_and_what_meets_no_column() -> None:
         assert array == '{"50% \\"x\\""}'
         assert span in drawing.CONSTANTS["interval"]
         assert int(limit or 0) > 0
-    unknown = Material(places=Places(), pools=[], types={1: "geometry"})
-    with pytest.raises(Undrawn, match="no value of type geometry is known"):
+    unknown = Material(places=ParameterPlaces(), pools=[], types={1: "geometry"})
+    with pytest.raises(NoValueError, match="no value of type geometry is known"):
         drawing.tuples(unknown, 1, "seed")
-    by_type = Material(places=Places(), pools=[], types={1: "color"}, by_type={"color": ["red"]})
+    by_type = Material(
+        places=ParameterPlaces(), pools=[], types={1: "color"}, by_type={"color": ["red"]}
+    )
     assert drawing.tuples(by_type, 1, "seed") == [("red",)]
 
 
@@ -191,10 +193,10 @@ def test_a_mean_beyond_all_values_is_that_of_the_nearest() -> None:
     assert tilted.weights([], 1.0) == []
 
 
-def tried(*rows: int, seconds: float = 0.001) -> list[Tried]:
+def tried(*rows: int, seconds: float = 0.001) -> list[TupleTrial]:
     """Tuples that found so many rows."""
     return [
-        Tried(values=(str(number),), rows=count, seconds=seconds)
+        TupleTrial(values=(str(number),), rows=count, seconds=seconds)
         for number, count in enumerate(rows)
     ]
 
@@ -258,8 +260,10 @@ def test_drawn_values_are_kept_in_the_folder_and_run(app: Path) -> None:
     path = app / "workload.toml"
     assert [query.name for query in workload.undrawn(path)] == ["fits", "strange"]
     drawn = [
-        Drawn(name="fits", words="2 rows and 0.1 ms a call", samples=(Sample(("5",), 3),)),
-        Drawn(name="strange", words="left out: too slow"),
+        DrawOutcome(
+            name="fits", words="2 rows and 0.1 ms a call", samples=(CallSample(("5",), 3),)
+        ),
+        DrawOutcome(name="strange", words="left out: too slow"),
     ]
     folder.add_drawn(app, drawn)
     assert workload.undrawn(path) == []
@@ -276,4 +280,4 @@ def test_drawn_values_are_kept_in_the_folder_and_run(app: Path) -> None:
 
 
 def test_a_place_belongs_to_the_draft_of_its_statement() -> None:
-    assert Place(1, "equal", 0).within(2) == Place(1, "equal", 0, 2)
+    assert ParameterPlace(1, "equal", 0).within(2) == ParameterPlace(1, "equal", 0, 2)

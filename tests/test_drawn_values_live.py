@@ -11,7 +11,7 @@ import pytest
 
 from dbdyno import workload
 from dbdyno.capture.calibration import ROWS_TIMES_MAX
-from dbdyno.capture.folder import Drawn
+from dbdyno.capture.folder import DrawOutcome
 from dbdyno.capture.postgres_places import places_of
 from dbdyno.cli import drawn as drawing
 from dbdyno.engine import LabServer
@@ -19,7 +19,7 @@ from dbdyno.engine.postgres import inquiry
 from dbdyno.model import Arm, engine
 from dbdyno.model.own_query import OwnQuery
 from dbdyno.plan.race import Race, RaceArm
-from dbdyno.run.drawn_values import Asking
+from dbdyno.run.drawn_values import ValueInquiry
 from server_place import a_place, address, ends, started
 
 pytestmark = pytest.mark.live
@@ -89,9 +89,9 @@ def server(request: pytest.FixtureRequest) -> Iterator[LabServer]:
         yield running
 
 
-def drawn(server: LabServer, *queries: OwnQuery) -> list[Drawn]:
+def drawn(server: LabServer, *queries: OwnQuery) -> list[DrawOutcome]:
     """What comes of drawing their values there."""
-    asking = Asking(queries=queries, places_of=places_of, traits=engine.of("postgres"))
+    asking = ValueInquiry(queries=queries, places_of=places_of, traits=engine.of("postgres"))
     with inquiry.connected(address(server)) as inquirer:
         for each in queries:
             asking.ask(inquirer, each)

@@ -149,8 +149,8 @@ def test_all_of_a_block_is_on_the_disk_before_its_done_json(
     moments: dict[str, set[str]] = {}
     write_json = file.write_atomically
 
-    def sync(of: disk.File | Path) -> None:
-        name = str(of.path if isinstance(of, disk.File) else of)
+    def sync(of: disk.DiskFile | Path) -> None:
+        name = str(of.path if isinstance(of, disk.DiskFile) else of)
         TRACE.note("sync", name)
         synced.append(name)
 

@@ -18,7 +18,7 @@ from dbdyno.model import Json
 from dbdyno.model.error import ResultError
 from dbdyno.run import blocks
 from dbdyno.run.check import plan_record
-from dbdyno.run.prepared import Prepared
+from dbdyno.run.prepared import ReadyPlan
 from dbdyno.store import Results, continuation
 
 EXAMPLES = example_figures.examples()
@@ -91,7 +91,7 @@ def test_the_plan_of_an_example_may_go_on(example: Path) -> None:
     with example_figures.unpacked(example) as folder:
         before: Json = json.loads((folder / "plan.json").read_text())
     its = plan.parse((example / "plan.toml").read_text(), Path(f"{before['name']}.toml"))
-    prepared = Prepared(
+    prepared = ReadyPlan(
         builds={}, releases={}, steps={}, sizing=Capacity(**before["sizing"]), points={},
         copies={}, copy_bytes={}, disk=(), data_path=Path("/"), device=None,
     )  # fmt: skip

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.analysis.step import assemble
-from dbdyno.analysis.step.fairness import finishes_s, jain
 from dbdyno.analysis.step.series import CLIENTS_MAX
 from dbdyno.evidence import client_rates
 from dbdyno.evidence.raw_files import NS_PER_S, Load, Tick
-from dbdyno.model import Json, StepRun
+from dbdyno.findings.fairness.facts import FairnessFacts
+from dbdyno.findings.fairness.step import finishes_s, jain
+from dbdyno.model import Json, StepRun, TargetFacts
 from dbdyno.model.error import ResultError
 from dbdyno.model.events import ClientCounts
 from dbdyno.store import StepFolder
@@ -91,7 +92,7 @@ def test_there_are_no_finish_times_where_a_client_did_not_finish() -> None:
 def test_the_published_columns_follow_from_the_first_and_the_last_client(tmp_path: Path) -> None:
     """Client 0 ends at 20 s with 400,000 rows, client 1 at 15 s with 300,000: 20,000/s each."""
     run = derived(step_folder(tmp_path, "l.i0", plant("l.i0", ends_early_s=5)))
-    (fair,) = run.roles.fairness
+    (fair,) = run.of(FairnessFacts).fairness
     assert (fair.role, fair.kind, fair.unit) == ("insert", "insert", "rows")
     assert fair.counts == (400_000, 300_000)
     assert fair.finish_s == (20.0, 15.0)
@@ -120,7 +121,7 @@ def test_clients_that_end_together_and_were_served_unevenly_are_a_warning(tmp_pa
     assert derived(folder).warnings == ()
     change_lines(folder.path / "events.jsonl", skewed)
     run = derived(folder)
-    assert by_role(run.roles.fairness)["query"].rates == pytest.approx((4_166.0, 834.0))
+    assert by_role(run.of(FairnessFacts).fairness)["query"].rates == pytest.approx((4_166.0, 834.0))
     index = 5_000**2 / (2 * (4_166**2 + 834**2))
     assert run.metrics["jain"] == pytest.approx(index)
     assert run.metrics["qps"] == 5_000.0
@@ -140,7 +141,7 @@ def test_a_step_bound_by_time_has_rates_over_the_window_and_no_finish_times(tmp_
 
     change_lines(folder.path / "events.jsonl", timed)
     run = derived(folder)
-    fair = by_role(run.roles.fairness)["query"]
+    fair = by_role(run.of(FairnessFacts).fairness)["query"]
     assert (fair.finish_s, fair.min_s, fair.pct) == ((), None, None)
     assert fair.rates == pytest.approx((2_500.0, 2_500.0))
     assert run.metrics["finish_diff_s"] is run.metrics["finish_pct"] is None
@@ -157,7 +158,7 @@ def test_one_client_has_no_fairness_and_its_metrics_are_not_known(tmp_path: Path
 
     change_lines(folder.path / "events.jsonl", alone)
     run = derived(folder)
-    assert run.roles.fairness == ()
+    assert run.of(FairnessFacts).fairness == ()
     assert [run.metrics[name] for name in ("jain", "finish_diff_s", "finish_pct")] == [None] * 3
     assert not [name for name in run.series if ".client." in name]
     assert run.metrics["stalled_s"] == 0.0
@@ -177,7 +178,7 @@ def test_more_clients_than_lines_can_be_told_apart_have_fairness_and_no_series(
 
     change_lines(folder.path / "events.jsonl", many)
     run = derived(folder)
-    assert len(run.roles.fairness[0].counts) == CLIENTS_MAX + 1
+    assert len(run.of(FairnessFacts).fairness[0].counts) == CLIENTS_MAX + 1
     assert not [name for name in run.series if ".client." in name]
 
 
@@ -213,7 +214,12 @@ def test_a_step_that_was_broken_off_has_none_of_it(tmp_path: Path) -> None:
     (folder.path / "done.json").unlink()
     run = derived(folder)
     assert run.ending.status == "failed"
-    assert run.roles.fairness == run.roles.stalls == run.roles.targets == ()
+    assert (
+        run.of(FairnessFacts).fairness
+        == run.of(FairnessFacts).stalls
+        == run.of(TargetFacts).targets
+        == ()
+    )
     assert run.series["query.client.0.rate"].y == (2_500.0,) * 20
 
 
@@ -241,16 +247,16 @@ def test_seconds_under_a_tenth_of_the_median_are_counted_and_the_longest_run(
     change_lines(folder.path / "events.jsonl", without("query", {4, 9, 10, 11, 20}, 0.0997))
     change_lines(folder.path / "events.jsonl", without("query", {15}, 0.12))
     run = derived(folder)
-    stall = by_role(run.roles.stalls)["query"]
+    stall = by_role(run.of(FairnessFacts).stalls)["query"]
     assert (stall.median, stall.seconds, stall.stalled, stall.longest_s) == (5_000.0, 20, 5, 3)
     assert (run.metrics["stalled_s"], run.metrics["stall_longest_s"]) == (5.0, 3.0)
-    assert by_role(run.roles.stalls)["insert"].stalled == 0
+    assert by_role(run.of(FairnessFacts).stalls)["insert"].stalled == 0
 
 
 def test_the_short_second_at_a_windows_end_is_no_stall(tmp_path: Path) -> None:
     folder = step_folder(tmp_path, "l.i0", plant("l.i0", seconds=10.25))
     change_lines(folder.path / "events.jsonl", without("insert", {11}))
-    (stall,) = derived(folder).roles.stalls
+    (stall,) = derived(folder).of(FairnessFacts).stalls
     assert (stall.seconds, stall.stalled) == (10, 0)
 
 
@@ -261,7 +267,7 @@ def test_few_operations_without_a_schedule_do_not_tell_a_stall(
     """A closed role that does 8 statements a second of 100 rows each may well miss one."""
     planted = plant("l.i0", faster=operations_per_s * 100 / 40_000)
     run = derived(step_folder(tmp_path, "l.i0", planted))
-    assert bool(run.roles.stalls) is told
+    assert bool(run.of(FairnessFacts).stalls) is told
     assert run.metrics["stalled_s"] == (0.0 if told else None)
 
 
@@ -285,7 +291,7 @@ def test_a_schedule_that_asks_for_something_in_each_second_tells_a_stall(
     """4 statements a second of all clients; deletes follow the schedule that they are tied to."""
     folder = step_folder(tmp_path, "qr100")
     set_pace(folder, pace)
-    assert set(by_role(derived(folder).roles.stalls)) == (
+    assert set(by_role(derived(folder).of(FairnessFacts).stalls)) == (
         {"insert", "delete", "query"} if told else {"query"}
     )
 
@@ -294,29 +300,29 @@ def test_a_bulk_load_that_builds_indexes_has_not_stalled(tmp_path: Path) -> None
     """The job of a fill has no roles, its ticks have the role `fill`."""
     folder = step_folder(tmp_path, "l.i0")
     change_lines(folder.path / "events.jsonl", without("insert", set(range(12, 21))))
-    assert derived(folder).roles.stalls[0].stalled == 9
+    assert derived(folder).of(FairnessFacts).stalls[0].stalled == 9
     change(folder.path / "job.json", lambda job: job.update(roles=[]))
     run = derived(folder)
-    assert (run.roles.stalls, run.metrics["stalled_s"]) == ((), None)
+    assert (run.of(FairnessFacts).stalls, run.metrics["stalled_s"]) == ((), None)
 
 
 # --- Targets ---------------------------------------------------------------------------------
 
 
 def test_inserts_and_the_deletes_tied_to_them_have_the_same_target(tmp_path: Path) -> None:
-    inserts, deletes = derived(step_folder(tmp_path, "qr100")).roles.targets
+    inserts, deletes = derived(step_folder(tmp_path, "qr100")).of(TargetFacts).targets
     assert (inserts.role, inserts.kind, deletes.role, deletes.kind) == (
         "insert", "insert", "delete", "delete",
     )  # fmt: skip
     for target in (inserts, deletes):
-        assert (target.rows_per_s, target.achieved, target.met) == (200.0, 200.0, True)
+        assert (target.target_per_s, target.achieved_per_s, target.met) == (200.0, 200.0, True)
         assert (target.seconds, target.seconds_missed) == (19, 0)
 
 
 def test_deletes_that_fall_behind_inserts_which_hold_are_told(tmp_path: Path) -> None:
     """180 of 200 rows/s: 90 %, in each of the 19 seconds."""
     run = derived(step_folder(tmp_path, "qr100", plant("qr100", delete_rows_share=0.9)))
-    inserts, deletes = run.roles.targets
+    inserts, deletes = run.of(TargetFacts).targets
     assert inserts.met
     assert (deletes.met, deletes.seconds_missed) == (False, 19)
     assert run.metrics["dps_share_of_target"] == pytest.approx(90.0)
@@ -328,7 +334,7 @@ def test_deletes_that_fall_behind_inserts_which_hold_are_told(tmp_path: Path) ->
 
 def test_where_inserts_miss_too_the_deletes_are_not_blamed_as_well(tmp_path: Path) -> None:
     run = derived(step_folder(tmp_path, "qr100", plant("qr100", insert_rows_per_s=100.0)))
-    assert [target.met for target in run.roles.targets] == [False, False]
+    assert [target.met for target in run.of(TargetFacts).targets] == [False, False]
     assert run.warnings == ("target rate missed: 100 of 200 rows/s inserted",)
 
 
@@ -336,13 +342,13 @@ def test_deletes_that_are_not_tied_have_no_target(tmp_path: Path) -> None:
     folder = step_folder(tmp_path, "qr100")
     change(folder.path / "job.json", lambda job: job["roles"][1].update(pace={"kind": "closed"}))
     run = derived(folder)
-    assert [target.role for target in run.roles.targets] == ["insert"]
+    assert [target.role for target in run.of(TargetFacts).targets] == ["insert"]
     assert run.metrics["dps_share_of_target"] is None
 
 
 def test_a_step_without_a_target_has_no_targets(tmp_path: Path) -> None:
     run = derived(step_folder(tmp_path, "l.i1", plant("l.i1")))
-    assert run.roles.targets == ()
+    assert run.of(TargetFacts).targets == ()
     assert run.metrics["target_missed_s"] is None
 
 
@@ -357,7 +363,7 @@ def test_the_single_statement_of_a_bursts_first_second_is_nobodys_fault(
     change_lines(folder.path / "events.jsonl", without("insert", {1}, 0.5))
     set_pace(folder, {"kind": "rate", "arrivals": arrivals, "per_s": 2.0})
     change(folder.path / "job.json", lambda job: job["stop"].update(warmup_s=warmup_s))
-    target = derived(folder).roles.targets[0]
+    target = derived(folder).of(TargetFacts).targets[0]
     assert (target.seconds, target.seconds_missed) == (seconds, missed)
 
 
@@ -373,7 +379,7 @@ def test_the_seconds_at_95_percent_hold(tmp_path: Path) -> None:
 
     change_lines(folder.path / "events.jsonl", edit)
     run = derived(folder)
-    assert run.roles.targets[0].met
-    assert run.roles.targets[0].achieved == pytest.approx((20 * 200 - 21) / 20)
+    assert run.of(TargetFacts).targets[0].met
+    assert run.of(TargetFacts).targets[0].achieved_per_s == pytest.approx((20 * 200 - 21) / 20)
     assert run.metrics["target_missed_s"] == 1.0
     assert run.warnings == ()

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import fake_source
-from dbdyno.builds.followed import Followed
-from dbdyno.cli.farm_builds import Origin
+from dbdyno.builds.followed import RepositoryClone
+from dbdyno.cli.farm_builds import BranchOrigin
 from dbdyno.farm.file import Branch, Farm
-from dbdyno.farm.hands import Pair
+from dbdyno.farm.hands import HeadPair
 from dbdyno.host import place
 from dbdyno.model.error import DynoError, HostError, ServerError
 from fake_source import commit, git
@@ -26,12 +26,12 @@ def _tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return fake_source.checkout(fake_source.make(tmp_path / "pg", version="18.6"))
 
 
-def origin(tree: Path, said: list[str] | None = None, **keys: object) -> Origin:
+def origin(tree: Path, said: list[str] | None = None, **keys: object) -> BranchOrigin:
     """A branch of that repository, in a farm beside it."""
     branch = replace(BRANCH, **keys)  # type: ignore[arg-type]
     folder = tree.parent
     farm = Farm(path=folder / "farm.toml", folder=folder / "farm", branches=(branch,))
-    return Origin(farm=farm, branch=branch, say=(said if said is not None else []).append)
+    return BranchOrigin(farm=farm, branch=branch, say=(said if said is not None else []).append)
 
 
 def changes(tree: Path, *subjects: str) -> list[str]:
@@ -149,7 +149,7 @@ def test_a_head_and_what_it_is_measured_beside_are_built_once(tree: Path) -> Non
     said: list[str] = []
     of = origin(tree, said)
     of.look(None)
-    pair = Pair(branch=of.branch, head=made[1], previous=made[0], seen_s=0.0)
+    pair = HeadPair(branch=of.branch, head=made[1], previous=made[0], seen_s=0.0)
     arms = of.arms(pair)
     assert list(arms) == ["pinned", "previous", "head"]
     assert len(set(arms.values())) == 3
@@ -166,9 +166,9 @@ def test_a_head_that_does_not_build_is_its_own_fault_and_another_arm_s_is_not(tr
     of = origin(tree)
     of.look(None)
     with pytest.raises(ServerError, match="compile failed"):
-        of.arms(Pair(branch=of.branch, head=bad, previous=good, seen_s=0.0))
+        of.arms(HeadPair(branch=of.branch, head=bad, previous=good, seen_s=0.0))
     with pytest.raises(HostError, match=f"what {good[:10]} is measured beside: compile failed"):
-        of.arms(Pair(branch=of.branch, head=good, previous=bad, seen_s=0.0))
+        of.arms(HeadPair(branch=of.branch, head=good, previous=bad, seen_s=0.0))
 
 
 def test_a_commit_says_what_it_reverts(tree: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_clone_that_a_break_has_left_half_made_is_made_again(tree: Path) -> No
     part.mkdir(parents=True)
     (part / "half").write_text("")
     of.look(None)
-    assert isinstance(of.repository, Followed) and not part.exists()
+    assert isinstance(of.repository, RepositoryClone) and not part.exists()
 
 
 # --- A command in place of a repository -------------------------------------------------------
@@ -197,14 +197,14 @@ def test_a_command_makes_a_build_and_prints_its_version(tmp_path: Path) -> None:
     command = f'mkdir -p "$1/bin" && cp {tmp_path}/version "$1/bin/" && cat {tmp_path}/version'
     branch = replace(BRANCH, source=None, command=command, pinned="11.4.2")
     farm = Farm(path=tmp_path / "farm.toml", folder=tmp_path / "farm", branches=(branch,))
-    of = Origin(farm=farm, branch=branch, say=print)
+    of = BranchOrigin(farm=farm, branch=branch, say=print)
     sight = of.look(None)
     assert (sight.tip, [head.commit for head in sight.heads]) == ("11.4.5", ["11.4.5"])
     assert (Path(of.built("11.4.5")) / "bin" / "version").read_text() == "11.4.5\n"
     assert not of.look("11.4.5").heads
     (tmp_path / "version").write_text("11.4.6\n")
     assert [head.commit for head in of.look("11.4.5").heads] == ["11.4.6"]
-    pair = Pair(branch=branch, head="11.4.6", previous="11.4.5", seen_s=0.0)
+    pair = HeadPair(branch=branch, head="11.4.6", previous="11.4.5", seen_s=0.0)
     assert of.arms(pair) == {
         "pinned": "11.4.2", "previous": of.built("11.4.5"), "head": of.built("11.4.6"),
     }  # fmt: skip
@@ -215,4 +215,4 @@ def test_a_command_that_makes_nothing_is_told(tmp_path: Path, command: str) -> N
     branch = replace(BRANCH, source=None, command=command, pinned="11.4.2")
     farm = Farm(path=tmp_path / "farm.toml", folder=tmp_path / "farm", branches=(branch,))
     with pytest.raises(HostError, match=r"^command: (no compiler|it said nothing); see `"):
-        Origin(farm=farm, branch=branch, say=print).look(None)
+        BranchOrigin(farm=farm, branch=branch, say=print).look(None)

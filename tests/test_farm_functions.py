@@ -12,12 +12,12 @@ from msgspec import structs
 import farm_world
 import profile_builder
 from dbdyno.analysis import compare
-from dbdyno.cli.farm_plans import Wanted
+from dbdyno.cli.farm_plans import HeadPlan
 from dbdyno.cli.farm_search import Searcher
 from dbdyno.farm import readings
 from dbdyno.farm.file import Farm
-from dbdyno.farm.journal import FunctionCost
-from dbdyno.farm.state import Finding
+from dbdyno.farm.journal import ChangedFunction
+from dbdyno.farm.state import FarmFinding
 from dbdyno.host import perf
 from dbdyno.host.callgrind import program
 from dbdyno.model.error import HostError, ResultError
@@ -42,14 +42,14 @@ class Builds:
 @pytest.fixture(name="searcher")
 def _searcher(tmp_path: Path) -> Searcher:
     """Of a finding in time, whose plans run in no time."""
-    pair = farm_world.Pair(branch=BRANCH, head=sha(2), previous=sha(1), seen_s=0)
+    pair = farm_world.HeadPair(branch=BRANCH, head=sha(2), previous=sha(1), seen_s=0)
     taken = [World(tmp_path, changes={2: 0.03}).reading(pair, number) for number in (0, 1)]
     series = structs.replace(farm_world.SERIES, instrument="time", metric="cpu_per_op")
     alarms = farm_world.judge(taken, farm_world.Budget())
     alarms = [structs.replace(alarm, series=series) for alarm in alarms]
     return Searcher(
         origin=Builds(farm=farm_world.farm(tmp_path)),  # type: ignore[arg-type]
-        finding=Finding(name="x", branch="master", opened_s=0.0, alarms=tuple(alarms)),
+        finding=FarmFinding(name="x", branch="master", opened_s=0.0, alarms=tuple(alarms)),
         measured=None,
         run=lambda wanted, path: path.with_suffix(""),
     )
@@ -79,10 +79,12 @@ def test_what_surely_changed_is_told_in_microseconds(
     sampling(SLOWER, GONE, UNSURE)
     costs, folder, why = searcher.functions(sha(1), sha(2))
     assert costs == (
-        FunctionCost(
+        ChangedFunction(
             function="? of postgres", step="point-query", before=5.0, after=3.5, unit="µs"
         ),
-        FunctionCost(function="_bt_compare", step="point-query", before=5.0, after=5.9, unit="µs"),
+        ChangedFunction(
+            function="_bt_compare", step="point-query", before=5.0, after=5.9, unit="µs"
+        ),
     )
     assert (folder, why) == ("searches/x/profiles", "")
 
@@ -98,9 +100,9 @@ def test_the_commit_is_sampled_beside_the_one_before_it(
     searcher: Searcher, sampling: Callable[..., None]
 ) -> None:
     sampling(SLOWER)
-    ran: list[Wanted] = []
+    ran: list[HeadPlan] = []
 
-    def run(wanted: Wanted, path: Path) -> Path:
+    def run(wanted: HeadPlan, path: Path) -> Path:
         ran.append(wanted)
         return path.with_suffix("")
 

@@ -65,7 +65,7 @@ def child(folder: Path, at: int | None) -> bool:
 def events(folder: Path) -> Iterator[str]:
     """What the journal says, without times, and without looks, which a break repeats."""
     for event in journal.read(folder / "farm"):
-        if not isinstance(event, journal.Looked):
+        if not isinstance(event, journal.LookEntry):
             yield type(event).__name__ + getattr(event, "head", getattr(event, "finding", ""))
 
 

@@ -11,8 +11,8 @@ import pytest
 import farm_world
 from dbdyno.farm import journal, loop, state
 from dbdyno.farm.journal import Journal
-from dbdyno.farm.loop import DAY_S, HOLD_S, TRY_S, TRY_S_MAX, Wait, next_action
-from dbdyno.farm.watch import Clock, Watcher
+from dbdyno.farm.loop import DAY_S, HOLD_S, TRY_S, TRY_S_MAX, WaitAction, next_action
+from dbdyno.farm.watch import WatchClock, Watcher
 from dbdyno.model.error import DiskError, PlanError, ResultError
 from farm_world import BRANCH, World, sha
 
@@ -41,8 +41,8 @@ class Hour:
             raise KeyboardInterrupt
 
     @property
-    def clock(self) -> Clock:
-        return Clock(now=self.now, sleep=self.sleep)
+    def clock(self) -> WatchClock:
+        return WatchClock(now=self.now, sleep=self.sleep)
 
 
 @pytest.fixture(name="folder")
@@ -67,7 +67,7 @@ def watched(
     return said
 
 
-def known(folder: Path) -> state.State:
+def known(folder: Path) -> state.FarmState:
     """What the journal comes to."""
     return state.fold(journal.read(folder / "farm"))
 
@@ -194,7 +194,7 @@ def test_one_branch_that_waits_does_not_hold_another(folder: Path) -> None:
     blocked.fails = lambda what: ""
     measure = blocked.measure
 
-    def measured(pair: farm_world.Pair) -> farm_world.Measurement:
+    def measured(pair: farm_world.HeadPair) -> farm_world.HeadMeasurement:
         if pair.branch.name == "master":
             raise farm_world.HostError("another lab measures on this host")
         return measure(pair)
@@ -211,7 +211,7 @@ def test_a_full_disk_is_told_once_and_nothing_is_lost(
     left, append = {"no": 3}, Journal.append
 
     def full(self: Journal, event: journal.Event) -> None:
-        if isinstance(event, journal.Measured) and left["no"]:
+        if isinstance(event, journal.MeasurementEntry) and left["no"]:
             left["no"] -= 1
             raise DiskError("`journal.jsonl`: no space left: free space there")
         append(self, event)
@@ -229,17 +229,17 @@ def test_a_full_disk_is_told_once_and_nothing_is_lost(
 
 def test_a_night_is_one_look_a_day_and_measures_its_last_commit_alone(folder: Path) -> None:
     farm = farm_world.farm(folder, branches=(replace(BRANCH, every="night"),))
-    looked = journal.Looked(at_s=NOON_S, branch="master", tip=sha(0))
+    looked = journal.LookEntry(at_s=NOON_S, branch="master", tip=sha(0))
     one = state.fold([looked])
     action = next_action(one, farm, NOON_S + 60)
-    assert action == Wait(until_s=20_001 * DAY_S)
-    assert isinstance(next_action(one, farm, 20_001 * DAY_S), loop.Look)
-    missed = state.fold([journal.Looked(at_s=NOON_S, branch="master", why="no network")])
-    assert next_action(missed, farm, NOON_S + 60) == Wait(until_s=NOON_S + 300)
+    assert action == WaitAction(until_s=20_001 * DAY_S)
+    assert isinstance(next_action(one, farm, 20_001 * DAY_S), loop.LookAction)
+    missed = state.fold([journal.LookEntry(at_s=NOON_S, branch="master", why="no network")])
+    assert next_action(missed, farm, NOON_S + 60) == WaitAction(until_s=NOON_S + 300)
 
 
 def test_a_report_is_tried_later_and_later_but_at_least_each_hour() -> None:
-    finding = state.Finding(name="a", branch="master", opened_s=0, alarms=(), tried_s=100.0)
+    finding = state.FarmFinding(name="a", branch="master", opened_s=0, alarms=(), tried_s=100.0)
     waits = [loop.next_try_s(replace(finding, tries=tries)) - 100 for tries in (1, 2, 3, 7, 60)]
     assert waits == [TRY_S, 2 * TRY_S, 4 * TRY_S, TRY_S_MAX, TRY_S_MAX]
     assert loop.next_try_s(finding) == 0
@@ -249,7 +249,7 @@ def test_the_same_finding_is_not_reported_twice_under_two_names(folder: Path) ->
     alarm = farm_world.judge(
         [
             farm_world.World(folder, changes={2: 0.03}).reading(
-                farm_world.Pair(branch=BRANCH, head=sha(2), previous=sha(1), seen_s=0), 0
+                farm_world.HeadPair(branch=BRANCH, head=sha(2), previous=sha(1), seen_s=0), 0
             )
         ],
         loop.Budget(),
@@ -258,17 +258,17 @@ def test_the_same_finding_is_not_reported_twice_under_two_names(folder: Path) ->
     events: list[journal.Event] = []
     for name in ("first", "second"):
         events += [
-            journal.Opened(at_s=1, finding=name, branch="master", alarms=(alarm,)),
-            journal.Searched(at_s=2, finding=name, culprit=culprit),
+            journal.FindingEntry(at_s=1, finding=name, branch="master", alarms=(alarm,)),
+            journal.SearchEntry(at_s=2, finding=name, culprit=culprit),
         ]
     first, second = state.fold(events).findings.values()
     assert (first.revision, second.revision, second.same_as) == (1, 0, "first")
 
 
 def test_heads_that_wait_on_a_rewritten_branch_give_way_to_those_that_are_on_it() -> None:
-    def looked(*numbers: int, parted: str = "", rewritten: bool = False) -> journal.Looked:
+    def looked(*numbers: int, parted: str = "", rewritten: bool = False) -> journal.LookEntry:
         heads = tuple(journal.Head(commit=sha(number)) for number in numbers)
-        return journal.Looked(
+        return journal.LookEntry(
             at_s=1.0, branch="master", heads=heads, tip=heads[-1].commit, parted=parted,
             rewritten=rewritten,
         )  # fmt: skip
@@ -287,7 +287,7 @@ def test_a_head_that_was_measured_before_the_branch_was_rewritten_is_not_measure
 ) -> None:
     watched(folder, World(folder / "farm", commits=4))
     farm = farm_world.farm(folder)
-    sight = farm_world.Sight(
+    sight = farm_world.BranchState(
         tip=sha(9),
         heads=tuple(journal.Head(commit=sha(number)) for number in (2, 9)),
         rewritten=True,

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from dbdyno.farm import outlet
-from dbdyno.farm.outlet import Message
+from dbdyno.farm.outlet import ReportMessage
 from dbdyno.host.process import start_ticks
 from server_place import within
 
@@ -17,7 +17,7 @@ REPORT = b'{"id":"master-1a2b3c"}\n'
 
 
 def deliver(folder: Path, command: str, limit_s: float = 20.0) -> str:
-    message = Message(
+    message = ReportMessage(
         name=NAME, report=REPORT, title="master: +3 %", page=folder / "a.md", finding="master-1a"
     )
     return outlet.deliver(command, folder, message, limit_s=limit_s)

@@ -19,7 +19,7 @@ from dbdyno import cli
 from dbdyno.builds import download, maven
 from dbdyno.engine import installed
 from dbdyno.engine.mysql import archive, fetch, verify
-from dbdyno.engine.mysql.archive import Machine
+from dbdyno.engine.mysql.archive import TargetMachine
 from dbdyno.host import place
 from dbdyno.model import Arm
 from dbdyno.model.error import ServerError
@@ -121,12 +121,12 @@ def test_an_exact_version_that_is_here_needs_no_network(
         ("5.7.44", HERE, ["linux-glibc2.12-x86_64.tar.gz"]),
         (
             "8.4.3",
-            Machine(name="x86_64", glibc=(2, 17)),
+            TargetMachine(name="x86_64", glibc=(2, 17)),
             ["linux-glibc2.17-x86_64-minimal.tar.xz", "linux-glibc2.12-x86_64.tar.xz"],
         ),
         (
             "9.7.2",
-            Machine(name="aarch64", glibc=(2, 28)),
+            TargetMachine(name="aarch64", glibc=(2, 28)),
             [
                 "linux-glibc2.28-aarch64-minimal.tar.xz",
                 "linux-glibc2.17-aarch64-minimal.tar.xz",
@@ -137,7 +137,7 @@ def test_an_exact_version_that_is_here_needs_no_network(
     ],
 )
 def test_names_fit_the_series_the_machine_and_its_c_library(
-    version: str, machine: Machine, names: list[str]
+    version: str, machine: TargetMachine, names: list[str]
 ):
     assert archive.mysql_names(version, machine) == [f"mysql-{version}-{end}" for end in names]
 

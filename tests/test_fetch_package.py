@@ -14,7 +14,7 @@ from archive_site import HERE, SAYS, Site, served
 from dbdyno.builds import maven
 from dbdyno.engine import installed
 from dbdyno.engine.mysql import archive, fetch, package, verify
-from dbdyno.engine.mysql.archive import Machine
+from dbdyno.engine.mysql.archive import TargetMachine
 from dbdyno.host import place
 from dbdyno.model import Arm
 from dbdyno.model.error import ServerError
@@ -176,7 +176,7 @@ def test_what_neither_has_is_said_of_the_maker_s_archive(site: Site, cache: Path
     for engine, version in (("mariadb", "11.8"), ("mysql", "9.7"), ("mysql", "5.5.62")):
         with pytest.raises(ServerError, match=f"cannot be reached.*{archive.VARIABLES[engine]}`$"):
             fetched(engine, version)
-    assert package.find("mariadb", "11.4", Machine(name="aarch64", glibc=(2, 36))) is None
+    assert package.find("mariadb", "11.4", TargetMachine(name="aarch64", glibc=(2, 36))) is None
 
 
 def test_a_library_that_the_host_lacks_comes_from_the_build(site: Site, cache: Path) -> None:

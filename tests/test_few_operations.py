@@ -16,7 +16,7 @@ from dbdyno.model.job.role import Closed, Role
 from dbdyno.model.verdict import Verdict
 from dbdyno.run import blocks
 from dbdyno.run.progress import figures
-from dbdyno.run.step_progress import Meter
+from dbdyno.run.step_progress import StepMeter
 from dbdyno.stats.few_operations import Claim
 from run_builder import concluded, plan_of, run
 
@@ -123,7 +123,7 @@ def test_the_first_second_of_another_program_tells_it_by_the_edges(
         "role": "query", "active_ns": 10**9, "measured": True, "operations": {},
         "per_client": [[ended, 0, 0, None]],
     }  # fmt: skip
-    pulse = Meter(step, Claim(margin=0.03, blocks=8)).take(wire_form.tick(second))
+    pulse = StepMeter(step, Claim(margin=0.03, blocks=8)).take(wire_form.tick(second))
     assert pulse is not None
     assert pulse.enough_s == (None if enough_s is None else pytest.approx(enough_s))
     assert any("too few" in figure for figure in figures(pulse)) == (enough_s is not None)

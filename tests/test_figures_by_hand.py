@@ -21,7 +21,8 @@ from by_hand import Raw
 from dbdyno import plan
 from dbdyno.analysis.step import assemble
 from dbdyno.engine.postgres import build as fetch
-from dbdyno.model import ResponseTimes, StepRun
+from dbdyno.findings.fairness.facts import FairnessFacts
+from dbdyno.model import ResponseTimes, StepRun, TargetFacts
 from dbdyno.model.metric import METRICS
 from dbdyno.run import blocks
 from dbdyno.store import Results, StepFolder
@@ -132,11 +133,11 @@ def compare_times(times: ResponseTimes, raw: Raw, roles: list[str], which: str) 
 
 def compare_fairness(run: StepRun, raw: Raw) -> None:
     shared = {tick["role"] for tick in raw.ticks if len(tick["per_client"]) > 1}
-    assert {fair.role for fair in run.roles.fairness} == shared
-    for fair in run.roles.fairness:
+    assert {fair.role for fair in run.of(FairnessFacts).fairness} == shared
+    for fair in run.of(FairnessFacts).fairness:
         assert_alike(fair, by_hand.fairness(raw, fair.role, raw.step["roles"][fair.role]))
     role = (raw.step["headline"] or {}).get("role")
-    (own,) = [fair for fair in run.roles.fairness if fair.role == role] or [None]
+    (own,) = [fair for fair in run.of(FairnessFacts).fairness if fair.role == role] or [None]
     names = {"jain": "jain", "finish_diff_s": "diff_s", "finish_pct": "pct"}
     for metric, field in names.items():
         assert run.metrics[metric] == (None if own is None else getattr(own, field))
@@ -157,24 +158,24 @@ def compare_series(run: StepRun, raw: Raw) -> None:
 
 def compare_seconds(run: StepRun, raw: Raw) -> None:
     """Stalls and targets; which roles have them is seen by the test of each step."""
-    for stall in run.roles.stalls:
+    for stall in run.of(FairnessFacts).stalls:
         assert_alike(stall, by_hand.stalls(raw, stall.role, stall.kind))
-    for target in run.roles.targets:
+    for target in run.of(TargetFacts).targets:
         assert_alike(target, by_hand.target(raw, target.role))
-    deletes = [target.achieved for target in run.roles.targets if target.kind == "delete"]
-    expected = [100 * achieved / run.roles.targets[0].rows_per_s for achieved in deletes] or [None]
+    targets = run.of(TargetFacts).targets
+    deletes = [target.achieved_per_s for target in targets if target.kind == "delete"]
+    expected = [100 * achieved / targets[0].target_per_s for achieved in deletes] or [None]
     assert run.metrics["dps_share_of_target"] == pytest.approx(expected[0])
-    missed = run.roles.targets[0].seconds_missed if run.roles.targets else None
+    missed = run.of(TargetFacts).targets[0].seconds_missed if run.of(TargetFacts).targets else None
     assert run.metrics["target_missed_s"] == missed
 
 
 def assert_alike(derived: Any, expected: dict[str, Any]) -> None:
-    found = asdict(derived)
     for name, value in expected.items():
         if name in ("rates", "finish_s"):
-            assert list(found[name]) == pytest.approx(value, rel=1e-9)
+            assert list(getattr(derived, name)) == pytest.approx(value, rel=1e-9)
         else:
-            assert found[name] == pytest.approx(value), name
+            assert getattr(derived, name) == pytest.approx(value), name
 
 
 # --- The fake server -------------------------------------------------------------------------
@@ -199,15 +200,20 @@ def test_the_stall_of_the_fake_server_is_seen_in_each_long_step(
         ("qr1000", {"insert", "delete", "query"}),
     ):
         run = assemble.step_run(fake[step])
-        assert {stall.role for stall in run.roles.stalls} == roles
-        assert {(stall.stalled, stall.longest_s) for stall in run.roles.stalls} <= {(2, 2)}
+        assert {stall.role for stall in run.of(FairnessFacts).stalls} == roles
+        assert {(stall.stalled, stall.longest_s) for stall in run.of(FairnessFacts).stalls} <= {
+            (2, 2)
+        }
         assert run.metrics["stalled_s"] == (2.0 if roles else None)
 
 
 def test_the_rate_that_the_fake_server_cannot_hold_is_missed(fake: dict[str, StepFolder]) -> None:
     """20 deletes of 30 ms a second leave room for 1,000 rows/s, but not after a stall of 3.2 s."""
     verdicts = {
-        step: [(target.role, target.met) for target in assemble.step_run(fake[step]).roles.targets]
+        step: [
+            (target.role, target.met)
+            for target in assemble.step_run(fake[step]).of(TargetFacts).targets
+        ]
         for step in STEPS
     }
     held, missed = [("insert", True), ("delete", True)], [("insert", False), ("delete", False)]

@@ -80,7 +80,7 @@ def with_copies(monkeypatch: pytest.MonkeyPatch, **schedule: object) -> Plan:
     return plan.parse(text(**schedule), None)
 
 
-def points(of: Plan, arm: str) -> tuple[starting_state.Point, ...]:
+def points(of: Plan, arm: str) -> tuple[starting_state.StartingPoint, ...]:
     use = WorkloadUse(name="w", save="post-s1")
     return starting_state.points(of, use, [step(1, "INSERT INTO "), step(2)], server(arm))
 

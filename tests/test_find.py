@@ -15,7 +15,7 @@ from dbdyno.host import program
 from dbdyno.judge.find import with_searches
 from dbdyno.model import Comparison, Plan, StepRun
 from dbdyno.model.error import PlanError
-from dbdyno.model.find import METRIC, Probed
+from dbdyno.model.find import METRIC, SearchWindow
 from dbdyno.model.sweep import P99
 from dbdyno.parts.part import Table, flat
 from dbdyno.plan import schedule
@@ -146,7 +146,7 @@ def test_the_dry_run_says_what_is_searched() -> None:
 
 def window(number: int, per_s: float, p99_us: float | None, block: int = 1) -> StepRun:
     """A window of a search under 1 ms, after a step that did 1,000 each second."""
-    probed = Probed(per_s=per_s, closed_per_s=1_000, p99_below_us=1_000)
+    probed = SearchWindow(per_s=per_s, closed_per_s=1_000, p99_below_us=1_000)
     metrics = {} if p99_us is None else {P99: p99_us}
     return run("base", block, per_s, step=f"one.find-{number}", probed=probed, metrics=metrics)
 

@@ -21,7 +21,7 @@ from dbdyno.analysis import compare
 from dbdyno.model import Comparison
 from dbdyno.model.answer_word import WORDS, AnswerWord
 from dbdyno.model.golden import Restored
-from dbdyno.model.own_query import LeftOut
+from dbdyno.model.own_query import Exclusion
 from dbdyno.model.plan_record import QueryRecord
 from dbdyno.parts import number
 from dbdyno.report import json_document, page, race
@@ -265,7 +265,7 @@ def test_the_first_screen_says_what_it_stands_on() -> None:
         time_s=10.0,
         first="2026-11-28 10:00:00+00:00",
         last="2026-11-28T12:00:00+02:00",
-        left_out=(LeftOut(reason="utility statements", calls=7, time_s=5.0),),
+        left_out=(Exclusion(reason="utility statements", calls=7, time_s=5.0),),
         without_values=(QueryRecord(name="none", text="SELECT $1", calls=1, time_s=1.0),),
     )
     made = compared(

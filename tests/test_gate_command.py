@@ -24,7 +24,7 @@ from dbdyno.host import place
 from dbdyno.model import Comparison
 from dbdyno.model.work import Event, WorkComparison
 from dbdyno.plan import gate as plans
-from dbdyno.plan.gate import GateForm, Options
+from dbdyno.plan.gate import GateForm, GateOptions
 from dbdyno.plan.race import Race
 from dbdyno.run.check import block_time, preflight
 from fake_source import commit, git
@@ -55,7 +55,7 @@ def loaded(folder: Path, text: str | None = None, **options: object) -> GateForm
     """What is asked with this file and these options."""
     if text is not None:
         (folder / plans.FILE).write_text(text)
-    return plans.load(folder, Options(**options))
+    return plans.load(folder, GateOptions(**options))
 
 
 def test_a_gate_without_a_file_has_the_usual_tolerances(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_events_have_tolerances_which_are_none_more(tmp_path: Path) -> None:
 
 
 def test_the_command_is_repeated_with_its_options() -> None:
-    options = Options(
+    options = GateOptions(
         steps=["a", "b"],
         minutes=3.0,
         operations=50,
@@ -174,7 +174,7 @@ def test_a_dry_run_builds_nothing(checkout: Path, tmp_path: Path) -> None:
 
 def test_a_tree_with_changes_is_a_commit_of_its_content(checkout: Path) -> None:
     head = git(checkout, "rev-parse", "HEAD")
-    assert standing.of(checkout) == standing.Standing(commit=head)
+    assert standing.of(checkout) == standing.CheckoutState(commit=head)
     (checkout / "README").write_text("changed")
     (checkout / "new.c").write_text("int x;")
     before = git(checkout, "status", "--porcelain")
@@ -188,7 +188,7 @@ def test_a_tree_with_changes_is_a_commit_of_its_content(checkout: Path) -> None:
 # --- The course ------------------------------------------------------------------------------
 
 
-def built(self: gating.Gated, builds: CommitBuilds) -> list[str]:
+def built(self: gating.GateRequest, builds: CommitBuilds) -> list[str]:
     """Arms in place of the builds of both sides; says with which layout they would be built."""
     say("relaid" if builds.relaid else "built")
     return ["17", "18"]
@@ -218,7 +218,7 @@ def _gate(checkout: Path, raced: Raced, tmp_path: Path, monkeypatch: pytest.Monk
     `change`: of work; `faster`: of throughput, of the race and of that with another layout;
     `look_s`: the seconds of a first look; `differ`: by what counts of one build differ.
     """
-    monkeypatch.setattr(gating.Gated, "built", built)
+    monkeypatch.setattr(gating.GateRequest, "built", built)
 
     def gate(
         *words: str,
@@ -230,7 +230,7 @@ def _gate(checkout: Path, raced: Raced, tmp_path: Path, monkeypatch: pytest.Monk
         asked: list[dict[Event, str]] = []
         ratios = iter(faster)
 
-        def ran(self: gating.Gated, wanted: Race, out: Path) -> Comparison:
+        def ran(self: gating.GateRequest, wanted: Race, out: Path) -> Comparison:
             base, head = (arm.name for arm in wanted.arms)
             assert wanted.count != wanted.counted, "a race is of time alone"
             found = raced((base, head), 1.0 if wanted.count else next(ratios), wanted.tolerate)
@@ -238,7 +238,7 @@ def _gate(checkout: Path, raced: Raced, tmp_path: Path, monkeypatch: pytest.Monk
                 return found
             return replace(found, steps=(), work=counted(base, head, change))
 
-        monkeypatch.setattr(gating.Gated, "ran", ran)
+        monkeypatch.setattr(gating.GateRequest, "ran", ran)
         monkeypatch.setattr(measuring, "with_lengths", lambda plan, folder: plan)
         monkeypatch.setattr(preflight, "prepare", lambda plan: None)
         monkeypatch.setattr(measuring, "refuse_few", lambda plan, remedies: asked.append(remedies))
@@ -304,8 +304,8 @@ def test_a_loss_that_another_layout_does_not_have_accuses_nobody(gate: Gate) -> 
 def test_what_is_not_built_here_is_never_accused_by_time(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def prebuilt(option: str, written: str, *places: object) -> gating.Side:
-        return gating.Side(option=option, written=written, name="")
+    def prebuilt(option: str, written: str, *places: object) -> gating.GateBuild:
+        return gating.GateBuild(option=option, written=written, name="")
 
     monkeypatch.setattr("dbdyno.cli.gate.side_of", prebuilt)
     status, out, _ = gate(faster=(0.85,))
@@ -335,9 +335,9 @@ def test_a_tolerance_below_what_counts_differ_by_is_refused_before_anything_is_c
 
 def test_a_gate_counts_as_many_operations_as_it_is_told_to(tmp_path: Path) -> None:
     """Its race has none of that."""
-    asked = gating.Gated(
+    asked = gating.GateRequest(
         wish=GateForm(operations=50), checkout=None, builds=CommitBuilds(), out=tmp_path,
-        sides=(gating.Side(option="BASE", written="17", name=""),) * 2, command="",
+        sides=(gating.GateBuild(option="BASE", written="17", name=""),) * 2, command="",
         wait=False, quiet=True,
     )  # fmt: skip
     counting = asked.race(asked.asked(["17", "18"], count=True))

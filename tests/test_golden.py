@@ -14,7 +14,7 @@ from msgspec import structs
 from msgspec.json import encode
 
 from dbdyno.engine import golden
-from dbdyno.engine.golden_copy import Copy, Origin
+from dbdyno.engine.golden_copy import Copy, CopyOrigin
 from dbdyno.engine.postgres import fingerprint
 from dbdyno.host import account, data_folder, quiesce
 from dbdyno.host.place import Place
@@ -27,7 +27,7 @@ from dbdyno.run import disk_space, starting_state
 from dbdyno.run.check import dry_run
 
 PARTS: Json = {"server": {"version": "17.6"}, "seed": 7, "steps": [{"name": "fill"}]}
-ORIGIN = Origin(workload="w", step="fill", block_begun_unix_ns=5)
+ORIGIN = CopyOrigin(workload="w", step="fill", block_begun_unix_ns=5)
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
 
 
@@ -36,7 +36,9 @@ def here() -> account.Account:
     return account.Account(name="me", uid=os.geteuid(), gid=os.getegid(), other=False)
 
 
-def source(root: Path, *, state: int = fingerprint.SHUT_DOWN, wal: bool = False) -> golden.Source:
+def source(
+    root: Path, *, state: int = fingerprint.SHUT_DOWN, wal: bool = False
+) -> golden.DataDirectory:
     """What a PostgreSQL that was shut down leaves, as far as golden copies look at it."""
     data = data_folder.make(root / "data" / "a", "data", here())
     (data / "global").mkdir()
@@ -52,7 +54,7 @@ def source(root: Path, *, state: int = fingerprint.SHUT_DOWN, wal: bool = False)
         wal_dir = data_folder.make(root / "wal" / "a", "wal", here())
         (wal_dir / "000000010000000000000001").write_bytes(b"w" * 100)
         (data / "pg_wal").symlink_to(wal_dir)
-    return golden.Source(
+    return golden.DataDirectory(
         engine="postgres",
         arm="a",
         version="17.6",

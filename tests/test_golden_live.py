@@ -22,7 +22,7 @@ from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.engine import LabServer, Place, golden
 from dbdyno.engine.arm_server import provide
-from dbdyno.engine.golden_copy import Copy, Origin
+from dbdyno.engine.golden_copy import Copy, CopyOrigin
 from dbdyno.engine.postgres import cache_warming
 from dbdyno.engine.preset import Capacity
 from dbdyno.host import account, data_folder, leftovers, process, quiesce
@@ -39,7 +39,7 @@ LAB_S_MAX = 300.0
 """A lab's end; a machine that runs other tests is slow."""
 ROWS = 20_000
 PARTS: Json = {"seed": 1}
-ORIGIN = Origin(workload="w", step="fill", block_begun_unix_ns=5)
+ORIGIN = CopyOrigin(workload="w", step="fill", block_begun_unix_ns=5)
 TABLE = (
     "CREATE TABLE t (a bigint PRIMARY KEY, b int, c text)",
     f"INSERT INTO t SELECT i, i % 97, repeat('x', i % 50) FROM generate_series(1, {ROWS}) i",

@@ -7,15 +7,17 @@ from dataclasses import replace
 
 import pytest
 
+from comparison_clients import served
 from dbdyno.evidence import generator_limit, raw_files
 from dbdyno.evidence.evidence import NO_JOB, Evidence
+from dbdyno.findings.fairness import show as fairness
 from dbdyno.judge import step_pairs
 from dbdyno.judge.conclusions import Concluded
-from dbdyno.model import Fairness, Headline, StepComparison, StepRun
+from dbdyno.model import Headline, StepComparison, StepRun
 from dbdyno.model.metric.primary import called
 from dbdyno.model.step_files import StepDone, StepRecord
 from dbdyno.parts import known
-from dbdyno.report.section import cost_per_operation, fairness, summary, verdicts
+from dbdyno.report.section import cost_per_operation, summary, verdicts
 from run_builder import NOISE, cell, changed, concluded, lifted, plan_of, run
 from verdict_builder import said, so_far
 
@@ -146,10 +148,7 @@ def test_operations_per_second_are_no_seconds() -> None:
 
 
 def test_a_step_in_seconds_shows_how_its_clients_were_served_whatever_they_do() -> None:
-    fair = Fairness(
-        role="readers", kind="query", unit="operations", counts=(1, 1), rates=(1.0, 1.0),
-        jain=1.0, finish_s=(), min_s=None, max_s=None, diff_s=None, pct=None,
-    )  # fmt: skip
+    fair = served("readers", (1.0, 1.0))
     (one,) = timed("base", [4.0], fairness=(fair,))
     assert fairness.of_headline(one) is fair
     assert fairness.of_headline(changed(one, headline="ips")) is None

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from dbdyno.host.observe import facts, files
-from dbdyno.host.observe.reader import Reader
+from dbdyno.host.observe.reader import HostReader
 
 
 def test_the_facts_of_this_machine_are_its_own(tmp_path: Path) -> None:
@@ -44,8 +44,8 @@ def test_a_missing_program_to_detect_machines_is_made_up_for(
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     assert facts.detect("--vm") is None
-    assert isinstance(facts.container(Reader()), bool)
-    assert facts.virtual(Reader(), [{"flags": "fpu hypervisor"}]) is not None
+    assert isinstance(facts.container(HostReader()), bool)
+    assert facts.virtual(HostReader(), [{"flags": "fpu hypervisor"}]) is not None
 
 
 def test_the_host_is_named_by_a_hash_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

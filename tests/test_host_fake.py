@@ -12,7 +12,7 @@ from dbdyno.engine.fake.sampler import KEYS, FakeSampler
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Json
 from dbdyno.model.events import Tick, WindowClose, WindowOpen
-from dbdyno.store import Lines
+from dbdyno.store import JsonLines
 
 S = 1_000_000_000
 BASE_NS = 10**15  # later than any machine has been up
@@ -41,7 +41,7 @@ def lines(path: Path) -> list[Json]:
 
 def sample(path: Path, fake: dict[str, Any]) -> list[Json]:
     """Two seconds with two roles, read as the runner does."""
-    sampler = FakeSampler(Lines(path), fake)
+    sampler = FakeSampler(JsonLines(path), fake)
     sampler.start()
     sampler.read("start")
     sampler.add_role(1, "insert")
@@ -130,7 +130,7 @@ def test_its_lines_have_the_keys_of_the_real_ones(tmp_path: Path) -> None:
         def processes(self) -> dict[int, str]:
             return {}
 
-    real = Sampler(Lines(tmp_path / "real.jsonl"), device=None, server=Nothing())
+    real = Sampler(JsonLines(tmp_path / "real.jsonl"), device=None, server=Nothing())
     real.read("start")
     real.read("open", time.monotonic_ns())
     real.stop()

@@ -13,8 +13,8 @@ import msgspec
 from dbdyno.host.observe.foreign_load import (
     HOOK_MARK,
     PF_KTHREAD,
-    Foreign,
-    Look,
+    ForeignObserver,
+    ProcessSnapshot,
     grown,
     is_of_hook,
     look,
@@ -97,7 +97,7 @@ def burning(**environment: str) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
-def own_ticks(before: Look, lab_pid: int) -> dict[int, int]:
+def own_ticks(before: ProcessSnapshot, lab_pid: int) -> dict[int, int]:
     """What each process that has worked since then has spent, by its id."""
     return {birth[0]: its for birth, its in grown(before, look(dict(stats()), lab_pid)).items()}
 
@@ -106,7 +106,7 @@ def test_a_busy_loop_on_this_host_is_seen_unless_it_is_a_hooks() -> None:
     with subprocess.Popen(["sleep", "60"]) as lab:  # the tests' own processes are not its
         try:
             with burning() as foreign, burning(**{HOOK_MARK: "/results"}) as of_hook:
-                watch = Foreign(lab.pid)
+                watch = ForeignObserver(lab.pid)
                 assert watch.read().cpu_us == 0
                 before = look(dict(stats()), lab.pid)
                 while not {foreign.pid, of_hook.pid} <= own_ticks(before, lab.pid).keys():
@@ -121,7 +121,7 @@ def test_a_busy_loop_on_this_host_is_seen_unless_it_is_a_hooks() -> None:
 
 
 def test_a_look_that_sees_nobody_is_empty() -> None:
-    assert look({}, LAB) == Look({}, 0)
+    assert look({}, LAB) == ProcessSnapshot({}, 0)
 
 
 def test_a_process_with_a_name_that_is_no_text_is_named_as_far_as_it_is() -> None:

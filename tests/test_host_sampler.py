@@ -20,9 +20,9 @@ from dbdyno.host.observe.sampler import Sampler
 from dbdyno.host.observe.usage import ProcessReader, counts_nanoseconds
 from dbdyno.model import Json
 from dbdyno.model.error import LabDied
-from dbdyno.model.events import Connected, Hello, Paused
+from dbdyno.model.events import ConnectedEvent, Hello, Paused
 from dbdyno.model.host_reading import DeviceCounters
-from dbdyno.store import Lines
+from dbdyno.store import JsonLines
 from stand_in import StandIn
 
 PARENT = """
@@ -101,7 +101,7 @@ def test_cpu_goes_to_the_role_of_its_process(server: Forking, tmp_path: Path) ->
     role = server.child(0.3, "backend")
     server.child(0.1, "backend")
     server.child(0.2, "checkpointer")
-    watch = Sampler(Lines(path), device=None, server=server)
+    watch = Sampler(JsonLines(path), device=None, server=server)
     watch.add_role(role, "insert")
     watch.read("open", time.monotonic_ns())
     watch.stop()
@@ -125,7 +125,7 @@ def test_a_log_s_own_device_is_read_beside_the_data_s(
     monkeypatch.setattr(sampler, "disk_counters", lambda name: DeviceCounters(device=name))
     for wal, expected in ((on("sdb"), {"device": "sdb"}), (on("sda"), None), (None, None)):
         path = tmp_path / f"{wal and wal.name}.jsonl"
-        watch = Sampler(Lines(path), device=on("sda"), wal_device=wal, server=server)
+        watch = Sampler(JsonLines(path), device=on("sda"), wal_device=wal, server=server)
         watch.read("open", time.monotonic_ns())
         watch.stop()
         (line,) = lines(path)
@@ -141,7 +141,7 @@ def test_parallel_workers_are_with_the_role_that_leads_them(
     first, second = (server.child(0.2, "parallel worker") for _ in range(2))
     stray = server.child(0.1, "parallel worker")
     server.led = {first: leader, second: leader, stray: other}
-    watch = Sampler(Lines(path), device=None, server=server)
+    watch = Sampler(JsonLines(path), device=None, server=server)
     watch.add_role(leader, "query")
     watch.read("open", time.monotonic_ns())
     watch.stop()
@@ -158,7 +158,7 @@ def test_what_ended_children_spent_is_kept(server: Forking, tmp_path: Path) -> N
     path = tmp_path / "host.jsonl"
     server.tell("brief 0.1")
     worker = server.child(0.2, "autovacuum worker")
-    watch = Sampler(Lines(path), device=None, server=server)
+    watch = Sampler(JsonLines(path), device=None, server=server)
     watch.read("open", time.monotonic_ns())
     server.tell(f"end {worker}")
     del server.kinds[worker]
@@ -181,7 +181,7 @@ def test_a_process_that_is_first_seen_at_its_end_is_no_background(
     while ProcessReader(pid=pid, nanoseconds=False).text("cmdline"):
         time.sleep(0.01)
     server.kinds[pid] = "other"
-    watch = Sampler(Lines(path), device=None, server=server)
+    watch = Sampler(JsonLines(path), device=None, server=server)
     for _ in range(3):
         watch.read("second")
     watch.stop()
@@ -193,7 +193,7 @@ def test_a_process_that_is_first_seen_at_its_end_is_no_background(
 def test_the_server_is_asked_what_its_processes_are_only_when_there_are_new_ones(
     server: Forking, tmp_path: Path
 ) -> None:
-    watch = Sampler(Lines(tmp_path / "host.jsonl"), device=None, server=server)
+    watch = Sampler(JsonLines(tmp_path / "host.jsonl"), device=None, server=server)
     for _ in range(5):
         watch.read("second")
     assert server.asked == 2
@@ -209,7 +209,7 @@ def test_a_process_that_had_its_parents_title_gets_its_own_at_the_next_reading(
 ) -> None:
     path = tmp_path / "host.jsonl"
     pid = server.child(0.01, "postmaster")
-    watch = Sampler(Lines(path), device=None, server=server)
+    watch = Sampler(JsonLines(path), device=None, server=server)
     watch.read("second")
     server.kinds[pid] = "autovacuum worker"
     watch.read("second")
@@ -226,7 +226,7 @@ def test_a_server_that_is_not_there_has_no_owners_and_no_memory(tmp_path: Path) 
         def processes(self) -> dict[int, str]:
             raise AssertionError("there is nothing to ask")
 
-    watch = Sampler(Lines(tmp_path / "host.jsonl"), device=None, server=Nothing())
+    watch = Sampler(JsonLines(tmp_path / "host.jsonl"), device=None, server=Nothing())
     watch.read("start")
     watch.stop()
     (line,) = lines(tmp_path / "host.jsonl")
@@ -237,7 +237,7 @@ def test_a_server_that_is_not_there_has_no_owners_and_no_memory(tmp_path: Path) 
 def test_a_server_that_dies_leaves_its_sums(server: Forking, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
     pid = server.child(0.1, "backend")
-    watch = Sampler(Lines(path), device=None, server=server)
+    watch = Sampler(JsonLines(path), device=None, server=server)
     watch.read("second")
     server.close()
     wait_for_end(pid)
@@ -250,7 +250,7 @@ def test_a_server_that_dies_leaves_its_sums(server: Forking, tmp_path: Path) -> 
 
 def test_each_second_is_a_line_until_the_end(server: Forking, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
-    watch = Sampler(Lines(path), device=None, server=server, interval_s=0.05)
+    watch = Sampler(JsonLines(path), device=None, server=server, interval_s=0.05)
     watch.start()
     watch.read("start")
     time.sleep(0.5)
@@ -268,7 +268,7 @@ def test_each_second_is_a_line_until_the_end(server: Forking, tmp_path: Path) ->
 
 def test_how_late_a_reading_was_is_in_its_line(server: Forking, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
-    watch = Sampler(Lines(path), device=None, server=server)
+    watch = Sampler(JsonLines(path), device=None, server=server)
     watch.read("open", time.monotonic_ns() - 5_000_000)
     watch.read("second")
     watch.stop()
@@ -279,7 +279,7 @@ def test_how_late_a_reading_was_is_in_its_line(server: Forking, tmp_path: Path) 
 
 def test_readings_from_several_threads_do_not_mix(server: Forking, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
-    watch = Sampler(Lines(path), device=None, server=server, interval_s=0.002)
+    watch = Sampler(JsonLines(path), device=None, server=server, interval_s=0.002)
     watch.start()
 
     def read_often() -> None:
@@ -296,7 +296,7 @@ def test_readings_from_several_threads_do_not_mix(server: Forking, tmp_path: Pat
 
 
 def test_its_own_cpu_is_counted(server: Forking, tmp_path: Path) -> None:
-    watch = Sampler(Lines(tmp_path / "host.jsonl"), device=None, server=server)
+    watch = Sampler(JsonLines(tmp_path / "host.jsonl"), device=None, server=server)
     assert watch.cpu_us == 0
     start_ns = time.thread_time_ns()
     for _ in range(20):
@@ -313,7 +313,7 @@ def test_a_reading_that_cannot_be_made_is_the_labs_death_said_at_the_end(
         raise RuntimeError("no kinds today")
 
     server.processes = broken  # type: ignore[method-assign]
-    watch = Sampler(Lines(tmp_path / "host.jsonl"), device=None, server=server, interval_s=0.01)
+    watch = Sampler(JsonLines(tmp_path / "host.jsonl"), device=None, server=server, interval_s=0.01)
     watch.start()
     time.sleep(0.1)
     with pytest.raises(LabDied, match="no kinds today"):
@@ -326,7 +326,7 @@ def test_a_kernel_without_nanoseconds_is_said(
     monkeypatch.setattr(owned_processes, "counts_nanoseconds", lambda: False)
     path = tmp_path / "host.jsonl"
     server.child(0.2, "backend")
-    watch = Sampler(Lines(path), device=None, server=server)
+    watch = Sampler(JsonLines(path), device=None, server=server)
     watch.read("second")
     watch.stop()
     (line,) = lines(path)
@@ -340,9 +340,9 @@ def test_who_is_who_is_also_learnt_from_the_generators_events(
 ) -> None:
     path = tmp_path / "host.jsonl"
     pid = server.child(0.01, "backend")
-    watch = Sampler(Lines(path), device=None, server=server)
+    watch = Sampler(JsonLines(path), device=None, server=server)
     watch.observe(Hello(mono_ns=1, protocol=1, pid=os.getppid()))
-    watch.observe(Connected(mono_ns=1, role="query", client=0, connection=0, server_pid=pid))
+    watch.observe(ConnectedEvent(mono_ns=1, role="query", client=0, connection=0, server_pid=pid))
     watch.observe(Paused(mono_ns=1))
     watch.read("second")
     watch.stop()
@@ -355,7 +355,7 @@ def test_the_device_under_the_data_is_read(server: Forking, tmp_path: Path) -> N
     under = device.find(tmp_path)
     if under.name is None:
         pytest.skip(f"no block device here: {under.unsure}")
-    watch = Sampler(Lines(tmp_path / "host.jsonl"), device=under, server=server)
+    watch = Sampler(JsonLines(tmp_path / "host.jsonl"), device=under, server=server)
     watch.read("start")
     with (tmp_path / "data").open("wb") as file:
         file.write(os.urandom(1 << 20))
@@ -452,7 +452,7 @@ def test_the_process_that_is_asked_for_waits_is_the_labs_cost(
     server: Forking, tmp_path: Path
 ) -> None:
     path = tmp_path / "host.jsonl"
-    watch = Sampler(Lines(path), device=None, server=server)
+    watch = Sampler(JsonLines(path), device=None, server=server)
     watch.set_lab_session(server.child(0.1, "backend"), "lab:waits")
     watch.read("open", time.monotonic_ns())
     watch.stop()

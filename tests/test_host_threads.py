@@ -11,8 +11,8 @@ import pytest
 
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Json
-from dbdyno.model.events import Connected
-from dbdyno.store import Lines
+from dbdyno.model.events import ConnectedEvent
+from dbdyno.store import JsonLines
 from stand_in import StandIn
 
 PROCESS = """
@@ -64,9 +64,11 @@ def test_cpu_goes_to_the_role_of_its_thread(server: StandIn, tmp_path: Path) -> 
     path = tmp_path / "host.jsonl"
     role, purge, unknown = (server.tell(f"stay {seconds}") for seconds in (0.3, 0.2, 0.1))
     server.kinds[purge] = "purge"
-    watch = Sampler(Lines(path), device=None, server=server)
+    watch = Sampler(JsonLines(path), device=None, server=server)
     watch.observe(
-        Connected(mono_ns=1, role="query", client=0, connection=0, server_pid=8, server_tid=role)
+        ConnectedEvent(
+            mono_ns=1, role="query", client=0, connection=0, server_pid=8, server_tid=role
+        )
     )
     watch.read("open", time.monotonic_ns())
     watch.stop()
@@ -82,8 +84,10 @@ def test_cpu_goes_to_the_role_of_its_thread(server: StandIn, tmp_path: Path) -> 
 def test_a_connection_number_is_taken_for_no_thread(server: StandIn, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
     thread = server.tell("stay 0.05")
-    watch = Sampler(Lines(path), device=None, server=server)
-    watch.observe(Connected(mono_ns=1, role="query", client=0, connection=0, server_pid=thread))
+    watch = Sampler(JsonLines(path), device=None, server=server)
+    watch.observe(
+        ConnectedEvent(mono_ns=1, role="query", client=0, connection=0, server_pid=thread)
+    )
     watch.read("open")
     watch.stop()
     (found,) = owners(path)
@@ -93,7 +97,7 @@ def test_a_connection_number_is_taken_for_no_thread(server: StandIn, tmp_path: P
 def test_all_owners_together_are_the_whole_process(server: StandIn, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
     server.tell("stay 0.1")
-    watch = Sampler(Lines(path), device=None, server=server)
+    watch = Sampler(JsonLines(path), device=None, server=server)
     watch.read("open")
     before_ns = process_ns(server)
     server.tell("brief 0.3")
@@ -127,7 +131,7 @@ def test_memory_is_that_of_the_one_process(server: StandIn, tmp_path: Path) -> N
     path = tmp_path / "host.jsonl"
     for _ in range(3):
         server.tell("stay 0.01")
-    watch = Sampler(Lines(path), device=None, server=server)
+    watch = Sampler(JsonLines(path), device=None, server=server)
     watch.read("start")
     watch.stop()
     (line,) = [json.loads(text) for text in path.read_text().splitlines()]
@@ -139,7 +143,7 @@ def test_memory_is_that_of_the_one_process(server: StandIn, tmp_path: Path) -> N
 
 def test_a_process_that_ends_leaves_its_sums(server: StandIn, tmp_path: Path) -> None:
     path = tmp_path / "host.jsonl"
-    watch = Sampler(Lines(path), device=None, server=server)
+    watch = Sampler(JsonLines(path), device=None, server=server)
     watch.add_role(server.tell("stay 0.1"), "query")
     watch.read("second")
     server.close()

@@ -9,7 +9,7 @@ import pytest
 
 from dbdyno import doctor
 from dbdyno.host.observe import background_load, facts, limits, processor, storage
-from dbdyno.host.observe.reader import Reader
+from dbdyno.host.observe.reader import HostReader
 from dbdyno.model.host_facts import (
     BusyProcess,
     ControlGroup,
@@ -103,7 +103,7 @@ def queue(node: Path, schedulers: str, read_ahead_kb: int) -> Path:
 
 @pytest.fixture
 def found(root: Path, tmp_path: Path) -> HostFacts:
-    return facts.collect(tmp_path / "data", reader=Reader(root=root))
+    return facts.collect(tmp_path / "data", reader=HostReader(root=root))
 
 
 def test_memory_swap_and_huge_pages_are_read(found: HostFacts) -> None:
@@ -180,13 +180,13 @@ def test_control_groups_of_version_1_are_read_from_their_own_mounts(root: Path) 
     ):
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(f"{text}\n")
-    reader = Reader(root=root)
+    reader = HostReader(root=root)
     assert limits.control_group(reader) == ControlGroup(version=1, cpu_max=0.5, memory_max=1 << 30)
     assert "control_group.pids_max" in reader.unread
 
 
 def test_a_file_that_may_not_be_read_says_so(root: Path) -> None:
-    reader = Reader(root=root)
+    reader = HostReader(root=root)
     assert reader.text("folder", "/proc/self") is None
     assert reader.unread["folder"] == "/proc/self: is a directory"
     (root / "proc/word").write_text("many\n")
@@ -198,20 +198,20 @@ def test_a_file_that_may_not_be_read_says_so(root: Path) -> None:
 
 
 def test_syncs_of_this_host_are_measured_and_leave_nothing(tmp_path: Path) -> None:
-    found = storage.syncs(Reader(), tmp_path / "not/yet", seconds_max=0.2)
+    found = storage.syncs(HostReader(), tmp_path / "not/yet", seconds_max=0.2)
     assert found is not None and 1 <= found.count <= storage.SYNCS_MAX
     assert 0 < found.p50_us <= found.p99_us <= found.max_us
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_written_is_not_measured() -> None:
-    reader = Reader()
+    reader = HostReader()
     assert storage.syncs(reader, Path("/proc/sys"), seconds_max=0.2) is None
     assert "cannot be written" in reader.unread["sync"]
 
 
 def test_a_look_at_this_host_sees_its_time_and_leaves_dyno_out() -> None:
-    found = background_load.look(Reader(), 0.1)
+    found = background_load.look(HostReader(), 0.1)
     assert 0.1 <= found.seconds < 60
     shares = [share or 0.0 for share in (found.busy_share, found.steal_share, found.iowait_share)]
     assert all(0 <= share <= 1 for share in shares) and sum(shares) <= 1.001
@@ -226,7 +226,7 @@ def test_servers_are_named_once_each_without_their_children() -> None:
         (13, "bash", 1, 0): 130, (14, "postgres", 13, 0): 140,
     }  # fmt: skip
     before, after = (
-        background_load.Moment(
+        background_load.KernelCounters(
             at_s=at,
             host=background_load.procfs.stat("cpu 1 2 3 4\n", 100),
             swap_pages=(0, 0),
@@ -251,5 +251,5 @@ def test_servers_are_named_once_each_without_their_children() -> None:
 
 
 def test_this_hosts_own_layout_is_that_of_its_cpus() -> None:
-    found = processor.layout(Reader())
+    found = processor.layout(HostReader())
     assert found.online and found.allowed

@@ -12,7 +12,7 @@ import pytest
 
 from dbdyno.engine import LabServer
 from dbdyno.engine.answer_hash import Rows
-from dbdyno.engine.inquiry import Answered, Call, Explained
+from dbdyno.engine.inquiry import CallOutcome, CallPlan, QueryCall
 from dbdyno.engine.postgres import inquiry
 from dbdyno.host import place as places
 from dbdyno.model import Arm
@@ -51,24 +51,26 @@ def server(request: pytest.FixtureRequest) -> Iterator[LabServer]:
         yield running
 
 
-def call(text: str, **more: Any) -> Call:
+def call(text: str, **more: Any) -> QueryCall:
     """A call whose values stand in its text."""
-    return Call(text=text, own_text=text, **more)
+    return QueryCall(text=text, own_text=text, **more)
 
 
-def asked(server: LabServer, of: Call, planner: Mapping[str, str] | None = None) -> Answered:
+def asked(
+    server: LabServer, of: QueryCall, planner: Mapping[str, str] | None = None
+) -> CallOutcome:
     """How a call ends on a server."""
     with inquiry.connected(address(server)) as inquirer:
         return inquirer.answer(of, Rows(key=b"key"), planner or {})
 
 
-def plan(server: LabServer, of: Call, **how: bool) -> Explained:
+def plan(server: LabServer, of: QueryCall, **how: bool) -> CallPlan:
     """Its plan there."""
     with inquiry.connected(address(server)) as inquirer:
         return inquirer.explain(of, **how)
 
 
-def root(explained: Explained) -> PlanNode:
+def root(explained: CallPlan) -> PlanNode:
     """The tree; there is one."""
     assert explained.root is not None, explained.unavailable
     return explained.root
@@ -90,12 +92,12 @@ def test_rows_are_counted_and_hashed_and_no_value_is_kept(server: LabServer) -> 
 
 def test_bound_values_are_of_the_types_that_the_application_binds(server: LabServer) -> None:
     text = "SELECT id FROM f WHERE a = $1 AND t <> $2"
-    bound = Call(text=text, own_text=text, values=("5", "x"), types=("int4", ""))
+    bound = QueryCall(text=text, own_text=text, values=("5", "x"), types=("int4", ""))
     assert asked(server, bound).rows == 20
     assert "index (f.a = ?)" in [
         key for node in root(plan(server, bound)).walk() for key in node.keys
     ]
-    numeric = Call(text=text, own_text=text, values=("5", "x"), types=("numeric", ""))
+    numeric = QueryCall(text=text, own_text=text, values=("5", "x"), types=("numeric", ""))
     assert root(plan(server, numeric)).node == "Seq Scan"
     generic = root(plan(server, bound, generic=True))
     assert MARKER not in repr(generic)
@@ -228,7 +230,7 @@ def test_an_upgrade_from_12_to_18_fails_and_answers_as_it_does() -> None:
             assert compared(base, arm_answer) == Compared(word, detail), text  # type: ignore[arg-type]
 
 
-def answer_of(answered: Answered) -> Answer:
+def answer_of(answered: CallOutcome) -> Answer:
     """The same as a result keeps it."""
     return Answer(
         query="q",

@@ -8,7 +8,7 @@ import pytest
 
 from dbdyno.engine import LabServer
 from dbdyno.engine.answer_hash import Rows
-from dbdyno.engine.inquiry import Answered, Call, Explained
+from dbdyno.engine.inquiry import CallOutcome, CallPlan, QueryCall
 from dbdyno.engine.mysql import inquiry
 from dbdyno.workload.determined import open_parts
 from server_place import address
@@ -37,18 +37,18 @@ def _server(mysql_server: LabServer) -> LabServer:
     return mysql_server
 
 
-def call(text: str, **more: Any) -> Call:
+def call(text: str, **more: Any) -> QueryCall:
     """A call whose values stand in its text."""
-    return Call(text=text, own_text=more.pop("own_text", text), **more)
+    return QueryCall(text=text, own_text=more.pop("own_text", text), **more)
 
 
-def asked(server: LabServer, of: Call) -> Answered:
+def asked(server: LabServer, of: QueryCall) -> CallOutcome:
     """How a call ends on a server."""
     with inquiry.connected(address(server)) as inquirer:
         return inquirer.answer(of, Rows(key=b"key"), {})
 
 
-def plan(server: LabServer, of: Call, **how: bool) -> Explained:
+def plan(server: LabServer, of: QueryCall, **how: bool) -> CallPlan:
     """Its plan there."""
     with inquiry.connected(address(server)) as inquirer:
         return inquirer.explain(of, **how)

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from captured_log import WrittenLog
-from dbdyno.capture.capturing import Wish, capture
+from dbdyno.capture.capturing import CaptureRequest, capture
 from dbdyno.model.error import DynoError
 from log_shapes import SHAPES
 
@@ -88,7 +88,7 @@ def check(log: bytes, folder: Path, *, shape: str = "") -> None:
     """Captures a log; raises where it ends otherwise than in a folder of its words, or a line."""
     path, out = folder / "damaged.log", folder / "app"
     path.write_bytes(log)
-    wish = Wish(logs=[path], server=None, engine="postgres", out=out)
+    wish = CaptureRequest(logs=[path], server=None, engine="postgres", out=out)
     try:
         capture(wish, lambda line: None)
     except DynoError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from captured_log import WrittenLog
-from dbdyno.capture.capturing import Wish, capture
+from dbdyno.capture.capturing import CaptureRequest, capture
 from dbdyno.capture.log.tally import shown
 from dbdyno.model.error import DynoError
 
@@ -28,7 +28,9 @@ DELETE = call(999, "DELETE FROM t\nWHERE a = 'marker'")
 
 def captured(paths: Sequence[Path], folder: Path, *, accepts_loss: bool = False) -> tuple[str, str]:
     """The folder's first page and its texts."""
-    wish = Wish(logs=paths, server=None, engine="postgres", out=folder, accepts_loss=accepts_loss)
+    wish = CaptureRequest(
+        logs=paths, server=None, engine="postgres", out=folder, accepts_loss=accepts_loss
+    )
     capture(wish, lambda line: None)
     texts = sorted(path.read_text() for path in (folder / "queries").iterdir())
     return (folder / "coverage.md").read_text(), "".join(texts)
@@ -114,7 +116,9 @@ def test_files_of_one_folder_may_begin_their_lines_otherwise(tmp_path: Path) -> 
     later = "".join(call(number, "SELECT b FROM t", other) for number in range(300))
     (folder / "postgresql.log.2026-11-26-11").write_text(later)
     said: list[str] = []
-    capture(Wish(logs=[folder], server=None, engine="", out=tmp_path / "app"), said.append)
+    capture(
+        CaptureRequest(logs=[folder], server=None, engine="", out=tmp_path / "app"), said.append
+    )
     assert said == [
         "the log's lines begin as `%m [%p] %u@%d ` writes it",
         "the log's lines begin as `%m [%p]: user=%u,db=%d,client=%h ` writes it",

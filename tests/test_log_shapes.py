@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from captured_log import WrittenLog
-from dbdyno.capture.capturing import Wish, capture
+from dbdyno.capture.capturing import CaptureRequest, capture
 from log_shapes import PLAIN, SHAPES
 
 
 def captured(path: Path, **more: object) -> dict[str, str]:
     """The folder's files of a log, coverage apart from what came within."""
     folder = path.parent / f"{path.name}.app"
-    wish = Wish(logs=[path], server=None, engine="postgres", out=folder, **more)  # type: ignore[arg-type]
+    wish = CaptureRequest(logs=[path], server=None, engine="postgres", out=folder, **more)  # type: ignore[arg-type]
     capture(wish, lambda line: None)
     files = sorted(each for each in folder.rglob("*") if each.is_file())
     return {str(each.relative_to(folder)): each.read_text() for each in files}

@@ -25,10 +25,10 @@ from dbdyno.run import looks, site
 from dbdyno.run.check import preflight
 from dbdyno.run.driver.interface import GeneratorDied
 from dbdyno.run.lab import Lab
-from dbdyno.run.way import Here
+from dbdyno.run.way import LocalRunner
 from dbdyno.store import Results
 
-HERE = Here(wait=True)
+HERE = LocalRunner(wait=True)
 
 PLAN = """
 name = "looked"
@@ -394,7 +394,7 @@ def test_a_block_that_the_lab_spoils_is_done_again_with_the_same_steps(
 ) -> None:
     whole, spoilt = runner.run_block, []
 
-    def run_block(lab: Lab, block: Block) -> runner.Ran:
+    def run_block(lab: Lab, block: Block) -> runner.JudgedRuns:
         found = whole(lab, block)
         if block.number == 4 and not spoilt:
             spoilt.append(block)

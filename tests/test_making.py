@@ -17,7 +17,7 @@ from dbdyno.engine.mysql import settings as mysql_settings
 from dbdyno.engine.postgres import initdb, settings
 from dbdyno.engine.preset import study
 from dbdyno.engine.preset.show import show
-from dbdyno.engine.settings import Demand, Settled
+from dbdyno.engine.settings import ArmSettings, Demand
 from dbdyno.host import locales
 from dbdyno.judge import differences
 from dbdyno.model import Arm, Initdb, Json
@@ -49,11 +49,11 @@ def arm(written: str) -> Arm:
 
 def settled(
     written: str, version_num: int = 17_00_06, workloads: tuple[str, ...] = ("sysbench",)
-) -> Settled:
+) -> ArmSettings:
     return settings.settle(arm(written), version_num, HOST, Demand(workloads=workloads))
 
 
-def of_mysql(written: str, *workloads: str) -> Settled:
+def of_mysql(written: str, *workloads: str) -> ArmSettings:
     made = arm(f'engine = "mysql"\nversion = "8.4"\n{written}')
     return mysql_settings.settle(made, a_build("mysql", 80406), HOST, Demand(workloads=workloads))
 
@@ -219,7 +219,7 @@ def test_a_preset_s_constants_are_shown() -> None:
 # --- In a folder, and in reports -------------------------------------------------------------
 
 
-def kept(of: Settled) -> Json:
+def kept(of: ArmSettings) -> Json:
     """plan.json of a plan of one arm, as far as it depends on how that is set."""
     return {"arms": [{"name": "a"} | plan_record.in_force(of)], "blocks": 1}
 

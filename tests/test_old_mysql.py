@@ -10,7 +10,7 @@ import pytest
 from command import dyno
 from dbdyno.engine import Build
 from dbdyno.engine.mysql import compile, initialize, options, settings
-from dbdyno.engine.mysql.layout import Layout
+from dbdyno.engine.mysql.layout import MysqlLayout
 from dbdyno.model.error import ServerError
 from test_build_flags import a_tree
 from test_server_mysql_parts import a_build, settings_of, settled
@@ -100,9 +100,9 @@ def test_a_build_without_a_script_begins_from_the_data_that_it_has(tmp_path: Pat
     assert initialize.command("a", layout)[-2:] == [build.base_dir / "data", layout.data]
 
 
-def a_layout(build: Build, folder: Path) -> Layout:
+def a_layout(build: Build, folder: Path) -> MysqlLayout:
     """The places of an arm with this build."""
-    return Layout(
+    return MysqlLayout(
         build=build,
         folder=folder,
         wal_dir=None,

@@ -11,7 +11,7 @@ import pytest
 from dbdyno import workload
 from dbdyno.model import Step
 from dbdyno.model.error import WorkloadError
-from dbdyno.model.job.role import Constant, Exponential
+from dbdyno.model.job.role import ConstantThinkTime, ExponentialThinkTime
 from dbdyno.workload.computed import evaluate
 
 ENGINES = ("postgres", "mysql", "mariadb")
@@ -77,11 +77,31 @@ def test_a_deck_has_23_cards_and_standard_waits_are_the_specification_s() -> Non
     assert role.choice == "deck"
     waits = [(c.weight, c.before, c.after) for c in role.choose]
     assert waits == [
-        (10, Constant(18_000_000), Exponential(mean_us=12_000_000, max_us=120_000_000)),
-        (10, Constant(3_000_000), Exponential(mean_us=12_000_000, max_us=120_000_000)),
-        (1, Constant(2_000_000), Exponential(mean_us=10_000_000, max_us=100_000_000)),
-        (1, Constant(2_000_000), Exponential(mean_us=5_000_000, max_us=50_000_000)),
-        (1, Constant(2_000_000), Exponential(mean_us=5_000_000, max_us=50_000_000)),
+        (
+            10,
+            ConstantThinkTime(18_000_000),
+            ExponentialThinkTime(mean_us=12_000_000, max_us=120_000_000),
+        ),
+        (
+            10,
+            ConstantThinkTime(3_000_000),
+            ExponentialThinkTime(mean_us=12_000_000, max_us=120_000_000),
+        ),
+        (
+            1,
+            ConstantThinkTime(2_000_000),
+            ExponentialThinkTime(mean_us=10_000_000, max_us=100_000_000),
+        ),
+        (
+            1,
+            ConstantThinkTime(2_000_000),
+            ExponentialThinkTime(mean_us=5_000_000, max_us=50_000_000),
+        ),
+        (
+            1,
+            ConstantThinkTime(2_000_000),
+            ExponentialThinkTime(mean_us=5_000_000, max_us=50_000_000),
+        ),
     ]
     (plain,) = steps()["orders"].job.roles
     assert not plain.thinks

@@ -12,7 +12,7 @@ import pytest
 from dbdyno.engine import LabServer, Place
 from dbdyno.model import Arm, Json
 from dbdyno.run.driver import registry
-from dbdyno.run.driver.interface import GeneratorDied, Running
+from dbdyno.run.driver.interface import GeneratorDied, RunningLoad
 from mysql_steps import DATABASE
 from orders_steps import broken, filled, steps
 from server_place import ends, started, within
@@ -32,16 +32,16 @@ SESSIONS = {
 SESSIONS["mariadb"] = SESSIONS["mysql"]
 KILLS = {"postgres": "SELECT pg_terminate_backend({})", "mysql": "KILL {}", "mariadb": "KILL {}"}
 
-End = Callable[[LabServer, Running], None]
+End = Callable[[LabServer, RunningLoad], None]
 
 
-def a_connection(server: LabServer, running: Running) -> None:
+def a_connection(server: LabServer, running: RunningLoad) -> None:
     """Has the server end a session of the load."""
     (victim,), *_ = server.execute(SESSIONS[server.engine])
     server.execute(KILLS[server.engine].format(victim))
 
 
-def the_generator(server: LabServer, running: Running) -> None:
+def the_generator(server: LabServer, running: RunningLoad) -> None:
     """Ends the generator at once, with all of its connections."""
     running.kill()
 
@@ -55,7 +55,7 @@ def ended(server: LabServer, isolation: str, end: End) -> None:
         makes = registry.of(step)
         ticks = []
 
-        def at(running: Running, event: Json, ticks: list[Json] = ticks) -> None:
+        def at(running: RunningLoad, event: Json, ticks: list[Json] = ticks) -> None:
             if event["event"] == "tick":
                 ticks.append(event)
                 if len(ticks) == TICKS:

@@ -15,7 +15,7 @@ from dbdyno.engine import LabServer
 from dbdyno.engine.mysql import connection as mysql
 from dbdyno.engine.postgres import connection as postgres
 from dbdyno.engine.postgres.initdb import SUPERUSER
-from dbdyno.engine.snapshot import Subject
+from dbdyno.engine.snapshot import SnapshotSubject
 from dbdyno.model import Arm
 from server_place import a_place, address, started
 from step_load import events, only_step
@@ -142,7 +142,9 @@ def test_facts_are_those_of_sessions_that_dyno_does_not_pin(server: LabServer) -
 
 
 def test_snapshots_are_read_under_any_settings(server: LabServer) -> None:
-    subject = Subject(address(server), tables=["goods"], explain={"read": "SELECT id FROM goods"})
+    subject = SnapshotSubject(
+        address(server), tables=["goods"], explain={"read": "SELECT id FROM goods"}
+    )
     for when in ("before", "after"):
         snapshot: Any = server.client.snapshot(when, subject)
         assert not {name: why for name, why in snapshot.unavailable.items() if "goods" in name}
@@ -210,7 +212,7 @@ def test_own_sessions_of_mysql_read_the_same_whatever_the_server_begins_with(
     own = replace(address(shop), database="shop", user=user)
     rows = mysql.execute(own, GOODS, 10)
     assert rows == [("ł", datetime.datetime(1970, 1, 1, 0, 0, 1)), ("a\\b", None)]
-    subject = Subject(own, tables=["goods"], explain={"read": 'SELECT "id" FROM goods'})
+    subject = SnapshotSubject(own, tables=["goods"], explain={"read": 'SELECT "id" FROM goods'})
     snapshot: Any = shop.client.snapshot("after", subject)
     assert "goods" in str(snapshot.explain["read"].custom), snapshot.unavailable
     assert "ANSI_QUOTES" in str((shop.facts().settings or {})["sql_mode"])

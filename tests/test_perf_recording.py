@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.host import process
-from dbdyno.host.perf import Folded, Perf, Recording, call_graph_of, elf, find, image_of
+from dbdyno.host.perf import FoldedProfile, Perf, Recording, call_graph_of, elf, find, image_of
 from dbdyno.model.error import HostError
 from server_place import within
 
@@ -99,7 +99,7 @@ def burn(*pids: int) -> None:
     assert within(WAIT_S_MAX, lambda: all(cpu_s(pid) >= s for pid, s in wanted.items()))
 
 
-def recorded(perf: Perf, pids: list[int], folder: Path, call_graph: str = "fp") -> Folded:
+def recorded(perf: Perf, pids: list[int], folder: Path, call_graph: str = "fp") -> FoldedProfile:
     recording = Recording(perf, pids, folder, HERTZ, call_graph, 30.0)
     recording.start()
     burn(pids[-1])

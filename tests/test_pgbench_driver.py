@@ -18,7 +18,7 @@ from dbdyno.host import process
 from dbdyno.model import Json, Step
 from dbdyno.model.error import GeneratorError, PlanError, WorkloadError
 from dbdyno.run.driver import pgbench
-from dbdyno.run.driver.interface import GeneratorDied, Running
+from dbdyno.run.driver.interface import GeneratorDied, RunningLoad
 from dbdyno.run.driver.pgbench import client, report, run
 from server_place import within
 from step_load import Then
@@ -80,7 +80,7 @@ statement latencies in milliseconds, failures and retries:
 """
 
 
-def parsed(text: str) -> report.Report:
+def parsed(text: str) -> report.PgbenchReport:
     found = report.parse(text)
     assert found is not None
     return found
@@ -239,7 +239,7 @@ def test_a_step_without_seconds_and_a_headline_of_rows_are_refused(tmp_path: Pat
 def refused(step: Step) -> str:
     """Why a step cannot be carried out here."""
     with pytest.raises(PlanError) as found:
-        pgbench.Pgbench().check(step, None, None)  # type: ignore[arg-type] # the plan is not asked
+        pgbench.PgbenchDriver().check(step, None, None)  # type: ignore[arg-type] # the plan is not asked
     assert "\n" not in str(found.value)
     assert "mine.toml: step `mine`: key `" in str(found.value)
     return str(found.value)
@@ -266,10 +266,10 @@ def test_a_changed_script_is_another_load(tmp_path: Path) -> None:
     fake.chmod(0o755)
     (tmp_path / "c.sql").write_text("SELECT 1;")
     step = expanded(tmp_path, 'scripts = ["c.sql"], program = "./pgbench"')
-    before = pgbench.Pgbench().version(step)
+    before = pgbench.PgbenchDriver().version(step)
     assert before.startswith("16.3, scripts ")
     (tmp_path / "c.sql").write_text("SELECT 2;")
-    assert pgbench.Pgbench().version(step) != before
+    assert pgbench.PgbenchDriver().version(step) != before
 
 
 def test_a_build_s_folder_is_a_path_to_its_pgbench(
@@ -280,7 +280,9 @@ def test_a_build_s_folder_is_a_path_to_its_pgbench(
     fake.write_text("#!/bin/sh\necho 'pgbench (PostgreSQL) 12.1'\n")
     fake.chmod(0o755)
     step = expanded(tmp_path, 'builtin = ["select-only"], program = "./base"')
-    assert client.client(step.job, None) == client.Client(path=fake, major=12, version="12.1")
+    assert client.client(step.job, None) == client.PgbenchClient(
+        path=fake, major=12, version="12.1"
+    )
     monkeypatch.chdir(fake.parent)
     beside = expanded(Path(), 'builtin = ["select-only"], program = "./pgbench"')
     assert client.client(beside.job, None).version == "12.1", "not that of PATH"
@@ -293,7 +295,7 @@ def test_a_build_s_folder_is_a_path_to_its_pgbench(
 
 def heard(job: Json, then: Then = lambda running, event: None) -> list[Json]:
     """The events of a run whose counters are read at once."""
-    return step_load.heard(run.Run(job, lambda text: None, cpus=None), then)
+    return step_load.heard(run.PgbenchRun(job, lambda text: None, cpus=None), then)
 
 
 def test_a_run_tells_its_window_its_seconds_and_what_pgbench_printed(tmp_path: Path) -> None:
@@ -355,7 +357,7 @@ def test_a_stop_in_its_window_ends_it_and_leaves_nothing(
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
 
-    def then(running: Running, event: Json) -> None:
+    def then(running: RunningLoad, event: Json) -> None:
         if event["event"] == "window_open":
             assert list((tmp_path / "tmp").glob("dyno-pgbench-*/log.*"))
             running.stop()
@@ -367,7 +369,7 @@ def test_a_stop_in_its_window_ends_it_and_leaves_nothing(
 
 
 def test_one_that_never_goes_leaves_nothing(tmp_path: Path) -> None:
-    with run.Run(fake_pgbench.job(tmp_path), lambda text: None, cpus=None) as running:
+    with run.PgbenchRun(fake_pgbench.job(tmp_path), lambda text: None, cpus=None) as running:
         events = map(plain, running.events())
         pid = next(events)["pid"]
         assert process.start_ticks(pid) is not None

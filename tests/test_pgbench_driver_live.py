@@ -12,7 +12,7 @@ import pytest
 from dbdyno.engine import Server
 from dbdyno.model import Arm, Json
 from dbdyno.run.driver import registry
-from dbdyno.run.driver.interface import Running
+from dbdyno.run.driver.interface import RunningLoad
 from dbdyno.run.driver.pgbench import client
 from dbdyno.stats.response_times import Histogram
 from server_place import a_place, builds, started
@@ -81,7 +81,7 @@ def measured(
     job = makes.prepare(step, bench(server, threads=2))
     assert "--random-seed=7" in job.command
 
-    def look(_: Running, event: Json) -> None:
+    def look(_: RunningLoad, event: Json) -> None:
         then(event)
         if event["event"] == "done":
             files = sorted((folder / "tmp").glob("dyno-pgbench-*/log.*"))

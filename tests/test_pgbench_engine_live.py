@@ -72,7 +72,9 @@ def with_log(of: Step, folder: Path) -> Step:
     return replace(of, job=structs.replace(of.job, log=log))
 
 
-SHAPE = log.Shape(role="query", scripts=["nap"], clients=1, connections=2, lag=True, retries=False)
+SHAPE = log.LogShape(
+    role="query", scripts=["nap"], clients=1, connections=2, lag=True, retries=False
+)
 ROUNDED_US = 2
 """By so much two rounded times can contradict an exact one."""
 
@@ -97,7 +99,7 @@ def test_what_is_skipped_is_so_by_pgbenchs_rules_and_the_log_is_one_of_pgbenchs(
     totals: Json = load(server, with_log(step(tmp_path, "limited"), tmp_path))[0]["totals"]["query"]
     (ours,) = log.tables(tmp_path / "transactions.query", SHAPE)
     keeps_the_rules(ours)
-    tally = log.Tally(SHAPE, log.Window(open_us=0, open_ns=0, seconds=1.0))
+    tally = log.LogTally(SHAPE, log.LogWindow(open_us=0, open_ns=0, seconds=1.0))
     tally.add(ours)
     # What was in flight as the window closed is in the totals only.
     assert 0 <= totals["count"] - tally.ended <= 2

@@ -21,16 +21,16 @@ from dbdyno.stats.response_times import Histogram
 OPEN_US = 1_700_000_000_250_000
 
 
-def shape(*, lag: bool = False, retries: bool = False, scripts: int = 1) -> log.Shape:
+def shape(*, lag: bool = False, retries: bool = False, scripts: int = 1) -> log.LogShape:
     names = ["a", "b", "c"][:scripts]
-    return log.Shape(
+    return log.LogShape(
         role="pgbench", scripts=names, clients=2, connections=2, lag=lag, retries=retries
     )
 
 
-def tally(text: str, of: log.Shape, seconds: float = 2.0) -> log.Tally:
-    window = log.Window(open_us=OPEN_US, open_ns=5_000_000_000, seconds=seconds)
-    found = log.Tally(of, window)
+def tally(text: str, of: log.LogShape, seconds: float = 2.0) -> log.LogTally:
+    window = log.LogWindow(open_us=OPEN_US, open_ns=5_000_000_000, seconds=seconds)
+    found = log.LogTally(of, window)
     found.add(log.table(text.encode(), of, "log.1"))
     return found
 
@@ -113,7 +113,7 @@ def test_a_connection_s_time_is_from_its_last_end_before_the_window_to_its_last_
     """3 s each, one of them across either edge: two in 6 s, where two in 5 s would be too many."""
     ends_us = [1_000_000, 4_000_000, 7_000_000, 10_000_000]
     text = "".join(line(0, 3_000_000, end_us) for end_us in ends_us)
-    of = log.Shape(
+    of = log.LogShape(
         role="pgbench", scripts=["a"], clients=1, connections=1, lag=False, retries=False
     )
     *ticks, after = tally(text, of, seconds=5.0).ticks()
@@ -124,8 +124,8 @@ def test_a_connection_s_time_is_from_its_last_end_before_the_window_to_its_last_
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9_000), st.integers(0, 2_200_000))))
 def test_the_tally_of_parts_is_that_of_the_whole(found: list[tuple[int, int, int]]) -> None:
     lines = [line(*one) for one in found]
-    of, window = shape(), log.Window(open_us=OPEN_US, open_ns=0, seconds=2.0)
-    whole, parts = log.Tally(of, window), log.Tally(of, window)
+    of, window = shape(), log.LogWindow(open_us=OPEN_US, open_ns=0, seconds=2.0)
+    whole, parts = log.LogTally(of, window), log.LogTally(of, window)
     for one in lines:
         parts.add(log.table(one.encode(), of, "log"))
     if lines:

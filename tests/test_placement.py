@@ -17,10 +17,10 @@ from dbdyno import plan
 from dbdyno.analysis.across import work
 from dbdyno.host import core_sets, placement
 from dbdyno.host.lock import HostLock
-from dbdyno.host.observe.reader import Reader
+from dbdyno.host.observe.reader import HostReader
 from dbdyno.model import Plan
 from dbdyno.model.error import HostError, PlanError
-from dbdyno.model.events import Connected
+from dbdyno.model.events import ConnectedEvent
 from dbdyno.model.placement import PlacedCost, PlacementTrial, freely
 from dbdyno.model.plan_record import ScheduleRecord
 from dbdyno.plan.race import text
@@ -142,14 +142,14 @@ def test_the_introduction_of_a_report_says_where_clients_ran() -> None:
 # --- Processors --------------------------------------------------------------------------------
 
 
-def machine(folder: Path, siblings: Sequence[int]) -> Reader:
+def machine(folder: Path, siblings: Sequence[int]) -> HostReader:
     """A host whose processors are threads of these cores."""
     for number, core in enumerate(siblings):
         topology = folder / f"sys/devices/system/cpu/cpu{number}/topology"
         topology.mkdir(parents=True)
         (topology / "physical_package_id").write_text("0\n")
         (topology / "core_id").write_text(f"{core}\n")
-    return Reader(root=folder)
+    return HostReader(root=folder)
 
 
 @pytest.mark.parametrize(
@@ -217,8 +217,8 @@ def test_apart_gives_servers_and_the_generator_cores_of_their_own(
 # --- The trial ---------------------------------------------------------------------------------
 
 
-def windows(together: bool, times_us: Sequence[float]) -> list[placement_trial.Window]:
-    return [placement_trial.Window(together=together, us=us, cpu_us=us / 2) for us in times_us]
+def windows(together: bool, times_us: Sequence[float]) -> list[placement_trial.TrialWindow]:
+    return [placement_trial.TrialWindow(together=together, us=us, cpu_us=us / 2) for us in times_us]
 
 
 STEADY_US = [50.0, 9.0, *[9.0, 9.0 * math.exp(0.01)] * 5]
@@ -256,7 +256,7 @@ def test_a_trial_ends_as_soon_as_the_choice_is_clear_or_its_time_is_over(
     taken: list[float] = []
     monkeypatch.setattr(placement_trial.time, "monotonic", lambda: window_s * len(taken))
 
-    def take(together: bool) -> placement_trial.Window:
+    def take(together: bool) -> placement_trial.TrialWindow:
         taken.append(9.0 * math.exp(scatter[together] * (len(taken) % 2)))
         return windows(together, taken[-1:])[0]
 
@@ -356,7 +356,9 @@ class Threaded:
 
 
 def test_a_session_whose_thread_is_not_known_fails_the_step() -> None:
-    event = Connected(mono_ns=1, role="query", client=0, connection=0, server_pid=7, processor=0)
+    event = ConnectedEvent(
+        mono_ns=1, role="query", client=0, connection=0, server_pid=7, processor=0
+    )
     placed = sessions.Sessions(Threaded())  # type: ignore[arg-type]
     with pytest.raises(StepFailed, match="does not say which of its threads"):
         placed.take(event)
@@ -414,7 +416,7 @@ def test_each_session_runs_on_the_processor_of_its_client(
     assert outcome.failed == 0
     ((run,),) = [block.runs() for block in Results.open(outcome.folder).blocks()]
     (step,) = [step for step in run.steps() if step.name == "one"]
-    connected = [event for event in step.events() if isinstance(event, Connected)]
+    connected = [event for event in step.events() if isinstance(event, ConnectedEvent)]
     here = placement.processors(wanted)
     places = [here[number % len(here)] for number in range(CONNECTIONS)]
     assert sorted((event.connection, event.processor) for event in connected) == list(

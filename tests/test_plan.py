@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno import plan, workload
-from dbdyno.model import CountWish, Observe, Plan, version
+from dbdyno.model import CountRequest, Observation, Plan, version
 from dbdyno.model.document import Form
 from dbdyno.model.error import PlanError
 from dbdyno.model.verdict import Aims
@@ -134,11 +134,11 @@ def test_the_generator_may_have_a_thread_for_each_client() -> None:
 @pytest.mark.long
 def test_what_is_observed_and_what_verdicts_tell_apart_arrives() -> None:
     made = parse(SMALL)
-    assert (made.observe, made.aims) == (Observe(), Aims(margin=0.03, effect=0.03, power=0.8))
+    assert (made.observe, made.aims) == (Observation(), Aims(margin=0.03, effect=0.03, power=0.8))
     made = parse(
         SMALL + '[observe]\nwaits = "50ms"\n[verdict]\nmargin = 0.02\neffect = 0.01\npower = 0.9'
     )
-    assert made.observe == Observe(waits_s=0.05)
+    assert made.observe == Observation(waits_s=0.05)
     assert made.aims == Aims(margin=0.02, effect=0.01, power=0.9)
     for written, waits_s in (("20ms", 0.02), ("1s", 1.0), ("2.5 s", 2.5), ("10s", 10.0)):
         assert parse(f'{SMALL}[observe]\nwaits = "{written}"').observe.waits_s == waits_s
@@ -418,7 +418,7 @@ def test_the_demo_ends_in_time_and_says_why_its_step_was_chosen() -> None:
     demo = plan.demo()
     assert demo.count is None
     counts = plan.demo(counts=True).count
-    assert counts == CountWish(repeats=2)
+    assert counts == CountRequest(repeats=2)
     assert counts.fills_of(shared=False) > 1, "else a fresh host refuses the demo"
     (use,) = demo.workloads
     assert demo.label is not None

@@ -15,7 +15,7 @@ from dbdyno.engine.postgres import numbering
 from dbdyno.model import Arm, Json, Step
 from dbdyno.model.events import SessionEnd
 from dbdyno.run.driver import registry
-from dbdyno.run.driver.interface import Running
+from dbdyno.run.driver.interface import RunningLoad
 from server_place import a_place, builds, started
 from step_load import bench, heard
 from test_own_queries import entry, folder_of
@@ -59,7 +59,7 @@ def in_turns(server: LabServer, step: Step) -> list[Json]:
     """The events of the step with a pause after each turn but the last."""
     begun = 0
 
-    def then(running: Running, event: Json) -> None:
+    def then(running: RunningLoad, event: Json) -> None:
         nonlocal begun
         begun += event["event"] in ("started", "resumed")
         if event["event"] in ("started", "resumed") and begun < TURNS:

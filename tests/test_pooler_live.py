@@ -15,7 +15,7 @@ from dbdyno.analysis import compare
 from dbdyno.engine import LabServer
 from dbdyno.engine.external import ExternalServer
 from dbdyno.engine.postgres import connection, probe
-from dbdyno.engine.snapshot import Subject
+from dbdyno.engine.snapshot import SnapshotSubject
 from dbdyno.model import Address, Arm
 from dbdyno.model.error import ServerError
 from dbdyno.run import blocks
@@ -93,7 +93,7 @@ def test_own_sessions_go_through_it_and_leave_its_settings_alone(port: int) -> N
     )
     moment = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
     assert connection.execute(there, statements, 7) == [(moment, "7s", "off", "off")]
-    subject = Subject(there, tables=["goods"], explain={"read": "SELECT id FROM goods"})
+    subject = SnapshotSubject(there, tables=["goods"], explain={"read": "SELECT id FROM goods"})
     snapshot: Any = probe.after(subject)
     assert snapshot.tables["goods"]
     assert "pooler" in snapshot.unavailable["explain"]

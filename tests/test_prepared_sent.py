@@ -13,14 +13,14 @@ from msgspec import structs
 import read_steps
 from dbdyno import plan
 from dbdyno.builds import compile
-from dbdyno.builds.compile import Wish
+from dbdyno.builds.compile import BuildRequest
 from dbdyno.builds.flags import Flags
 from dbdyno.builds.source import Source
 from dbdyno.engine import Place
 from dbdyno.engine.golden_copy import Copy, CopyFacts
 from dbdyno.model.json import decoder, encoder
 from dbdyno.run.check import preflight
-from dbdyno.run.prepared import Prepared
+from dbdyno.run.prepared import ReadyPlan
 
 READS = '[[workloads]]\nname = "./reads.toml"\n'
 SWEPT = """
@@ -55,7 +55,7 @@ name = "sysbench"
 save = "post-fill"
 parameters = { rows = 1000, seconds = 1.5 }
 """
-WISH = Wish(
+WISH = BuildRequest(
     engine="postgres",
     name="mine",
     source=Source(kind="git", origin="/src/postgres", identity="commit:1", ref="18.1"),
@@ -84,13 +84,13 @@ COPY = Copy(
 )
 
 
-def again(prepared: Prepared) -> Prepared:
+def again(prepared: ReadyPlan) -> ReadyPlan:
     """Through the text of a message."""
-    come: Prepared = decoder(Prepared).decode(encoder().encode(prepared))
+    come: ReadyPlan = decoder(ReadyPlan).decode(encoder().encode(prepared))
     return come
 
 
-def prepared_of(folder: Path, workloads: str) -> Prepared:
+def prepared_of(folder: Path, workloads: str) -> ReadyPlan:
     (folder / "reads.toml").write_text(read_steps.text(three=True))
     return preflight.prepare(plan.parse(FAKES + workloads, folder / "plan.toml"))
 

@@ -16,15 +16,15 @@ import pytest
 from dbdyno.engine import snapshot
 from dbdyno.engine.connection import cut_off
 from dbdyno.engine.postgres.probe import query_plans, sizes, statistics
-from dbdyno.engine.postgres.probe.reader import Reader
-from dbdyno.engine.snapshot import Unavailable, plain
+from dbdyno.engine.postgres.probe.reader import PostgresProbe
+from dbdyno.engine.snapshot import UnavailableError, plain
 
 
-def a_reader(version_num: int) -> Reader:
+def a_reader(version_num: int) -> PostgresProbe:
     """A reader of a server of this version that answers nothing."""
     info = SimpleNamespace(server_version=version_num)
     connection = SimpleNamespace(info=info, cursor_factory=psycopg.Cursor)
-    return Reader(cast(Any, connection))
+    return PostgresProbe(cast(Any, connection))
 
 
 @pytest.mark.parametrize(
@@ -58,10 +58,10 @@ def test_versions_are_named_as_people_do() -> None:
 def test_a_part_that_fails_is_null_with_its_reason_and_hinders_no_other() -> None:
     asked = a_reader(150000)
 
-    def refused(_: Reader) -> int:
+    def refused(_: PostgresProbe) -> int:
         raise psycopg.errors.InsufficientPrivilege("permission denied\nDETAIL: none")
 
-    def lacking(known: Reader) -> int:
+    def lacking(known: PostgresProbe) -> int:
         known.need(160000, "pg_stat_io")
         return 1
 
@@ -162,5 +162,5 @@ def test_files_that_go_while_we_look_count_nothing(
 def test_a_folder_that_is_not_there_is_an_error_not_a_zero(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         sizes.data_dir_bytes(tmp_path / "missing", None)
-    with pytest.raises(Unavailable, match="not known"):
+    with pytest.raises(UnavailableError, match="not known"):
         sizes.data_dir_bytes(None, None)

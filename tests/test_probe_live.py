@@ -13,13 +13,13 @@ import pytest
 
 from dbdyno.engine import LabServer
 from dbdyno.engine.postgres import probe
-from dbdyno.engine.snapshot import Subject
+from dbdyno.engine.snapshot import SnapshotSubject
 from dbdyno.host.observe import device
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Address, Arm
 from dbdyno.model.error import ServerError
 from dbdyno.model.snapshot import Snapshot, StatementPlan
-from dbdyno.store import Lines
+from dbdyno.store import JsonLines
 from server_place import a_place, address, each, started
 
 pytestmark = pytest.mark.live
@@ -68,9 +68,9 @@ def tables_sql() -> list[str]:
     return statements
 
 
-def subject(server: LabServer, tables: tuple[str, ...]) -> Subject:
+def subject(server: LabServer, tables: tuple[str, ...]) -> SnapshotSubject:
     """What the runner takes a snapshot of."""
-    return Subject(address(server), tables, EXPLAIN, (), server.data_dir, server.wal_dir)
+    return SnapshotSubject(address(server), tables, EXPLAIN, (), server.data_dir, server.wal_dir)
 
 
 def snapshot(server: LabServer, tables: tuple[str, ...] = TABLES) -> Snapshot:
@@ -182,7 +182,7 @@ def test_sizes_are_the_servers_own_and_those_of_the_files(server: LabServer) -> 
 
 
 def test_the_log_is_measured_over_sql_where_the_folder_is_not_known(server: LabServer) -> None:
-    found = probe.before(Subject(address(server)))
+    found = probe.before(SnapshotSubject(address(server)))
     assert found.sizes["data_dir_bytes"] is None
     assert "sizes.data_dir_bytes" in found.unavailable
     known = snapshot(server).sizes["wal_files"]
@@ -222,7 +222,7 @@ def test_a_statement_without_a_plan_does_not_hinder_the_others(server: LabServer
         "gone": "SELECT * FROM nowhere WHERE a = $1",
         "query": EXPLAIN["query"],
     }
-    found = probe.before(Subject(address(server), TABLES, statements))
+    found = probe.before(SnapshotSubject(address(server), TABLES, statements))
     assert found.explain["vacuum"] == StatementPlan()
     assert found.explain["query"].custom is not None
     assert "nowhere" in found.unavailable["explain.gone"]
@@ -239,7 +239,7 @@ def test_each_owner_of_a_real_server_is_told_apart(server: LabServer, tmp_path: 
     path = tmp_path / "host.jsonl"
     where = address(server)
     with psycopg.connect(host=where.host, port=where.port, user=where.user, dbname="ib") as worked:
-        watch = Sampler(Lines(path), device=device.find(server.data_dir), server=server)
+        watch = Sampler(JsonLines(path), device=device.find(server.data_dir), server=server)
         watch.add_role(worked.info.backend_pid, "query")
         watch.read("open", time.monotonic_ns())
         worked.execute("SELECT count(*) FROM generate_series(1, 2000000)")
@@ -266,5 +266,5 @@ def test_each_owner_of_a_real_server_is_told_apart(server: LabServer, tmp_path: 
 def test_a_server_that_cannot_be_reached_is_one_line(tmp_path: Path) -> None:
     nowhere = Address(host=str(tmp_path), port=5432, user="dyno", database="ib")
     with pytest.raises(ServerError, match=r"database `ib` at .*5432") as raised:
-        probe.before(Subject(nowhere))
+        probe.before(SnapshotSubject(nowhere))
     assert "\n" not in str(raised.value)

@@ -8,8 +8,8 @@ import pymysql
 import pytest
 
 from dbdyno.engine.mysql.probe import counters, objects, query_plans
-from dbdyno.engine.mysql.probe.reader import Reader, version
-from dbdyno.engine.snapshot import Unavailable
+from dbdyno.engine.mysql.probe.reader import MysqlProbe, version
+from dbdyno.engine.snapshot import UnavailableError
 from dbdyno.model.snapshot import Binlog, StatementPlan
 
 MONITOR = """
@@ -63,11 +63,11 @@ class Connection:
         return Cursor(self.planted)
 
 
-def a_reader(version: str, planted: dict[str, list[dict[str, Any]]] | None = None) -> Reader:
+def a_reader(version: str, planted: dict[str, list[dict[str, Any]]] | None = None) -> MysqlProbe:
     """A reader of a server that knows these answers; `planted`: by a piece of the query."""
     known = {"version()": [{"version": version}], "SET SESSION sql_mode": [], **(planted or {})}
     connection: Any = Connection(known)
-    return Reader(connection)
+    return MysqlProbe(connection)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_version_is_read_as_the_server_says_it(text: str, expected: int) -> No
 
 
 def test_what_is_no_version_is_said() -> None:
-    with pytest.raises(Unavailable, match="`latest` is not a version"):
+    with pytest.raises(UnavailableError, match="`latest` is not a version"):
         version("latest")
 
 
@@ -131,7 +131,7 @@ def test_redo_of_a_version_without_it_in_the_status_is_read_from_the_monitor() -
 
 
 def test_a_position_that_nothing_tells_is_no_zero() -> None:
-    with pytest.raises(Unavailable, match="log sequence number"):
+    with pytest.raises(UnavailableError, match="log sequence number"):
         counters.redo({}, "")
 
 
@@ -139,7 +139,7 @@ def test_the_history_list_is_read_wherever_the_version_has_it() -> None:
     assert counters.purge({}, {"trx_rseg_history_len": 5}, MONITOR) == {"history": 5}
     assert counters.purge({"innodb_history_list_length": 0}, {}, MONITOR) == {"history": 0}
     assert counters.purge({}, {}, MONITOR) == {"history": 7}
-    with pytest.raises(Unavailable):
+    with pytest.raises(UnavailableError):
         counters.purge({}, {}, "")
 
 

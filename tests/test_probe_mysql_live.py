@@ -19,13 +19,13 @@ from dbdyno.analysis.step.state import state
 from dbdyno.engine import LabServer
 from dbdyno.engine.mysql import probe
 from dbdyno.engine.mysql.connection import connect
-from dbdyno.engine.snapshot import Subject
+from dbdyno.engine.snapshot import SnapshotSubject
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Address
 from dbdyno.model.error import ServerError
-from dbdyno.model.events import Connected
+from dbdyno.model.events import ConnectedEvent
 from dbdyno.model.snapshot import Snapshot
-from dbdyno.store import Lines
+from dbdyno.store import JsonLines
 from server_place import address
 
 pytestmark = pytest.mark.live
@@ -72,7 +72,7 @@ def filled() -> list[str]:
 def snapshot(server: LabServer, *, after: bool = False) -> Snapshot:
     """A snapshot as the runner takes it."""
     tables = ("pi1", "parts", "missing")
-    subject = Subject(address(server), tables, EXPLAIN, (), server.data_dir, server.wal_dir)
+    subject = SnapshotSubject(address(server), tables, EXPLAIN, (), server.data_dir, server.wal_dir)
     return server.client.snapshot("after" if after else "before", subject)
 
 
@@ -126,17 +126,17 @@ def test_what_is_written_between_two_snapshots_is_their_difference(server: LabSe
 def test_a_server_that_is_not_there_is_named_with_its_socket(tmp_path: Path) -> None:
     nowhere = Address(host=str(tmp_path / "s.sock"), port=0, user="dyno", database="ib")
     with pytest.raises(ServerError, match=r"database `ib` at /.*s\.sock: error 2003: "):
-        probe.before(Subject(nowhere))
+        probe.before(SnapshotSubject(nowhere))
 
 
 @pytest.mark.capability("probe")
 def test_owners_are_threads_and_add_up_to_the_process(server: LabServer, tmp_path: Path) -> None:
     mysql_place.needs(server.engine, "ids of threads", mysql=80000)
     path = tmp_path / "host.jsonl"
-    watch = Sampler(Lines(path), device=None, server=server)
+    watch = Sampler(JsonLines(path), device=None, server=server)
     with closing(connect(address(server), "test")) as connection:
         watch.observe(
-            Connected(
+            ConnectedEvent(
                 mono_ns=1,
                 role="query",
                 client=0,

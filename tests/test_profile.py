@@ -14,7 +14,7 @@ import result_builder
 from dbdyno import plan
 from dbdyno.analysis.step import assemble
 from dbdyno.analysis.step.collect import Kept
-from dbdyno.model import Plan, ProfileWish
+from dbdyno.model import Plan, ProfileRequest
 from dbdyno.model.error import PlanError, ResultError
 from dbdyno.model.profile import NotSampled, Sampled, Stack
 from dbdyno.run.check.plan_record import observe_json
@@ -60,10 +60,10 @@ def parse(observe: str) -> Plan:
 
 def test_a_plan_asks_for_profiles() -> None:
     assert parse("").observe.profile is None
-    assert parse("profile = {}").observe.profile == ProfileWish(seconds=10, hertz=99, steps=None)
+    assert parse("profile = {}").observe.profile == ProfileRequest(seconds=10, hertz=99, steps=None)
     written = 'waits = "50ms"\nprofile = { seconds = 2.5, hertz = 49, steps = ["qr100"] }'
     observe = parse(written).observe
-    assert observe.profile == ProfileWish(seconds=2.5, hertz=49, steps=("qr100",))
+    assert observe.profile == ProfileRequest(seconds=2.5, hertz=49, steps=("qr100",))
     assert observe.waits_s == 0.05
     assert observe.profile.wants("qr100") and not observe.profile.wants("qp100")
 

@@ -15,7 +15,7 @@ from dbdyno.host.perf import elf
 from dbdyno.model import Plan
 from dbdyno.model.error import HostError
 from dbdyno.run.check import preflight, profiling
-from dbdyno.run.prepared import Prepared
+from dbdyno.run.prepared import ReadyPlan
 
 PLAN = """
 [arms.old]
@@ -71,4 +71,4 @@ def test_programs_without_symbols_are_said_once_with_their_arms(monkeypatch: pyt
 
 def said(text: str, builds: dict[str, Build]) -> list[str]:
     prepared = SimpleNamespace(builds=builds)
-    return list(profiling.notices(parsed(text), cast(Prepared, prepared)))
+    return list(profiling.notices(parsed(text), cast(ReadyPlan, prepared)))

@@ -19,6 +19,7 @@ import python_script
 from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
+from dbdyno.findings.fairness.facts import FairnessFacts
 from dbdyno.host import process
 from dbdyno.host.program import of_user
 from dbdyno.model import Comparison, Json, Plan, Step, StepRun
@@ -195,7 +196,7 @@ def test_what_a_program_does_not_tell_is_null_with_its_reason(tmp_path: Path) ->
     _, run = measured(written(tmp_path, seconds()))
     assert {name: run.metrics[name] for name in UNTOLD} == dict.fromkeys(UNTOLD)
     assert run.window.limited is None
-    assert (run.response, run.service, run.roles.fairness) == ({}, {}, ())
+    assert (run.response, run.service, run.of(FairnessFacts).fairness) == ({}, {}, ())
     assert "query.max_us" not in run.series
     limit, untold = run.warnings
     assert limit.startswith("load generator's limit unknown: `load` does not report its lateness")
@@ -210,7 +211,7 @@ def test_without_seconds_there_is_nothing_over_time_and_the_step_says_so(tmp_pat
     assert run.metrics["qps"] == 1000.0
     assert (run.metrics["p50"], run.metrics["stalled_s"], run.window.shape) == (None, None, None)
     assert not [name for name in run.series if name.startswith("query")]
-    assert run.roles.stalls == ()
+    assert run.of(FairnessFacts).stalls == ()
     assert any(text.startswith("window without seconds: `load`") for text in run.warnings)
 
 
@@ -315,9 +316,9 @@ def test_arms_whose_loads_differ_are_refused(tmp_path: Path, changed: Json, word
 def test_another_version_of_the_program_is_another_load(tmp_path: Path) -> None:
     of = written(tmp_path, seconds())
     step = steps_of(of)
-    before = program.Program().version(step)
+    before = program.ProgramDriver().version(step)
     written(tmp_path, seconds() + "\n# changed\n")
-    assert program.Program().version(step) != before
+    assert program.ProgramDriver().version(step) != before
     (tmp_path / "there").mkdir()
     written(tmp_path / "there", seconds())
     elsewhere = replaced(step, workload=str(tmp_path / "there" / "mine.toml"))
@@ -355,10 +356,12 @@ def job(folder: Path, script: str, limit_s: float = 20.0) -> Job:
     )  # fmt: skip
 
 
-def heard(of: Job, then: Callable[[program.Run, Json], None] = lambda run, event: None) -> Json:
+def heard(
+    of: Job, then: Callable[[program.ProgramRun, Json], None] = lambda run, event: None
+) -> Json:
     """Runs a program to its last event, which is returned."""
     last: Json = {}
-    with program.Run(of, lambda line: None, cpus=None) as run:
+    with program.ProgramRun(of, lambda line: None, cpus=None) as run:
         for last in map(plain, run.events()):
             if last["event"] == "ready":
                 run.go()
@@ -400,7 +403,7 @@ def test_its_first_line_comes_after_go_and_its_input_ends_when_the_window_was_re
 ) -> None:
     went: list[str] = []
 
-    def then(run: program.Run, event: Json) -> None:
+    def then(run: program.ProgramRun, event: Json) -> None:
         went.append(event["event"])
         if event["event"] == "window_close":
             run.stop()
@@ -429,7 +432,7 @@ def test_one_that_somebody_kills_has_died_by_no_doing_of_the_arm(tmp_path: Path)
 
 
 def test_a_stop_ends_it_early_and_nothing_of_it_is_left(tmp_path: Path) -> None:
-    def then(run: program.Run, event: Json) -> None:
+    def then(run: program.ProgramRun, event: Json) -> None:
         if event["event"] == "window_open":
             run.stop()
 

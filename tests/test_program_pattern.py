@@ -49,7 +49,7 @@ def patterned(folder: Path, said: str, pattern: str) -> list[Json]:
     text = PATTERNED.format(command=json.dumps(["sh", "-c", said]), pattern=pattern)
     job = only_step(folder, text).job
     job = structs.replace(job, program="hammer", version="1", folder=str(folder))
-    return heard(program.Run(job, lambda text: None, cpus=None))
+    return heard(program.ProgramRun(job, lambda text: None, cpus=None))
 
 
 def test_patterns_find_the_window_and_what_was_done_in_it(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_a_step_that_is_not_measured_needs_no_figure(tmp_path: Path, pattern: st
         command = json.dumps(["sh", "-c", said + ending])
         job = only_step(tmp_path, text.format(command=command, pattern=pattern)).job
         job = structs.replace(job, program="hammer", version="1", folder=str(tmp_path))
-        *_, done = events = heard(program.Run(job, lambda text: None, cpus=None))
+        *_, done = events = heard(program.ProgramRun(job, lambda text: None, cpus=None))
         assert done["status"] == status, done["reason"]
         assert "tick" not in [event["event"] for event in events]
         assert status != "ok" or "window_close" in [event["event"] for event in events]
@@ -256,7 +256,7 @@ def test_the_documented_examples_read_the_figure_that_the_authors_compare_by(
     for failing, status in (("", "ok"), (FAILURES[name], "failed")):
         words = ("sh", "-c", said + failing)
         told = structs.replace(job, command=words, program=name, version="1", folder=str(tmp_path))
-        done = heard(program.Run(told, lambda text: None, cpus=None))[-1]
+        done = heard(program.ProgramRun(told, lambda text: None, cpus=None))[-1]
         assert done["status"] == status, done["reason"]
         if status == "ok":
             assert done["report"] == dict([report])
@@ -277,7 +277,7 @@ def test_the_documented_examples_are_whole_files(
     assert [step.measured for step in steps] == [False, True]
     for step in steps:
         needs = [word for word in step.job.needs if word != "java"]
-        program.Program().check(replaced_needs(step, needs), of, None)
+        program.ProgramDriver().check(replaced_needs(step, needs), of, None)
 
 
 @pytest.mark.parametrize(

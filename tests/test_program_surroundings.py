@@ -87,7 +87,7 @@ def test_a_program_has_a_temporary_folder_of_its_own_of_which_nothing_is_left(
     job: Job = structs.replace(
         step_of(tmp_path, said).job, program="mine", version="1", folder=str(tmp_path)
     )
-    done = heard(program.Run(job, lambda text: None, cpus=None))[-1]
+    done = heard(program.ProgramRun(job, lambda text: None, cpus=None))[-1]
     place, *names = done["reason"].split(": ")[-1].split()
     assert names == ["settings.db"]
     assert not Path(place).exists()
@@ -110,7 +110,7 @@ def test_what_a_program_needs_and_lacks_is_named_before_anything_starts(
     (tmp_path / "there.jar").touch()
     step = step_of(tmp_path, needs=("sh", "./there.jar", word))
     with pytest.raises(PlanError) as found:
-        program.Program().check(step, cast(Plan, None), None)
+        program.ProgramDriver().check(step, cast(Plan, None), None)
     assert f": step `mine`: key `needs`: {words}" in str(found.value)
     assert "\n" not in str(found.value)
 
@@ -119,7 +119,7 @@ def test_another_version_of_what_a_program_needs_is_another_load(tmp_path: Path)
     theirs = tmp_path / "theirs.jar"
     theirs.write_text("old")
     step = step_of(tmp_path, needs=("./theirs.jar",))
-    program.Program().check(step, cast(Plan, None), None)
-    before = program.Program().version(step)
+    program.ProgramDriver().check(step, cast(Plan, None), None)
+    before = program.ProgramDriver().version(step)
     theirs.write_text("new")
-    assert program.Program().version(step) != before
+    assert program.ProgramDriver().version(step) != before

@@ -25,7 +25,7 @@ from dbdyno.model.job.role import Closed, Role, RoleStop
 from dbdyno.model.job.statements import Statement
 from dbdyno.run import progress
 from dbdyno.run.progress import STEP_OVERHEAD_S, Forecast, Leg, Pulse, Watch, filled
-from dbdyno.run.step_progress import Meter, p99_us
+from dbdyno.run.step_progress import StepMeter, p99_us
 from dbdyno.stats.response_times import Histogram
 
 PROGRAMS = (
@@ -88,7 +88,7 @@ QUERIES = Headline(metric="qps", role="query", count="operations")
 
 
 def test_rates_are_of_all_clients_now_and_so_far() -> None:
-    meter = Meter(step(role("insert", 100), headline=ROWS))
+    meter = StepMeter(step(role("insert", 100), headline=ROWS))
     meter.take(tick("insert", (10, 500), (10, 500)))
     pulse = meter.take(tick("insert", (20, 1_000), (20, 1_000)))
     assert pulse is not None
@@ -96,14 +96,14 @@ def test_rates_are_of_all_clients_now_and_so_far() -> None:
 
 
 def test_only_a_tick_of_the_headline_is_an_occasion_to_show_something() -> None:
-    meter = Meter(step(role("insert"), role("query"), headline=QUERIES))
+    meter = StepMeter(step(role("insert"), role("query"), headline=QUERIES))
     assert meter.take(tick("insert", (1, 50), (1, 50))) is None
     assert meter.take(tick("query", (1, 1), (1, 1), active_ns=0)) is None
     assert meter.take(tick("query", (1, 1), (1, 1))) is not None
 
 
 def test_a_step_bound_by_work_is_done_by_its_slowest_quota() -> None:
-    meter = Meter(step(role("insert", 100), headline=ROWS))
+    meter = StepMeter(step(role("insert", 100), headline=ROWS))
     pulse = meter.take(tick("insert", (30, 1_500), (10, 500)))
     assert pulse is not None
     assert pulse.share == pytest.approx(40 / 200)
@@ -112,7 +112,7 @@ def test_a_step_bound_by_work_is_done_by_its_slowest_quota() -> None:
 
 def test_a_timed_step_is_done_by_its_time_with_warm_up_which_no_rate_counts() -> None:
     stop = Stop(seconds=8, warmup_s=2)
-    meter = Meter(step(role("query"), headline=QUERIES, stop=stop))
+    meter = StepMeter(step(role("query"), headline=QUERIES, stop=stop))
     meter.take(tick("query", (1, 1), (1, 1), measured=False))
     pulse = meter.take(tick("query", (5, 5), (5, 5)))
     assert pulse is not None
@@ -122,7 +122,7 @@ def test_a_timed_step_is_done_by_its_time_with_warm_up_which_no_rate_counts() ->
 
 def test_a_fill_is_done_by_the_rows_of_all_its_tables() -> None:
     fills = (Fill(table="t", rows=1_000, columns=()),)
-    meter = Meter(step(headline=None, fills=fills))
+    meter = StepMeter(step(headline=None, fills=fills))
     pulse = meter.take(tick("fill", (300, 300), (300, 300)))
     assert pulse is not None
     assert pulse.share == pytest.approx(0.2)
@@ -130,7 +130,7 @@ def test_a_fill_is_done_by_the_rows_of_all_its_tables() -> None:
 
 
 def test_a_step_that_has_just_begun_does_not_say_how_long_it_takes() -> None:
-    meter = Meter(step(role("insert", 10_000_000), headline=ROWS))
+    meter = StepMeter(step(role("insert", 10_000_000), headline=ROWS))
     (begun, on_its_way) = (meter.take(tick("insert", (n, n), (n, n))) for n in (1, 200_000))
     assert begun is not None and on_its_way is not None
     assert begun.left_s is None
@@ -139,7 +139,7 @@ def test_a_step_that_has_just_begun_does_not_say_how_long_it_takes() -> None:
 
 def test_work_that_is_told_beforehand_has_no_rate_on_the_way() -> None:
     headline = Headline(metric="ips", role="index", count="rows", work=1_000_000)
-    pulse = Meter(step(role("index", 1), headline=headline)).take(tick("index", (0, 0), (0, 0)))
+    pulse = StepMeter(step(role("index", 1), headline=headline)).take(tick("index", (0, 0), (0, 0)))
     assert pulse is not None
     assert not list(progress.figures(pulse))
     assert pulse.left_s is None
@@ -148,7 +148,7 @@ def test_work_that_is_told_beforehand_has_no_rate_on_the_way() -> None:
 @given(st.lists(st.lists(st.integers(1, 10_000_000), max_size=20), min_size=1, max_size=5))
 @pytest.mark.long
 def test_p99_so_far_is_what_the_report_will_say(seconds: list[list[int]]) -> None:
-    meter = Meter(step(role("query"), headline=QUERIES))
+    meter = StepMeter(step(role("query"), headline=QUERIES))
     whole = Histogram()
     for times_us in seconds:
         operations = {"third": operation(*times_us)}
@@ -161,7 +161,7 @@ def test_p99_so_far_is_what_the_report_will_say(seconds: list[list[int]]) -> Non
 def test_of_a_transaction_the_whole_is_timed_as_the_report_does_it() -> None:
     job = Job(clients=1, programs=PROGRAMS, statements=STATEMENTS)
     assert job.timed_operations() == {"pay", "third"}
-    meter = Meter(step(role("query"), headline=QUERIES))
+    meter = StepMeter(step(role("query"), headline=QUERIES))
     operations = {"pay": operation(900), "first": operation(10), "second": operation(10)}
     pulse = meter.take(tick("query", (1, 1), (0, 0), operations=operations))
     assert pulse is not None
@@ -174,7 +174,7 @@ def test_a_second_without_any_response_has_no_p99() -> None:
 
 def test_a_target_is_judged_when_enough_was_seen_and_errors_are_of_all_roles() -> None:
     sla = Sla(role="insert", rows_per_s=200.0)
-    meter = Meter(step(role("insert"), role("query"), headline=QUERIES, sla=sla))
+    meter = StepMeter(step(role("insert"), role("query"), headline=QUERIES, sla=sla))
     verdicts = []
     for second in range(25):
         operations = {"third": {"count": 0, "retries": 2, "response": ""}}

@@ -13,7 +13,7 @@ from comparison_builder import comparison
 from dbdyno import store
 from dbdyno.analysis import compare
 from dbdyno.analysis.compare.query_changes import answer_changes, plan_changes
-from dbdyno.engine.answer_hash import Column, Rows
+from dbdyno.engine.answer_hash import ResultColumn, Rows
 from dbdyno.model import Comparison
 from dbdyno.model.answer import Answer, Answers, Doubt
 from dbdyno.model.plan_tree import PlanNode, PlanTree, PlanTrees
@@ -33,7 +33,7 @@ def answer(query: str, *values: bytes, place: int = 1) -> Answer:
     held.begin([False])
     for value in values:
         held.add([value])
-    columns = held.columns([Column(name="t", type="text")])
+    columns = held.columns([ResultColumn(name="t", type="text")])
     return Answer(query=query, place=place, rows=held.count, columns=columns, whole=held.whole)
 
 

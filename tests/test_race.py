@@ -14,22 +14,22 @@ from dbdyno.model.error import DynoError, PlanError
 from dbdyno.model.size import Capacity
 from dbdyno.plan import race as races
 from dbdyno.plan.race import sizes
-from dbdyno.plan.race.arm import Found, Here
+from dbdyno.plan.race.arm import HostServers, RaceServer
 from dbdyno.plan.race.sizes import fills
 
 HOST = Capacity(cores=2, memory_bytes=24 << 30, free_disk_bytes=50 << 30)
 
 
-def folder(path: Path, recipe: str | None) -> Found:
+def folder(path: Path, recipe: str | None) -> RaceServer:
     if path.name == "master":
-        return Found(engine="postgres", version="20devel", build=f"master-{recipe}")
+        return RaceServer(engine="postgres", version="20devel", build=f"master-{recipe}")
     if path.name != "pg-patched":
         raise DynoError(f"arm `{path}`: there is no folder `{path}`")
-    return Found(engine="postgres", version="17.6")
+    return RaceServer(engine="postgres", version="17.6")
 
 
-HERE = Here(
-    builds={"mine": Found(engine="mysql", version="8.4.6")},
+HERE = HostServers(
+    builds={"mine": RaceServer(engine="mysql", version="8.4.6")},
     folder=folder,
     newest=lambda name: {"postgres": "18", "mysql": "9.7.4", "mariadb": "10.11.19"}[name],
 )
@@ -94,7 +94,7 @@ def test_a_folder_and_a_build_are_what_lies_there() -> None:
 def test_arms_of_folders_have_names_that_tell_them_apart(
     written: str, names: str, folders: str
 ) -> None:
-    here = replace(HERE, folder=lambda path, recipe: Found(engine="postgres", version="18.1"))
+    here = replace(HERE, folder=lambda path, recipe: RaceServer(engine="postgres", version="18.1"))
     made = races.arms(written.split(), (), races.CONFIGS, here)
     assert " ".join(arm.name for arm in made) == names
     assert " ".join(arm.origin["base_dir"] for arm in made) == folders

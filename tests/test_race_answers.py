@@ -14,13 +14,13 @@ from dbdyno.cli import race
 from dbdyno.model.error import DynoError
 from dbdyno.model.size import Capacity
 from dbdyno.plan import race as races
-from dbdyno.plan.race.arm import Here
+from dbdyno.plan.race.arm import HostServers
 from dbdyno.workload.queries import ANSWERS
 
 HOST = Capacity(cores=2, memory_bytes=24 << 30, free_disk_bytes=50 << 30)
-HERE = Here(builds={}, folder=lambda path, recipe: None, newest=lambda name: "18")  # type: ignore[arg-type,return-value]
+HERE = HostServers(builds={}, folder=lambda path, recipe: None, newest=lambda name: "18")  # type: ignore[arg-type,return-value]
 QUERIES = 40
-ASKED = race.Asked(
+ASKED = race.RaceOptions(
     arms=["17", "18"],
     workload="app/",
     steps=[ANSWERS],

@@ -23,9 +23,9 @@ from dbdyno.model import configuration
 from dbdyno.model.error import DynoError, PlanError
 from dbdyno.model.size import Capacity
 from dbdyno.plan import race as races
-from dbdyno.plan.race.arm import Here
-from dbdyno.run.way import Here as HereOfHost
-from dbdyno.run.way import Way
+from dbdyno.plan.race.arm import HostServers
+from dbdyno.run.way import BlockRunner
+from dbdyno.run.way import LocalRunner as HereOfHost
 from server_place import ends
 
 HOST = Capacity(cores=2, memory_bytes=24 << 30, free_disk_bytes=50 << 30)
@@ -38,8 +38,8 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(race, "checked", lambda text, path, out: plans.parse(text, path))
 
 
-def asked(*arms: str, minutes: float = 5.0) -> race.Asked:
-    return race.Asked(
+def asked(*arms: str, minutes: float = 5.0) -> race.RaceOptions:
+    return race.RaceOptions(
         arms=list(arms), workload=None, steps=[], config=[], settings=[],
         minutes=minutes, pgbench=[],
     )  # fmt: skip
@@ -91,7 +91,7 @@ def test_no_other_lab_measures_between_a_races_trial_and_its_blocks(
     monkeypatch.setattr(lock, "default_path", lambda: tmp_path / "lock")
     monkeypatch.setattr(race, "planned", lambda wanted, out, *, quiet: None)
 
-    def measure(plan: None, out: Path, wait: bool, *, quiet: bool, way: Way) -> None:
+    def measure(plan: None, out: Path, wait: bool, *, quiet: bool, way: BlockRunner) -> None:
         assert lock.holder(tmp_path / "lock") is not None
         raise typer.Exit(7 if isinstance(way, HereOfHost) else 1)
 
@@ -119,7 +119,9 @@ def test_minutes_are_at_least_one(minutes: float) -> None:
 
 
 def test_scripts_are_a_whole_load() -> None:
-    of = race.Asked(**{**vars(asked("17", "18")), "pgbench": ["a.sql"], "workload": "sysbench"})
+    of = race.RaceOptions(
+        **{**vars(asked("17", "18")), "pgbench": ["a.sql"], "workload": "sysbench"}
+    )
     with pytest.raises(DynoError, match="remove --workload and --steps"):
         race.race_of(of, race.look_around(builds_sources=False))
 
@@ -237,7 +239,7 @@ def test_a_ref_of_a_checkout_is_raced_as_its_build(
 @pytest.mark.live
 def test_a_folder_is_the_server_that_lies_in_it(tmp_path: Path) -> None:
     (build,) = ends()[:1]
-    found: Here = race.look_around(builds_sources=False)
+    found: HostServers = race.look_around(builds_sources=False)
     assert found.folder(build, None).engine == "postgres"
     with pytest.raises(DynoError, match="name the folder above bin/"):
         found.folder(tmp_path, None)

@@ -13,7 +13,7 @@ import pytest
 
 from dbdyno.engine import LabServer
 from dbdyno.engine.answer_hash import Rows
-from dbdyno.engine.inquiry import Answered, Call, Inquirer
+from dbdyno.engine.inquiry import CallOutcome, Inquirer, QueryCall
 from dbdyno.engine.mysql import inquiry as mysql_inquiry
 from dbdyno.engine.postgres import inquiry
 from dbdyno.model import Address, Arm
@@ -69,7 +69,7 @@ class Pair:
 
     def told(self, text: str) -> tuple[bool, str]:
         """Whether answers to a query differ anywhere, and the word beside what is open of it."""
-        call = Call(text=text, own_text=text)
+        call = QueryCall(text=text, own_text=text)
         base = self.first.answer(call, Rows(key=b"key"), {})
         if base.outcome != "rows":
             return False, "refused"
@@ -93,7 +93,7 @@ class Pair:
         return differs, word
 
 
-def as_answer(answered: Answered) -> Answer:
+def as_answer(answered: CallOutcome) -> Answer:
     """What a session answered, to be compared."""
     return Answer(
         query="q",

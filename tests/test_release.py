@@ -19,7 +19,7 @@ from dbdyno import cli, engine, plan
 from dbdyno.builds import cache as built
 from dbdyno.builds import compile, download, release, source
 from dbdyno.builds import flags as recipe
-from dbdyno.builds.compile import Wish
+from dbdyno.builds.compile import BuildRequest
 from dbdyno.host import lock, place
 from dbdyno.model import Plan
 from dbdyno.model.error import PlanError, ServerError
@@ -107,11 +107,11 @@ def quiet(text: str) -> None:
     """Takes lines of progress."""
 
 
-def a_wish(version: str, name: str = "o2nofp", *, options: tuple[str, ...] = ()) -> Wish:
+def a_wish(version: str, name: str = "o2nofp", *, options: tuple[str, ...] = ()) -> BuildRequest:
     flags = recipe.named(engine.recipes("postgres"), name)
     found = compile.source_of("postgres", version, None)
     called = compile.name_of(found, flags, options) or "mine"
-    return Wish(engine="postgres", name=called, source=found, flags=flags, options=options)
+    return BuildRequest(engine="postgres", name=called, source=found, flags=flags, options=options)
 
 
 def left(cache: Path) -> list[str]:
@@ -149,7 +149,7 @@ def test_only_a_release_by_the_recipe_alone_is_found_by_its_version(site: Site, 
     assert with_options.name == "mine"
     compile.build(with_options, engine.of("postgres").method(), quiet, cache)
     tarball = fake_source.tarball(fake_source.make(site.folder.parent / "patched"))
-    own = Wish(
+    own = BuildRequest(
         engine="postgres", name="patched", source=source.identify(str(tarball)),
         flags=recipe.named(engine.recipes("postgres"), "o2nofp"),
     )  # fmt: skip

@@ -10,14 +10,15 @@ from msgspec import structs
 import report_parts
 import run_builder
 from comparison_builder import NOTICE
-from comparison_clients import DEAD_ROWS, PCT
-from dbdyno.model import Comparison, Fairness, StepComparison, StepRun
+from comparison_clients import DEAD_ROWS, PCT, served
+from dbdyno.findings.fairness.facts import Fairness, FairnessFacts
+from dbdyno.findings.fairness.show import told
+from dbdyno.model import Comparison, StepComparison, StepRun
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import ArmRecord, PlanRecord, WorkloadRecord
 from dbdyno.parts.part import Group, Page, Table, TableCell
 from dbdyno.report import page
 from dbdyno.report.section import over_time
-from dbdyno.report.section.fairness import told
 
 
 def section(page: Page, step: str) -> Group:
@@ -89,8 +90,8 @@ def test_roles_that_serve_all_clients_alike_are_named_and_not_tabled(
 def test_an_uneven_role_beside_the_headline_is_told(three: Comparison) -> None:
     def starve(run: StepRun) -> tuple[Fairness, ...]:
         return tuple(
-            replace(fair, rates=(1.0, 100.0, 100.0, 100.0)) if fair.role == "insert" else fair
-            for fair in run.roles.fairness
+            served(fair.role, (1.0, 100.0, 100.0, 100.0)) if fair.role == "insert" else fair
+            for fair in run.of(FairnessFacts).fairness
         )
 
     assert list(told(changed(by_name(three, "qr100"), starve))) == ["query", "insert"]
@@ -98,9 +99,9 @@ def test_an_uneven_role_beside_the_headline_is_told(three: Comparison) -> None:
 
 def test_deletes_that_follow_uneven_inserts_are_not_told_twice(three: Comparison) -> None:
     def follow(run: StepRun) -> tuple[Fairness, ...]:
-        (fair,) = run.roles.fairness
+        (fair,) = run.of(FairnessFacts).fairness
         behind = tuple(0.98 * rate for rate in fair.rates)  # the last ones never came
-        return (replace(fair, role="delete", kind="delete", rates=behind), fair)
+        return (served("delete", behind), fair)
 
     assert list(told(changed(by_name(three, "l.i1"), follow))) == ["insert"]
 
@@ -108,7 +109,7 @@ def test_deletes_that_follow_uneven_inserts_are_not_told_twice(three: Comparison
 def test_the_rates_of_many_clients_are_slowest_median_and_fastest(three: Comparison) -> None:
     def many(run: StepRun) -> tuple[Fairness, ...]:
         rates = tuple(float(rate) for rate in range(100, 113))
-        return tuple(replace(fair, rates=rates) for fair in run.roles.fairness)
+        return tuple(served(fair.role, rates) for fair in run.of(FairnessFacts).fairness)
 
     step = changed(by_name(three, "l.i1"), many)
     made = page.make(replace(three, steps=(step,)))

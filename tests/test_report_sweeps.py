@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from comparison_builder import comparison
+from dbdyno.findings.sweeps import show as sweeps
+from dbdyno.findings.sweeps.facts import Peak, Sweep, SweepFacts, SweepPoint
 from dbdyno.model import Ratio
-from dbdyno.model.sweep import P99, Peak, Sweep, SweepPoint
+from dbdyno.model.sweep import P99
 from dbdyno.parts import table_layout
 from dbdyno.parts.part import Chart, Column, Curves, Page, Row, Table, TableCell, flat
 from dbdyno.report import chart
 from dbdyno.report.chart import curves
 from dbdyno.report.page import make
 from dbdyno.report.render import picture
-from dbdyno.report.section import sweeps
 
 ARMS = ("pg17", "pg18")
 
@@ -36,23 +38,27 @@ def swept(parameter: str, values: tuple[float, ...], **more: object) -> Sweep:
         for arm in ARMS
     )
     its = {"title": "read", "headline": "qps", "paced": parameter == "rate", **more}
-    steps = {value: f"read@{parameter}={value:g}" for value in values}
-    return Sweep(workload="w", parameter=parameter, steps=steps, points=points, **its)  # type: ignore[arg-type]
+    return Sweep(workload="w", parameter=parameter, points=points, **its)  # type: ignore[arg-type]
 
 
 def peak(arm: str, **changed: object) -> Peak:
     made = Peak(
-        arm=arm, clients=64, fewest=32, most=64, blocks=5, throughput=figure(26_000),
-        drop=figure(0.46), by_base=None if arm == "pg17" else figure(1.2),
-        drop_by_base=None if arm == "pg17" else figure(0.9), stood_still=0, limited=(),
+        workload="w", sweep="read", base="pg17", arm=arm, clients=64, fewest=32, most=64, blocks=5,
+        peak=figure(26_000), drop_factor=figure(0.46),
+        ratio=None if arm == "pg17" else figure(1.2),
+        drop_ratio=None if arm == "pg17" else figure(0.9), stood_still=0, limited=False,
     )  # fmt: skip
     return replace(made, **changed)  # type: ignore[arg-type]
 
 
-def shown(*its: Sweep) -> Page:
+def shown(*sweeps: Sweep, peaks: Sequence[Peak] = ()) -> Page:
     made = comparison(blocks=3)
     workload = made.steps[0].workload
-    return make(replace(made, sweeps=tuple(replace(one, workload=workload) for one in its)))
+    facts = SweepFacts(
+        peaks=tuple(replace(each, workload=workload) for each in peaks),
+        sweeps=tuple(replace(each, workload=workload) for each in sweeps),
+    )
+    return make(replace(made, findings={"SweepFacts": facts}))
 
 
 def drawn(page: Page) -> list[Chart]:
@@ -67,7 +73,7 @@ def test_a_peak_is_said_in_words() -> None:
 
 @pytest.mark.long
 def test_the_table_of_peaks_has_a_row_for_each_arm() -> None:
-    page = shown(swept("clients", (1, 64), peaks=(peak("pg17"), peak("pg18"))))
+    page = shown(swept("clients", (1, 64)), peaks=(peak("pg17"), peak("pg18")))
     (table,) = [one for one in flat(page.parts) if isinstance(one, Table) and "peaks" in one.name]
     texts = [[cell.text for cell in row.cells] for row in table.rows]
     assert texts == [
@@ -79,8 +85,8 @@ def test_the_table_of_peaks_has_a_row_for_each_arm() -> None:
 
 
 def test_a_limit_of_the_generator_and_a_standstill_are_said() -> None:
-    limited, still = peak("pg17", limited=(64,)), peak("pg18", drop=None, stood_still=2)
-    page = shown(swept("clients", (1, 64), peaks=(limited, still)))
+    limited, still = peak("pg17", limited=True), peak("pg18", drop_factor=None, stood_still=2)
+    page = shown(swept("clients", (1, 64)), peaks=(limited, still))
     (table,) = [one for one in flat(page.parts) if isinstance(one, Table) and "peaks" in one.name]
     assert table.rows[0].cells[2].text == "≥ 26,000"
     assert (table.rows[1].cells[4].text, table.rows[1].cells[4].mark) == ("NA", "‖")

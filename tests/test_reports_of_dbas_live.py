@@ -17,7 +17,7 @@ import pytest
 from dbdyno import engine
 from dbdyno.engine import Build, LabServer, installed
 from dbdyno.engine.mysql import build
-from dbdyno.engine.restore import Session
+from dbdyno.engine.restore import ClientPrograms
 from dbdyno.host import account
 from dbdyno.model import Arm
 from dbdyno.model.error import DynoError, ServerError
@@ -263,7 +263,7 @@ def restored(server: LabServer, path: Path, sql: str | bytes) -> list[str]:
     assert restorer is not None
     programs = [path for name in restorer.programs for path in installed.programs(name)]
     dump = restorer.read(Restore(path=str(path)), programs)
-    return dump.carry_out(address(server), Session())
+    return dump.carry_out(address(server), ClientPrograms())
 
 
 def whole(sql: str) -> bytes:

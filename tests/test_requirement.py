@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dbdyno import doctor, plan
-from dbdyno.doctor import Need, requirement
+from dbdyno.doctor import MemoryNeed, requirement
 from dbdyno.model.error import PlanError
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.plan.schema import RequireForm
@@ -30,7 +30,7 @@ M5_METAL: dict[str, requirement.Value] = {
     "clock_source": "tsc",
 }
 """The study's host, and what else it may be asked for: each key of the table."""
-BUFFERS = Need(who="arm pg12", bytes=100 * GIB)
+BUFFERS = MemoryNeed(who="arm pg12", bytes=100 * GIB)
 
 
 def study_host(*changes: tuple[str, Any]) -> HostFacts:
@@ -51,7 +51,7 @@ def study_host(*changes: tuple[str, Any]) -> HostFacts:
     )
 
 
-def unmet(facts: HostFacts, required: dict[str, requirement.Value]) -> list[doctor.Finding]:
+def unmet(facts: HostFacts, required: dict[str, requirement.Value]) -> list[doctor.HostFinding]:
     return list(requirement.findings(facts, required, [BUFFERS]))
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from dbdyno.engine import restore as restores
-from dbdyno.engine.inherited import Memory, of
+from dbdyno.engine.inherited import CacheMemory, of
 from dbdyno.engine.postgres import dump
 from dbdyno.engine.postgres.restore import restricts
-from dbdyno.engine.postgres.sections import Feed, Taking, without_rows
+from dbdyno.engine.postgres.sections import DumpSupport, PostgresFeed, without_rows
 from dbdyno.engine.restore import Tool, without_values
 from dbdyno.model.error import PlanError
 from dbdyno.model.size import buffer_bytes
@@ -122,8 +122,8 @@ def fed(text: bytes, **more: Any) -> bytes:
     settings = frozenset(known | more.pop("settings", set()))
     of_server = {"oids": False, "restricts": True, "search_path": "app", "members": frozenset()}
     absent = frozenset({"pg_cron"})
-    taking = Taking(**{"settings": settings, "absent": absent, **of_server, **more})
-    return b"".join(Feed(taking).lines(lines(text)))
+    taking = DumpSupport(**{"settings": settings, "absent": absent, **of_server, **more})
+    return b"".join(PostgresFeed(taking).lines(lines(text)))
 
 
 def test_nothing_that_could_reach_others_is_restored_of_a_dump() -> None:
@@ -318,7 +318,7 @@ def test_a_client_s_version_is_neither_its_library_s_nor_of_its_path(
     assert (tool.version, tool.said.strip()) == (version, said)
 
 
-MEMORY = Memory(setting="shared_buffers", share=0.5, bytes_of=buffer_bytes)
+MEMORY = CacheMemory(setting="shared_buffers", share=0.5, bytes_of=buffer_bytes)
 
 
 def test_the_source_s_memory_is_cut_to_the_host_s_and_its_planner_settings_are_not() -> None:

@@ -14,11 +14,11 @@ import pytest
 from dbdyno import plan
 from dbdyno.engine import LabServer, golden, installed
 from dbdyno.engine.postgres.restore import PostgresDump, PostgresRestorer
-from dbdyno.engine.restore import Session
+from dbdyno.engine.restore import ClientPrograms
 from dbdyno.host.account import choose
 from dbdyno.model import Arm
 from dbdyno.model.error import HostError, PlanError, ServerError
-from dbdyno.model.job.external import Asker, Restore
+from dbdyno.model.job.external import Restore, SuitedQuery
 from dbdyno.run import blocks
 from dbdyno.run.check import preflight
 from dbdyno.store import Results
@@ -148,7 +148,7 @@ def reached(listener: socket.socket) -> bool:
 def test_a_dump_becomes_the_data_and_reaches_nobody(
     form: str, source: LabServer, folder: Path, arm: LabServer, listener: socket.socket
 ) -> None:
-    lacks = looked_into(of_form(form, source, folder)).carry_out(address(arm), Session())
+    lacks = looked_into(of_form(form, source, folder)).carry_out(address(arm), ClientPrograms())
     assert arm.execute("SELECT count(*), count(DISTINCT who) FROM orders") == [(ROWS, 7)]
     assert arm.execute("SELECT every FROM above") == [(ROWS,)], "views of views are refreshed"
     assert len(lacks) == 1 and "of_away" in lacks[0]
@@ -180,7 +180,7 @@ def test_the_database_sorts_as_the_source_does(
     source: LabServer, folder: Path, arm: LabServer
 ) -> None:
     path = of_form("custom", source, folder)
-    looked_into(path, locale="C.UTF-8", encoding="UTF8").carry_out(address(arm), Session())
+    looked_into(path, locale="C.UTF-8", encoding="UTF8").carry_out(address(arm), ClientPrograms())
     assert arm.execute(
         "SELECT datcollate, datctype FROM pg_database WHERE datname = current_database()"
     ) == [("C.UTF-8", "C.UTF-8")]
@@ -201,7 +201,7 @@ def test_servers_of_the_same_data_share_one_sample_of_statistics(
 ) -> None:
     dump, file = looked_into(of_form("custom", source, folder)), folder / "statistics.json"
     first = not file.exists()
-    before = dump.carry_out(address(arm), Session(), file)
+    before = dump.carry_out(address(arm), ClientPrograms(), file)
     assert len(before) == 1, "nothing but the view that reads another server"
     shared = arm.execute(OF_PLANNER)
     assert any(row[0] == "big" and row[8] for row in shared)
@@ -209,7 +209,7 @@ def test_servers_of_the_same_data_share_one_sample_of_statistics(
     assert file.stat().st_mode & 0o777 == 0o600
     arm.execute("ANALYZE big")
     assert arm.execute(OF_PLANNER) != shared, "another sample differs"
-    dump.carry_out(address(arm), Session(), file)
+    dump.carry_out(address(arm), ClientPrograms(), file)
     assert arm.execute(OF_PLANNER) == shared
     kept = folder / "planner.txt"
     if first:
@@ -225,7 +225,7 @@ def test_a_refused_row_is_told_without_its_value(
     broken = folder / "broken.sql"
     broken.write_text(whole.replace("note text", "note integer"))
     with pytest.raises(ServerError) as refused:
-        looked_into(broken).carry_out(address(arm), Session())
+        looked_into(broken).carry_out(address(arm), ClientPrograms())
     assert "invalid input syntax for type integer" in str(refused.value)
     assert MARKER not in str(refused.value)
     assert MARKER not in arm.log_path.read_text()
@@ -330,7 +330,7 @@ def test_an_extension_that_an_arm_lacks_is_refused_where_a_query_needs_it(
     preflight.prepare(planned(folder, path, *ends_of_arms()))
     build, account = installed.in_folder(NEWER[-1], "newer"), choose("postgres")
     looked_into(path).refuse_unfit(build, account, "a")
-    asked = Asker(name="ages", names=("old_snapshot",))
+    asked = SuitedQuery(name="ages", names=("old_snapshot",))
     with pytest.raises(PlanError, match=r"`old_snapshot` \(.*\): query `ages` needs it: install"):
         PostgresRestorer().read(Restore(path=str(path), queries=(asked,)), []).refuse_unfit(
             build, account, "a"

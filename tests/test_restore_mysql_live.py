@@ -15,7 +15,7 @@ import mydumper_folder
 from dbdyno.engine import LabServer, installed
 from dbdyno.engine import restore as restores
 from dbdyno.engine.mysql.restore import MysqlDump, MysqlRestorer
-from dbdyno.engine.restore import Session
+from dbdyno.engine.restore import ClientPrograms
 from dbdyno.model.error import ServerError
 from dbdyno.model.job.external import Restore
 from mysql_place import an_arm, needs
@@ -76,7 +76,7 @@ def looked_into(path: Path) -> MysqlDump:
 @pytest.mark.capability("restore")
 @pytest.mark.live
 def test_a_dump_becomes_the_data_and_nothing_acts_by_itself(dumped: Path, arm: LabServer) -> None:
-    assert looked_into(dumped).carry_out(address(arm), Session()) == []
+    assert looked_into(dumped).carry_out(address(arm), ClientPrograms()) == []
     assert arm.execute("SELECT count(*), count(DISTINCT who) FROM orders") == [(ROWS, 7)]
     assert arm.execute("SELECT count(*) FROM c") == [(7,)], "a view of a user who was made"
     arm.execute("INSERT INTO orders (id) VALUES (100000)")
@@ -100,7 +100,7 @@ def test_each_client_that_runs_here_is_let_in_without_tls(
         pytest.skip(f"`{client}` does not run here: `apt-get install libncurses5`")
     if arm.engine == "mysql" and "MariaDB" in own[0].said:
         own = (*own, *(tool for tool in looked_into(dumped).tools if tool not in own))
-    assert replace(looked_into(dumped), tools=own).carry_out(address(arm), Session()) == []
+    assert replace(looked_into(dumped), tools=own).carry_out(address(arm), ClientPrograms()) == []
 
 
 MYSQL_8 = """-- MySQL dump 10.13  Distrib 8.0.36, for Linux (x86_64)
@@ -133,7 +133,7 @@ def test_a_dump_of_mysql_8_becomes_the_data_of_either(arm: LabServer, tmp_path: 
     path = tmp_path / "app.sql"
     path.write_text(MYSQL_8)
     dump = looked_into(path)
-    lacks = dump.carry_out(address(arm), Session())
+    lacks = dump.carry_out(address(arm), ClientPrograms())
     assert dump.dumped == "2026-11-20T09:05:01"
     assert all(lack.startswith("collation `utf8mb4_0900") for lack in lacks)
     assert arm.execute("SELECT b FROM t") == [(" COLLATE=utf8mb4_0900_bin",)]
@@ -146,7 +146,7 @@ def test_a_collation_for_which_none_stands_is_named(arm: LabServer, tmp_path: Pa
     path = tmp_path / "app.sql"
     path.write_text(MYSQL_8.replace("utf8mb4_0900_bin DEFAULT", "utf8mb4_none_ci DEFAULT"))
     with pytest.raises(ServerError, match=r"table `t`: ERROR 1273: .*`utf8mb4_none_ci`.*CONVERT"):
-        looked_into(path).carry_out(address(arm), Session())
+        looked_into(path).carry_out(address(arm), ClientPrograms())
 
 
 STATISTICS = """
@@ -161,7 +161,7 @@ def test_arms_of_a_dump_share_one_sample_of_statistics(
 ) -> None:
     needs(arm.engine, "statistics that stay", mysql=50606)
     file = tmp_path / "statistics"
-    assert looked_into(dumped).carry_out(address(arm), Session(), file) == []
+    assert looked_into(dumped).carry_out(address(arm), ClientPrograms(), file) == []
     assert file.stat().st_mode & 0o777 == 0o600
     own = arm.execute(STATISTICS)
     kept = json.loads(file.read_text())
@@ -171,7 +171,7 @@ def test_arms_of_a_dump_share_one_sample_of_statistics(
     kept["tables"] = [["orders", 12345]]
     kept["prefixes"].append(["gone", "who", "n_diff_pfx01", 1, 1])
     file.write_text(json.dumps(kept))
-    said = looked_into(dumped).carry_out(address(arm), Session(), file)
+    said = looked_into(dumped).carry_out(address(arm), ClientPrograms(), file)
     assert said == ["statistics of 1 tables and prefixes are the server's own"]
     taken = arm.execute(STATISTICS)
     assert len(taken) == len(own)
@@ -193,7 +193,7 @@ def text_or_number(cell: object) -> object:
 @pytest.mark.live
 def test_a_folder_by_mydumper_becomes_the_data(arm: LabServer, tmp_path: Path) -> None:
     folder = mydumper_folder.write(tmp_path / "dump", packed=True)
-    assert looked_into(folder).carry_out(address(arm), Session()) == []
+    assert looked_into(folder).carry_out(address(arm), ClientPrograms()) == []
     rows = mydumper_folder.ROWS
     assert arm.execute("SELECT count(*), count(DISTINCT who) FROM orders") == [(rows, 7)]
     assert arm.execute("SELECT note FROM orders WHERE id = 0") == [("ü; \n--",)]
@@ -211,6 +211,6 @@ def test_a_refused_statement_is_told_without_its_values(
     assert "KEY `who` (`who`)" in whole
     broken.write_text(whole.replace("KEY `who` (`who`)", "UNIQUE KEY `who` (`note`(20))"))
     with pytest.raises(ServerError) as refused:
-        looked_into(broken).carry_out(address(arm), Session())
+        looked_into(broken).carry_out(address(arm), ClientPrograms())
     assert "ERROR 1" in str(refused.value)  # 1062, or 1180 of a load in bulk
     assert MARKER not in str(refused.value)

@@ -8,12 +8,12 @@ import pytest
 
 from dbdyno.engine.mysql.collations import substitutes
 from dbdyno.engine.mysql.restore import complaint, contents_of
-from dbdyno.engine.mysql.sections import Feed, Taking, words_of
+from dbdyno.engine.mysql.sections import DumpExclusions, MysqlFeed, words_of
 from dbdyno.model.error import PlanError
 
 
-def taken(lines: list[bytes], taking: Taking | None = None) -> list[bytes]:
-    return list(Feed(taking or Taking()).lines(lines))
+def taken(lines: list[bytes], taking: DumpExclusions | None = None) -> list[bytes]:
+    return list(MysqlFeed(taking or DumpExclusions()).lines(lines))
 
 
 def test_lines_that_begin_replication_or_change_the_database_are_left_out() -> None:
@@ -60,7 +60,7 @@ DELIMITER ;
 
 
 def test_what_a_server_lacks_is_left_out_and_rows_and_bodies_are_not_touched() -> None:
-    taking = Taking(
+    taking = DumpExclusions(
         variables=frozenset({"note_verbosity"}),
         modes=frozenset({"NO_AUTO_CREATE_USER"}),
         collations={"utf8mb4_0900_ai_ci": "utf8mb4_other"},
@@ -111,7 +111,7 @@ def test_no_collation_stands_for_one_that_tells_more_letters_apart() -> None:
 
 
 def test_an_error_is_told_with_its_object_and_without_rows() -> None:
-    feed = Feed(Taking())
+    feed = MysqlFeed(DumpExclusions())
     list(feed.lines(NEWER))
     row = "ERROR 1062 (23000) at line 8: Duplicate entry 'Zaubernuss' for key 'PRIMARY'"
     assert "Zaubernuss" not in complaint([row], feed, 1)

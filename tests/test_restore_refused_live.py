@@ -9,10 +9,10 @@ import pytest
 
 from dbdyno.engine import LabServer
 from dbdyno.engine.postgres.restore import PostgresRestorer
-from dbdyno.engine.restore import Session
+from dbdyno.engine.restore import ClientPrograms
 from dbdyno.model import Arm
 from dbdyno.model.error import ServerError
-from dbdyno.model.job.external import Asker, Restore
+from dbdyno.model.job.external import Restore, SuitedQuery
 from server_place import a_place, address, newest, started
 
 pytestmark = pytest.mark.live
@@ -58,12 +58,12 @@ def arm(request: pytest.FixtureRequest) -> Iterator[LabServer]:
         yield server
 
 
-def restored(arm: LabServer, folder: Path, sql: str, *queries: Asker) -> list[str]:
+def restored(arm: LabServer, folder: Path, sql: str, *queries: SuitedQuery) -> list[str]:
     """Restores a dump of this SQL; what the data lack."""
     path = folder / "app.sql"
     path.write_text(HEAD + sql + TAIL)
     dump = PostgresRestorer().read(Restore(path=str(path), queries=queries), [])
-    return list(dump.carry_out(address(arm), Session()))
+    return list(dump.carry_out(address(arm), ClientPrograms()))
 
 
 def test_what_only_queries_need_is_left_out_and_named(arm: LabServer, tmp_path: Path) -> None:
@@ -96,9 +96,9 @@ def test_what_belongs_to_an_absent_extension_goes_with_it(arm: LabServer, tmp_pa
     assert lacks[0] == f"extension `{ABSENT}` is left out: the server does not have it"
     assert len(lacks) == 2 and lacks[1].startswith("view `public.uses` is left out: relation")
     with pytest.raises(ServerError, match=rf"extension `{ABSENT}` .*: query `q` needs it$"):
-        restored(arm, tmp_path, sql, Asker(name="q", names=(ABSENT,)))
+        restored(arm, tmp_path, sql, SuitedQuery(name="q", names=(ABSENT,)))
     with pytest.raises(ServerError, match=r"query `v` cannot run: view `public.uses` is"):
-        restored(arm, tmp_path, sql, Asker(name="v", names=("uses",)))
+        restored(arm, tmp_path, sql, SuitedQuery(name="v", names=("uses",)))
 
 
 def test_a_schema_of_a_provider_s_is_made_for_an_extension(arm: LabServer, tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_dump_that_makes_public_anew_is_taken(arm: LabServer, tmp_path: Path) 
 
 
 def test_roles_that_queries_need_are_made(arm: LabServer, tmp_path: Path) -> None:
-    asked = Asker(name="q", role="A monitor", names=("pg_stat_bgwriter",))
+    asked = SuitedQuery(name="q", role="A monitor", names=("pg_stat_bgwriter",))
     (lack,) = restored(arm, tmp_path, T, asked)
     assert "role `A monitor` of captured queries is not in the dump" in lack
     arm.execute('SET ROLE "A monitor"', "SELECT a FROM t")

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.engine.postgres.needed import monitors, need_of
-from dbdyno.engine.postgres.sections import Feed, Taking
-from dbdyno.model.job.external import Asker
+from dbdyno.engine.postgres.sections import DumpSupport, PostgresFeed
+from dbdyno.model.job.external import SuitedQuery
 from dbdyno.workload.restored import names_in
 
 HEAD = b"SET client_encoding = 'UTF8';\nSELECT pg_catalog.set_config('search_path', '', false);\n"
@@ -20,9 +20,9 @@ def section(type: str, name: str, sql: str, schema: str = "public") -> bytes:
     return (head + sql).encode()
 
 
-def a_feed(*absent: str, oids: bool = False) -> Feed:
-    return Feed(
-        Taking(
+def a_feed(*absent: str, oids: bool = False) -> PostgresFeed:
+    return PostgresFeed(
+        DumpSupport(
             settings=frozenset({"client_encoding"}),
             oids=oids,
             restricts=True,
@@ -33,7 +33,7 @@ def a_feed(*absent: str, oids: bool = False) -> Feed:
     )
 
 
-def fed(text: bytes, feed: Feed) -> str:
+def fed(text: bytes, feed: PostgresFeed) -> str:
     return b"".join(feed.lines(text.splitlines(keepends=True))).decode()
 
 
@@ -124,9 +124,9 @@ def test_queries_need_what_their_texts_name() -> None:
     names = names_in(text)
     assert {"orders", "cron", "st_area", "count"} <= set(names)
     assert not {"x", "job'"} & set(names)
-    query = Asker(name="q", role="monitor", names=tuple(names))
+    query = SuitedQuery(name="q", role="monitor", names=tuple(names))
     assert need_of("pg_cron", [query]) == need_of("postgis", [query]) == "q"
     assert need_of("google_vacuum_mgmt", [query]) is None
     assert monitors([query]) == []
-    seen = Asker(name="s", role="monitor", names=("pg_stat_bgwriter",))
+    seen = SuitedQuery(name="s", role="monitor", names=("pg_stat_bgwriter",))
     assert monitors([query, seen]) == ["monitor"]

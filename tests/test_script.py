@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dbdyno.model.error import WorkloadError
-from dbdyno.workload.script import Source
+from dbdyno.workload.script import ScriptText
 from dbdyno.workload.script.sql import Lexer, Sql
 from pgbench_expressions import EXPRESSIONS
 from pgbench_facts import FACTS, Fact
@@ -301,7 +301,7 @@ def test_comments_are_no_part_of_what_ends_a_transaction(ended: str) -> None:
     ],
 )
 def test_a_copy_of_the_client_is_known_by_its_words(text: str, copies: bool) -> None:
-    (sql,) = [one for one in Lexer(Source("mix.sql", text)).items() if isinstance(one, Sql)]
+    (sql,) = [one for one in Lexer(ScriptText("mix.sql", text)).items() if isinstance(one, Sql)]
     assert sql.copies() == copies
 
 
@@ -320,7 +320,7 @@ def test_commands_are_cut_where_pgbench_cuts_them() -> None:
         "-- a\n/* b; */ SELECT 1 -- c;\n, ';' ; ; CREATE FUNCTION f() BEGIN ATOMIC; END; "
         "SELECT (2;3);\nSELECT a$b$c;\n\\\nSELECT 4\n"
     )
-    items = list(Lexer(Source("mix.sql", text)).items())
+    items = list(Lexer(ScriptText("mix.sql", text)).items())
     assert [one.text for one in items if isinstance(one, Sql)] == [
         "/* b; */ SELECT 1 -- c;\n, ';' ;",
         ";",

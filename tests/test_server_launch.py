@@ -16,12 +16,12 @@ from dbdyno.engine import Build
 from dbdyno.host import account as accounts
 from dbdyno.host import capacity, launch
 from dbdyno.host.observe import limits
-from dbdyno.host.observe.reader import Reader
+from dbdyno.host.observe.reader import HostReader
 from dbdyno.model import Arm, Placement
 from dbdyno.model.error import HostError, PlanError
 from dbdyno.model.host_facts import ControlGroup
 from dbdyno.run.check import preflight
-from dbdyno.run.prepared import Prepared, provide_server
+from dbdyno.run.prepared import ReadyPlan, provide_server
 
 SELF = accounts.Account(name="self", uid=os.geteuid(), gid=os.getegid(), other=False)
 PLAN = """
@@ -112,7 +112,7 @@ def test_the_cgroup_is_found_in_both_versions_and_in_containers(
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "proc/self/cgroup").write_text(membership)
     (tmp_path / "proc/self/mountinfo").write_text(mounts)
-    assert launch.own_group(Reader(root=tmp_path)) == tmp_path / "groups" / found
+    assert launch.own_group(HostReader(root=tmp_path)) == tmp_path / "groups" / found
 
 
 def test_a_server_may_have_no_more_than_its_own_limit_of_memory(tmp_path: Path):
@@ -134,7 +134,7 @@ def test_an_arms_preset_is_sized_to_the_plans_processors_and_to_the_arms_own_lim
     )
     sizing = preflight.size(parsed, None)
     assert sizing.cores == 1
-    prepared = Prepared(
+    prepared = ReadyPlan(
         builds={"a": build}, releases={}, steps={"insert-benchmark": {"a": ()}}, sizing=sizing,
         points={}, copies={}, copy_bytes={}, disk=(), data_path=tmp_path, device=None,
     )  # fmt: skip

@@ -17,7 +17,7 @@ from msgspec import structs
 
 from dbdyno.engine import LabServer, Place, golden
 from dbdyno.engine.arm_server import provide
-from dbdyno.engine.golden_copy import Copy, Origin
+from dbdyno.engine.golden_copy import Copy, CopyOrigin
 from dbdyno.engine.mysql import buffer_pool
 from dbdyno.engine.mysql.connection import connect
 from dbdyno.host import process
@@ -25,7 +25,7 @@ from dbdyno.model.error import HostError, PlanError, ServerError
 from mysql_place import an_arm, build_of, needs
 from server_place import a_place, address, reached, started, within
 
-ORIGIN = Origin(workload="w", step="fill", block_begun_unix_ns=5)
+ORIGIN = CopyOrigin(workload="w", step="fill", block_begun_unix_ns=5)
 
 pytestmark = pytest.mark.live
 WAIT_S = 20.0

@@ -19,7 +19,7 @@ from dbdyno.engine.mysql import (
 )
 from dbdyno.engine.postgres import read_back
 from dbdyno.engine.preset import Capacity
-from dbdyno.engine.settings import Settled
+from dbdyno.engine.settings import ArmSettings
 from dbdyno.host import account
 from dbdyno.model import Arm
 from dbdyno.model.error import PlanError, ServerError
@@ -45,7 +45,7 @@ def a_build(engine: str = "mysql", version_num: int = 90704) -> Build:
     )
 
 
-def settings_of(build: Build, **options: str) -> Settled:
+def settings_of(build: Build, **options: str) -> ArmSettings:
     arm = Arm(name="a", engine=build.engine, base_dir=build.base_dir, settings=options)
     return settings.settle(arm, build, HOST)
 
@@ -151,12 +151,12 @@ def test_what_the_lab_lives_by_cannot_be_set(name: str):
 
 def test_logs_lie_in_the_folder_that_a_plan_names_and_base_dir_is_told_who_needs_it():
     places = {"folder": Path("/d/a"), "socket": Path("/run/a/mysql.sock"), "port": 7}
-    there = layout.Layout(build=a_build(), wal_dir=Path("/w/a/wal"), **places)
+    there = layout.MysqlLayout(build=a_build(), wal_dir=Path("/w/a/wal"), **places)
     values = there.with_places({"log_bin": "on"})
     assert values["log_bin"] == "/w/a/wal/binlog"
     assert values["innodb_log_group_home_dir"] == "/w/a/wal"
     assert "basedir" not in values and values["datadir"] == "/d/a/data"
-    beside = layout.Layout(build=a_build("mariadb", 101114), wal_dir=None, **places)
+    beside = layout.MysqlLayout(build=a_build("mariadb", 101114), wal_dir=None, **places)
     values = beside.with_places({"log_bin": "off"})
     assert values["skip_log_bin"] == "on" and values["basedir"] == "/opt/it"
 

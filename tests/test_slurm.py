@@ -12,15 +12,15 @@ from msgspec import structs
 import result_builder
 from dbdyno import __version__
 from dbdyno import plan as plans
-from dbdyno.cli.slurm import Choice, read_option
+from dbdyno.cli.slurm import SlurmChoice, read_option
 from dbdyno.model import Block, Plan
 from dbdyno.model.error import DynoError, HostError, PlanError, ResultError
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.run import way as here
 from dbdyno.run.slurm import batch, cluster, collect, job, way
-from dbdyno.run.slurm.cluster import Asked, JobState, Partition
-from dbdyno.run.slurm.collect import Ending
-from dbdyno.run.slurm.spool import Begun, Ended, Part, Spool, is_same
+from dbdyno.run.slurm.cluster import ClusterRequest, JobState, Partition
+from dbdyno.run.slurm.collect import JobEnding
+from dbdyno.run.slurm.spool import BegunFile, EndedFile, Spool, SpoolJob, is_same
 from dbdyno.store import Results, handover
 
 BENCH = Partition(name="bench", nodes=("n1", "n2"), is_default=True, state="UP")
@@ -79,13 +79,13 @@ def test_a_job_that_has_ended_is_over(name: str) -> None:
 
 def test_the_partition_is_the_one_asked_for_or_the_default() -> None:
     there = [EMPTY, DOWN, BENCH]
-    assert cluster.chosen(there, Asked()) == BENCH
-    assert cluster.chosen(there, Asked(partition="bench")) == BENCH
+    assert cluster.chosen(there, ClusterRequest()) == BENCH
+    assert cluster.chosen(there, ClusterRequest(partition="bench")) == BENCH
     for name, said in (("empty", "has no nodes"), ("off", "is down"), ("x", "there is no `x`")):
         with pytest.raises(HostError, match=said):
-            cluster.chosen(there, Asked(partition=name))
+            cluster.chosen(there, ClusterRequest(partition=name))
     with pytest.raises(HostError, match="the cluster has no default: name one of empty, off"):
-        cluster.chosen([EMPTY, DOWN], Asked())
+        cluster.chosen([EMPTY, DOWN], ClusterRequest())
 
 
 def test_the_last_word_of_a_command_is_told_without_its_name() -> None:
@@ -100,9 +100,9 @@ def test_the_last_word_of_a_command_is_told_without_its_name() -> None:
 # --- Options ------------------------------------------------------------------------------------
 
 
-def choice(*, slurm: bool = True, dry_run: bool = False, **given: object) -> Choice:
+def choice(*, slurm: bool = True, dry_run: bool = False, **given: object) -> SlurmChoice:
     values: dict[str, object] = {"partition": None, "nodelist": None, "options": ()}
-    return Choice(slurm, cancel=False, dry_run=dry_run, **(values | given))  # type: ignore[arg-type]
+    return SlurmChoice(slurm, cancel=False, dry_run=dry_run, **(values | given))  # type: ignore[arg-type]
 
 
 def test_options_of_sbatch_go_through_unless_dyno_gives_them_itself() -> None:
@@ -185,12 +185,12 @@ def test_a_spool_that_others_can_change_is_refused(tmp_path: Path) -> None:
         pass
 
 
-BEGUN = Begun(node="n1", job_id="12_3", pid=1)
-WELL = Ended(dyno=__version__, node="n1")
+BEGUN = BegunFile(node="n1", job_id="12_3", pid=1)
+WELL = EndedFile(dyno=__version__, node="n1")
 INTERRUPTED = structs.replace(WELL, interrupted=True)
 
 
-def a_part(folder: Path, *ends: Ended | None) -> Part:
+def a_part(folder: Path, *ends: EndedFile | None) -> SpoolJob:
     """A job that was started so often."""
     (part,) = Spool(folder).submission(a_plan(), listed(3), folder).parts()
     for end in ends:
@@ -202,7 +202,7 @@ def a_part(folder: Path, *ends: Ended | None) -> Part:
 
 
 def test_a_job_that_was_started_twice_is_judged_by_the_start_that_went_well(tmp_path: Path) -> None:
-    def judged(name: str, *ends: Ended | None) -> str | None:
+    def judged(name: str, *ends: EndedFile | None) -> str | None:
         (tmp_path / name).mkdir()
         its = a_part(tmp_path / name, *ends).decisive()
         return None if its is None else its.folder.name
@@ -229,7 +229,11 @@ def test_a_job_that_was_started_twice_is_judged_by_the_start_that_went_well(tmp_
     ],
 )
 def test_how_a_job_ended_says_whether_its_block_is_done_again_by_itself(
-    tmp_path: Path, ended: Ended | None, known: str | None, reason: str | None, cause: str | None
+    tmp_path: Path,
+    ended: EndedFile | None,
+    known: str | None,
+    reason: str | None,
+    cause: str | None,
 ) -> None:
     part = a_part(tmp_path, ended)
     found = collect.ending(part, None if known is None else state(known))
@@ -360,7 +364,7 @@ def test_blocks_that_fail_alike_are_told_together() -> None:
 
 
 def test_a_void_block_says_if_it_is_submitted_again() -> None:
-    lost = Ending(node="n1", reason="node n1 failed", cause="node", voids=("node n1 failed",))
+    lost = JobEnding(node="n1", reason="node n1 failed", cause="node", voids=("node n1 failed",))
     assert list(batch.said_of(3, lost, again=True)) == [
         "block 3 is void and is submitted again: node n1 failed"
     ]

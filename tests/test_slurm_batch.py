@@ -17,13 +17,13 @@ from dbdyno.model.error import HostError
 from dbdyno.plan import schedule
 from dbdyno.run import looks
 from dbdyno.run.slurm import job
-from dbdyno.run.slurm.cluster import Asked, Cluster, JobState
-from dbdyno.run.slurm.spool import Begun, Spool, Submission
-from dbdyno.run.slurm.way import Slurm, Times
-from dbdyno.run.way import Here
+from dbdyno.run.slurm.cluster import Cluster, ClusterRequest, JobState
+from dbdyno.run.slurm.spool import BegunFile, Spool, Submission
+from dbdyno.run.slurm.way import Patience, SlurmRunner
+from dbdyno.run.way import LocalRunner
 from dbdyno.store import Results
 
-TIMES = Times(poll_s=0.0, settle_s=0.0, patience_s=0.0)
+TIMES = Patience(poll_s=0.0, settle_s=0.0, patience_s=0.0)
 TEXT = """
 name = "fakes"
 [arms.a]
@@ -68,7 +68,7 @@ class Played:
             job.go(self.folders[name], environment)
         elif end != "CANCELLED":  # it began and was lost
             (part,) = [one for one in Submission(self.folders[name]).parts() if one.index == index]
-            part.start().begin(Begun(node=node, job_id=f"{name}_{index}", pid=1))
+            part.start().begin(BegunFile(node=node, job_id=f"{name}_{index}", pid=1))
         return JobState(job_id=f"{name}_{index}", state=end, node=node, why="")
 
 
@@ -77,7 +77,7 @@ class _Fake(Cluster):
         super().__init__(say)
         self.played = played
 
-    def refuse_unfit(self, wish: Asked) -> tuple[str, ...]:
+    def refuse_unfit(self, wish: ClusterRequest) -> tuple[str, ...]:
         return self.played.nodes
 
     def submit(
@@ -85,7 +85,7 @@ class _Fake(Cluster):
         script: Path,
         name: str,
         indices: Iterable[int],
-        wish: Asked,
+        wish: ClusterRequest,
         lock: int | None = None,
         nodes: int = 1,
     ) -> None:
@@ -138,8 +138,8 @@ def out(plan: Plan, checked: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def way(played: Played) -> Slurm:
-    return Slurm(Asked(), times=TIMES, cluster=played.cluster)
+def way(played: Played) -> SlurmRunner:
+    return SlurmRunner(ClusterRequest(), times=TIMES, cluster=played.cluster)
 
 
 def run(plan: Plan, out: Path, played: Played) -> Results:
@@ -165,7 +165,9 @@ def test_a_plan_goes_from_look_to_look_as_on_one_host(plan: Plan, tmp_path: Path
     text = TEXT.replace("blocks = 3", 'blocks = "until decided"\nminutes_max = 60')
     decided, played = plans.parse(text, plan.path), Played()
     by_slurm = run(decided, tmp_path / "slurm", played)
-    alone = looks.run(decided, tmp_path / "here", compare.load, way=Here(wait=True), quiet=True)
+    alone = looks.run(
+        decided, tmp_path / "here", compare.load, way=LocalRunner(wait=True), quiet=True
+    )
     assert orders(by_slurm) == orders(Results.open(alone.folder))
     assert played.submitted == [(0,), (1, 2, 3)], "up to the first look"
     assert by_slurm.looks() == Results.open(alone.folder).looks()

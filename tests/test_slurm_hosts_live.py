@@ -14,8 +14,8 @@ import python_script
 import slurm_cluster
 from dbdyno import plan as plans
 from dbdyno.run import looks
-from dbdyno.run.slurm.cluster import Asked
-from dbdyno.run.slurm.way import Slurm, Times
+from dbdyno.run.slurm.cluster import ClusterRequest
+from dbdyno.run.slurm.way import Patience, SlurmRunner
 from dbdyno.store import Results
 from server_place import ends
 from slurm_cluster import TestCluster
@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.live,
     pytest.mark.skipif(slurm_cluster.missing() is not None, reason=str(slurm_cluster.missing())),
 ]
-TIMES = Times(poll_s=0.1, settle_s=1.0, patience_s=60)
+TIMES = Patience(poll_s=0.1, settle_s=1.0, patience_s=60)
 PLAN = """
 name = "two-nodes"
 [hosts.server]
@@ -79,7 +79,7 @@ def test_a_job_of_two_nodes_has_the_server_on_one_and_its_load_from_the_other(
 ) -> None:
     path = tmp_path / "plan.toml"
     path.write_text(PLAN.format(build=ends()[-1]))
-    way = Slurm(Asked(), command=cluster.command, times=TIMES)
+    way = SlurmRunner(ClusterRequest(), command=cluster.command, times=TIMES)
     outcome = looks.run(plans.load(path), tmp_path / "out", SOONER, way=way, quiet=True)
     assert (outcome.failed, outcome.voids) == (0, 0)
     results = Results.open(outcome.folder)

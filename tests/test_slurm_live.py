@@ -25,12 +25,12 @@ from dbdyno.analysis import compare
 from dbdyno.model import Plan
 from dbdyno.model.error import HostError, ResultError
 from dbdyno.run import looks
-from dbdyno.run.blocks import Outcome
+from dbdyno.run.blocks import PlanOutcome
 from dbdyno.run.slurm import way as by_slurm
-from dbdyno.run.slurm.cluster import Asked
-from dbdyno.run.slurm.spool import Begun, Spool
-from dbdyno.run.slurm.way import Slurm, Times
-from dbdyno.run.way import Here
+from dbdyno.run.slurm.cluster import ClusterRequest
+from dbdyno.run.slurm.spool import BegunFile, Spool
+from dbdyno.run.slurm.way import Patience, SlurmRunner
+from dbdyno.run.way import LocalRunner
 from dbdyno.store import Results
 from server_place import ends, within
 from slurm_cluster import TestCluster
@@ -42,7 +42,7 @@ pytestmark = [
 REST_S = 0.8
 """How long each block rests between its arms, as fakes take no time."""
 TEST_S_MAX = 120
-TIMES = Times(poll_s=0.1, settle_s=1.0, patience_s=60)
+TIMES = Patience(poll_s=0.1, settle_s=1.0, patience_s=60)
 FAKES = f"""
 name = "fakes"
 [arms.a]
@@ -130,11 +130,11 @@ def out(fakes: Plan, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def slurm(command: tuple[str, ...], **asked: str) -> Slurm:
-    return Slurm(Asked(**asked), command=command, times=TIMES)  # type: ignore[arg-type]
+def slurm(command: tuple[str, ...], **asked: str) -> SlurmRunner:
+    return SlurmRunner(ClusterRequest(**asked), command=command, times=TIMES)  # type: ignore[arg-type]
 
 
-def run(plan: Plan, out: Path, command: tuple[str, ...], **asked: str) -> Outcome:
+def run(plan: Plan, out: Path, command: tuple[str, ...], **asked: str) -> PlanOutcome:
     return looks.run(plan, out, compare.load, way=slurm(command, **asked))
 
 
@@ -148,7 +148,7 @@ def measuring(plan: Plan, out: Path) -> int:
     )
 
 
-def parts_begun(plan: Plan, out: Path) -> list[Begun]:
+def parts_begun(plan: Plan, out: Path) -> list[BegunFile]:
     """begun.json of the jobs that are on their way."""
     return [begun for part in Spool.of(out, plan).parts() if (begun := part.begun()) is not None]
 
@@ -188,7 +188,9 @@ def test_both_nodes_measure_at_once_and_the_result_is_that_of_one_host(
     assert {block.host for block in results.blocks()} == set(slurm_cluster.NODES)
     spans = sorted((b.begun_unix_ns, b.lasted_s() or 0) for b in results.blocks())
     assert spans[1][0] - spans[0][0] < spans[0][1] * 1e9, "one block after the other"
-    alone = looks.run(fakes, tmp_path / "alone", compare.load, way=Here(wait=True), quiet=True)
+    alone = looks.run(
+        fakes, tmp_path / "alone", compare.load, way=LocalRunner(wait=True), quiet=True
+    )
     assert files(results.folder) == files(alone.folder)
     orders = [
         [(block.order().order, block.order().seed) for block in its.blocks()]
@@ -444,6 +446,6 @@ def test_blocks_of_one_host_are_not_pooled_with_those_of_nodes(
     cluster: TestCluster, fakes: Plan, out: Path
 ) -> None:
     alone = replace(fakes, schedule=replace(fakes.schedule, rest_s=0))
-    looks.run(alone, out, compare.load, way=Here(wait=True), quiet=True)
+    looks.run(alone, out, compare.load, way=LocalRunner(wait=True), quiet=True)
     with pytest.raises(ResultError, match="block 1 was not measured by Slurm"):
         run(alone, out, cluster.command)

@@ -20,14 +20,14 @@ from msgspec import convert, structs
 
 from dbdyno.model import Json, Step, events
 from dbdyno.model.error import GeneratorError, PlanError
-from dbdyno.model.job import Job, Log, Segment, Stop
+from dbdyno.model.job import Job, JobSegment, Log, Stop
 from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.model.job.fills import Fill
 from dbdyno.model.job.role import Arrivals, Rate, TableUse
 from dbdyno.run.driver import loadgen
 from dbdyno.run.driver.interface import GeneratorDied, Keep, Seat
 from dbdyno.run.driver.merged_events import ERRORS_WRITTEN_MAX, Merge, Share
-from dbdyno.run.driver.spread import Spread, refuse_unfit, width
+from dbdyno.run.driver.spread import SpreadLoad, refuse_unfit, width
 from dbdyno.stats import hdr_histogram
 from spread_seats import seat
 from wire_form import plain, typed
@@ -65,7 +65,7 @@ def run(job: Job, seats: Sequence[Seat], kept: list[str] | None = None) -> list[
     """The merged events of a job that nothing interferes with."""
     keep: Keep = (lambda _: None) if kept is None else kept.append
     found = []
-    with Spread(job, seats, keep) as spread:
+    with SpreadLoad(job, seats, keep) as spread:
         for event in map(plain, spread.events()):
             if event["event"] == "ready":
                 spread.go()
@@ -144,7 +144,7 @@ def since_start_ms(found: Sequence[Json], close: Json) -> list[float | None]:
 
 def test_all_start_at_one_instant_whatever_their_clocks_say() -> None:
     seats = [seat("near"), seat("ahead", offset_ns=DAY_NS), seat("behind", offset_ns=-S)]
-    with Spread(fake_job(seconds=2.0), seats, lambda _: None) as spread:
+    with SpreadLoad(fake_job(seconds=2.0), seats, lambda _: None) as spread:
         before_ns = time.monotonic_ns()
         for event in map(plain, spread.events()):
             if event["event"] == "ready":
@@ -172,7 +172,7 @@ def test_one_that_dies_ends_the_step_and_leaves_no_other() -> None:
     seats = [seat("c1", started=started), seat("c2", started=started)]
     with (
         pytest.raises(GeneratorDied, match=r"generator on c2: .*killed by signal 9"),
-        Spread(fake_job(seconds=1e5), seats, lambda _: None) as spread,
+        SpreadLoad(fake_job(seconds=1e5), seats, lambda _: None) as spread,
     ):
         for event in map(plain, spread.events()):
             if event["event"] == "ready":
@@ -209,7 +209,7 @@ def test_one_that_cannot_connect_ends_the_step_before_its_start() -> None:
 
 
 def test_a_stop_ends_all() -> None:
-    with Spread(fake_job(seconds=1e5), [seat("c1"), seat("c2")], lambda _: None) as spread:
+    with SpreadLoad(fake_job(seconds=1e5), [seat("c1"), seat("c2")], lambda _: None) as spread:
         for event in map(plain, spread.events()):
             if event["event"] == "ready":
                 spread.go()
@@ -235,7 +235,7 @@ def test_only_the_generator_of_this_host_is_known_by_its_process() -> None:
 
 def test_the_lines_of_each_are_kept_as_they_came() -> None:
     raw: dict[str, list[str]] = {"c1": [], "c2": []}
-    with Spread(
+    with SpreadLoad(
         fake_job(seconds=1.0), [seat("c1"), seat("c2")], lambda _: None, raw=lambda n: raw[n].append
     ) as spread:
         for event in map(plain, spread.events()):
@@ -323,7 +323,7 @@ def plain_step(job: Job) -> Step:
 def recorded() -> list[list[Json]]:
     """What each of three generators says of a job."""
     job = fake_job()
-    segments = (Segment(index=index, of=3) for index in range(3))
+    segments = (JobSegment(index=index, of=3) for index in range(3))
     parts = (structs.replace(job, segment=segment) for segment in segments)
     return [list(map(plain, loadgen.run(part))) for part in parts]
 

@@ -20,7 +20,7 @@ from dbdyno.model.job import Job
 from dbdyno.run import blocks
 from dbdyno.run.driver import registry
 from dbdyno.run.driver.interface import Bench
-from dbdyno.run.driver.spread import Spread
+from dbdyno.run.driver.spread import SpreadLoad
 from dbdyno.store import Results
 from server_place import a_place, ends, started
 from spread_seats import seat, shared_by
@@ -110,7 +110,7 @@ def job_of(server: Server, folder: Path, name: str) -> Job:
 def run(job: Job, seats: int, pause_at: int | None = None) -> list[Json]:
     """The events of a job on so many seats, with a pause when this tick has come."""
     found = []
-    with Spread(job, [seat(f"c{n}") for n in range(seats)], lambda _: None) as spread:
+    with SpreadLoad(job, [seat(f"c{n}") for n in range(seats)], lambda _: None) as spread:
         for event in map(plain, spread.events()):
             found.append(event)
             if event["event"] == "ready":

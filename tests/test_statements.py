@@ -16,13 +16,14 @@ from msgspec import structs
 from dbdyno import store
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
+from dbdyno.findings.fairness.facts import FairnessFacts
 from dbdyno.model import Headline, Json, StatementUse, StepRun
 from dbdyno.model.job import Job, first_words, is_control
 from dbdyno.model.job.role import Closed, Role
 from dbdyno.model.job.statements import Piece, Statement
-from dbdyno.model.step_files import Counted, StepDone
+from dbdyno.model.step_files import HeadlineWork, StepDone
 from dbdyno.run.step import summary
-from dbdyno.run.step_progress import Meter
+from dbdyno.run.step_progress import StepMeter
 from dbdyno.stats.response_times import Histogram
 from dbdyno.store import Results, StepFolder
 from result_builder import build
@@ -177,9 +178,9 @@ def test_qps_counts_begin_and_commit_where_the_step_says_statements(tmp_path: Pa
     assert run.series["query.rate"].y == (5_000.0,) * 20
     assert run.series["query.client.1.rate"].y == (250.0,) * 20, "transactions: of a client no more"
     assert run.metrics["cpupq"] == pytest.approx(112.72), "of what the headline counts"
-    (fair,) = [one for one in run.roles.fairness if one.role == "query"]
+    (fair,) = [one for one in run.of(FairnessFacts).fairness if one.role == "query"]
     assert (fair.unit, fair.counts) == ("operations", (5_000, 5_000))
-    (stall,) = [one for one in run.roles.stalls if one.role == "query"]
+    (stall,) = [one for one in run.of(FairnessFacts).stalls if one.role == "query"]
     assert stall.median == 500.0
 
 
@@ -317,17 +318,17 @@ SCAN = Headline(metric="scan", role="query", count="operations", each=500)
 
 
 def test_a_running_step_shows_the_statements_that_its_headline_counts() -> None:
-    meter = Meter(step(role("query"), headline=QPS))
+    meter = StepMeter(step(role("query"), headline=QPS))
     parts = {"pay": operation(900, 900), "first": operation(10, 10, 10), "second": operation(10)}
     meter.take(tick("query", (1, 1), (1, 1), operations=parts, measured=False))
     pulse = meter.take(tick("query", (1, 1), (1, 1), operations=parts))
     assert pulse is not None
     assert (pulse.unit, pulse.rate, pulse.rate_so_far) == ("queries/s", 4.0, 4.0)
-    assert meter.counted() == Counted(seconds=1.0, operations=2, rows=2, statements=4)
+    assert meter.counted() == HeadlineWork(seconds=1.0, operations=2, rows=2, statements=4)
 
 
 def test_a_running_scan_shows_rows() -> None:
-    meter = Meter(step(role("query"), headline=SCAN))
+    meter = StepMeter(step(role("query"), headline=SCAN))
     meter.take(tick("query", (1, 0), (1, 0)))
     pulse = meter.take(tick("query", (0, 0), (0, 0)))
     assert pulse is not None
@@ -348,13 +349,13 @@ def test_a_step_that_is_over_says_the_rate_of_its_window(
     headline: Headline | None, text: str
 ) -> None:
     """`totals` would have the warm-up, too."""
-    counted = Counted(seconds=10.0, operations=100, rows=700, statements=1_600)
+    counted = HeadlineWork(seconds=10.0, operations=100, rows=700, statements=1_600)
     found = StepDone(status="ok", window_ns=10_000_000_000, counted=counted)
     made = step(role("query"), headline=headline, programs=PROGRAMS, statements=STATEMENTS)
     assert summary(made, found) == text
 
 
 def test_a_step_without_a_measured_second_says_its_length_alone() -> None:
-    counted = Counted(seconds=0.0, operations=0, rows=0, statements=0)
+    counted = HeadlineWork(seconds=0.0, operations=0, rows=0, statements=0)
     found = StepDone(status="ok", window_ns=4_000_000, counted=counted)
     assert summary(step(role("query"), headline=QPS), found) == "0.0 s"

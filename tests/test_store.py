@@ -60,7 +60,7 @@ def test_an_object_that_cannot_be_json_leaves_the_old_one(tmp_path: Path) -> Non
 
 def test_lines_come_back_as_they_were_written(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
-    with store.Lines(path) as lines:
+    with store.JsonLines(path) as lines:
         lines.write({"a": 1})
         lines.write_raw('{"b": "ä"}\n')
         lines.write_raw(b'{"c": 3}\r\n')
@@ -71,15 +71,15 @@ def test_lines_come_back_as_they_were_written(tmp_path: Path) -> None:
 def test_lines_are_appended_where_they_go_on_and_never_rewritten(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     for number in range(2):
-        with store.Lines(path, goes_on=True) as lines:
+        with store.JsonLines(path, goes_on=True) as lines:
             lines.write({"number": number})
     assert list(store.read_structs(path, Json)) == [{"number": 0}, {"number": 1}]
     with pytest.raises(FileExistsError):
-        store.Lines(path)
+        store.JsonLines(path)
 
 
 def test_closing_twice_does_no_harm(tmp_path: Path) -> None:
-    lines = store.Lines(tmp_path / "lines.jsonl")
+    lines = store.JsonLines(tmp_path / "lines.jsonl")
     lines.close()
     lines.close()
 
@@ -107,8 +107,8 @@ def test_a_file_of_lines_that_is_missing_has_none(tmp_path: Path) -> None:
 def test_lines_survive_a_kill_of_the_process_that_wrote_them(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     code = (
-        "import os, signal, sys; from pathlib import Path; from dbdyno.store import Lines\n"
-        "lines = Lines(Path(sys.argv[1]))\n"
+        "import os, signal, sys; from pathlib import Path; from dbdyno.store import JsonLines\n"
+        "lines = JsonLines(Path(sys.argv[1]))\n"
         "for number in range(100): lines.write({'number': number})\n"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )

@@ -10,7 +10,7 @@ import pytest
 
 import result_builder
 from dbdyno.model import Block, Plan
-from dbdyno.model.block_files import Took
+from dbdyno.model.block_files import BlockDuration
 from dbdyno.model.error import ResultError
 from dbdyno.model.looks import Looks
 from dbdyno.store import Results
@@ -35,7 +35,7 @@ def results(tmp_path: Path) -> Results:
 def do(results: Results, number: int, minutes: float = 1.0, *, ends: bool = True) -> None:
     results.begin_block(Block(number=number, order=("pg17", "pg18"), seed=number))
     if ends:
-        results.end_block(number, Took(took_s=60 * minutes, steps_s={}))
+        results.end_block(number, BlockDuration(took_s=60 * minutes, steps_s={}))
 
 
 @pytest.mark.parametrize(

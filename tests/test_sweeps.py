@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from dbdyno.analysis.compare.sweeps import sweeps
+from dbdyno.findings.sweeps.facts import Peak, SweepFacts
+from dbdyno.findings.sweeps.plan import derived
 from dbdyno.judge import arms_and_blocks, step_cells
 from dbdyno.model import ResponseTimes, StepRun
-from dbdyno.model.sweep import P99, Peak, Sweep, values
+from dbdyno.model.sweep import P99, values
 from run_builder import failed, plan_of, run
 
 Blocks = Sequence[Mapping[int, float | None]]
@@ -46,15 +47,14 @@ def runs(arm: str, blocks: Blocks, title: str = "read@clients={}", **more: objec
     return made
 
 
-def found(*its: StepRun, arms: Sequence[str] = ("old", "new")) -> tuple[Sweep, ...]:
+def found(*its: StepRun, arms: Sequence[str] = ("old", "new")) -> SweepFacts:
     plan = plan_of(arms)
     in_order = sorted(its, key=lambda one: one.block)
-    return sweeps(step_cells.rows(plan, arms_and_blocks.arms(plan, None), in_order))
+    return derived(step_cells.rows(plan, arms_and_blocks.arms(plan, None), in_order))
 
 
 def peaks(old: Blocks, new: Blocks) -> tuple[Peak, Peak]:
-    (one,) = found(*runs("old", old), *runs("new", new))
-    base, other = one.peaks
+    base, other = found(*runs("old", old), *runs("new", new)).peaks
     assert (base.arm, other.arm) == ("old", "new")
     return base, other
 
@@ -76,44 +76,41 @@ def test_each_block_has_a_peak_and_a_drop_of_its_own() -> None:
     base, other = peaks(BASE, OTHER)
     assert (base.clients, base.fewest, base.most, base.blocks) == (16, 16, 64, 3)
     assert (other.clients, other.fewest, other.most, other.blocks) == (16, 4, 16, 3)
-    assert base.throughput is not None and base.drop is not None
-    assert base.throughput.value == pytest.approx(logs(1000, 1000, 950))
-    assert base.drop.value == pytest.approx(logs(0.9, 0.5, 1.0))
-    assert base.drop.high == 1.0
-    assert base.by_base is base.drop_by_base is None
+    assert base.peak is not None and base.drop_factor is not None
+    assert base.peak.value == pytest.approx(logs(1000, 1000, 950))
+    assert base.drop_factor.value == pytest.approx(logs(0.9, 0.5, 1.0))
+    assert base.drop_factor.high == 1.0
+    assert base.ratio is base.drop_ratio is None
 
 
 def test_peaks_and_drops_are_divided_within_blocks() -> None:
     _, other = peaks(BASE, OTHER)
-    assert other.by_base is not None and other.drop_by_base is not None
-    assert other.by_base.value == pytest.approx(logs(0.8, 0.85, 990 / 950))
-    assert other.by_base.blocks == 3
+    assert other.ratio is not None and other.drop_ratio is not None
+    assert other.ratio.value == pytest.approx(logs(0.8, 0.85, 990 / 950))
+    assert other.ratio.blocks == 3
     drops = (0.5 / 0.9, 400 / 850 / 0.5, 0.5 / 1.0)
-    assert other.drop_by_base.value == pytest.approx(logs(*drops))
-    assert other.drop_by_base.low is not None and other.drop_by_base.low < logs(*drops)
+    assert other.drop_ratio.value == pytest.approx(logs(*drops))
+    assert other.drop_ratio.low is not None and other.drop_ratio.low < logs(*drops)
 
 
 def test_a_block_that_lacks_a_value_has_no_peak() -> None:
     holed = [{**BASE[0], 64: None}, *BASE[1:]]
     base, other = peaks(holed, OTHER)
     assert (base.blocks, other.blocks) == (2, 3)
-    assert other.by_base is not None and other.by_base.blocks == 2
-    (one,) = found(*runs("old", [{**BASE[0], 1: None}]), *runs("new", OTHER[:1]))
-    assert [peak.arm for peak in one.peaks] == ["new"]
-    assert one.peaks[0].by_base is None
+    assert other.ratio is not None and other.ratio.blocks == 2
+    (peak,) = found(*runs("old", [{**BASE[0], 1: None}]), *runs("new", OTHER[:1])).peaks
+    assert (peak.arm, peak.ratio) == ("new", None)
 
 
 def test_who_stands_still_with_the_most_clients_has_no_drop_in_that_block() -> None:
     base, other = peaks([BASE[0], {**BASE[1], 64: 0.0}], [{**OTHER[0], 64: 0.0}, OTHER[1]])
     assert (base.stood_still, other.stood_still) == (1, 1)
-    assert base.drop is not None and base.drop.value == pytest.approx(0.9)
-    assert other.drop_by_base is None
+    assert base.drop_factor is not None and base.drop_factor.value == pytest.approx(0.9)
+    assert other.drop_ratio is None
 
 
 def test_points_are_geometric_means_with_their_intervals() -> None:
-    (one,) = found(*runs("old", BASE), *runs("new", OTHER))
-    assert list(one.steps) == [1.0, 4.0, 16.0, 64.0]
-    assert one.steps[16.0] == "read@clients=16"
+    (one,) = found(*runs("old", BASE), *runs("new", OTHER)).sweeps
     (point,) = [its for its in one.points if (its.arm, its.value) == ("new", 16.0)]
     assert point.figures["qps"].value == pytest.approx(logs(800, 800, 990))
     low, high = point.figures["qps"].low, point.figures["qps"].high
@@ -124,12 +121,12 @@ def test_points_are_geometric_means_with_their_intervals() -> None:
 def test_what_a_rate_holds_back_has_no_peak() -> None:
     paced = {"response": {"query": times(100)}, "paced": ("query",)}
     name = "read@clients={},rate=50"
-    (one,) = found(*runs("old", BASE, name, **paced), *runs("new", OTHER, name, **paced))
+    facts = found(*runs("old", BASE, name, **paced), *runs("new", OTHER, name, **paced))
+    (one,) = facts.sweeps
     assert (one.title, one.parameter, one.paced) == ("read@rate=50", "clients", True)
-    assert one.peaks == ()
+    assert facts.peaks == ()
     closed = {"response": {"query": times(100)}, "paced": ("insert",)}
-    (other,) = found(*runs("old", BASE, **closed), *runs("new", OTHER, **closed))
-    assert len(other.peaks) == 2
+    assert len(found(*runs("old", BASE, **closed), *runs("new", OTHER, **closed)).peaks) == 2
 
 
 def test_a_grid_has_a_sweep_for_each_value_of_the_other_parameter() -> None:
@@ -140,7 +137,7 @@ def test_a_grid_has_a_sweep_for_each_value_of_the_other_parameter() -> None:
         for one in runs(arm, BASE[:1], f"read@clients={{}},rate={rate}")
     ]
     made = found(*its)
-    assert {(one.title, one.parameter) for one in made} == {
+    assert {(one.title, one.parameter) for one in made.sweeps} == {
         ("read@rate=10", "clients"),
         ("read@rate=20", "clients"),
         *((f"read@clients={n}", "rate") for n in BASE[0]),
@@ -148,7 +145,6 @@ def test_a_grid_has_a_sweep_for_each_value_of_the_other_parameter() -> None:
 
 
 def test_a_single_value_is_no_sweep_and_a_limit_of_the_generator_is_named() -> None:
-    assert found(*runs("old", [{4: 1.0}]), *runs("new", [{4: 1.0}])) == ()
+    assert found(*runs("old", [{4: 1.0}]), *runs("new", [{4: 1.0}])) == SweepFacts()
     slow = runs("old", BASE, limited=("its threads were busy",))
-    (one,) = found(*slow, *runs("new", OTHER))
-    assert [peak.limited for peak in one.peaks] == [(1, 4, 16, 64), ()]
+    assert [peak.limited for peak in found(*slow, *runs("new", OTHER)).peaks] == [True, False]

@@ -14,7 +14,7 @@ from dbdyno.host import process
 from dbdyno.model import Address, Json, Password, Step
 from dbdyno.model.error import GeneratorError, PlanError, WorkloadError
 from dbdyno.run.driver import registry, sysbench
-from dbdyno.run.driver.interface import GeneratorDied, Running
+from dbdyno.run.driver.interface import GeneratorDied, RunningLoad
 from dbdyno.run.driver.sysbench import report, run, script
 from dbdyno.stats.response_times import Histogram
 from step_load import Then
@@ -209,13 +209,13 @@ def test_a_script_that_changes_is_another_load(tmp_path: Path) -> None:
     fake.chmod(0o755)
     (tmp_path / "mine.lua").write_text("function event() end\n")
     step = expanded(tmp_path, 'script = "mine.lua", program = "./sysbench"')
-    before = sysbench.Sysbench().version(step)
+    before = sysbench.SysbenchDriver().version(step)
     assert before.startswith("1.0.20, script ")
     (tmp_path / "mine.lua").write_text("function event() return 1 end\n")
-    assert sysbench.Sysbench().version(step) != before
+    assert sysbench.SysbenchDriver().version(step) != before
     fake.write_text("#!/bin/sh\necho 'sysbench 0.5'\n# older\n")
     with pytest.raises(PlanError, match=r"is not sysbench of version 1\.0 or later"):
-        sysbench.Sysbench().version(step)
+        sysbench.SysbenchDriver().version(step)
 
 
 def test_the_file_that_it_runs_names_the_script() -> None:
@@ -228,7 +228,7 @@ def test_the_file_that_it_runs_names_the_script() -> None:
 
 def heard(job: Json, then: Then = lambda running, event: None) -> list[Json]:
     """The events of a run whose counters are read at once."""
-    return step_load.heard(run.Run(job, lambda text: None, cpus=None), then)
+    return step_load.heard(run.SysbenchRun(job, lambda text: None, cpus=None), then)
 
 
 def test_a_run_tells_its_window_and_seconds_that_add_up_to_its_report(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def test_a_stop_in_its_window_ends_it_and_leaves_nothing(
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
 
-    def then(running: Running, event: Json) -> None:
+    def then(running: RunningLoad, event: Json) -> None:
         if event["event"] == "window_open":
             running.stop()
 

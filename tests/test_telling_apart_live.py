@@ -15,7 +15,7 @@ from dbdyno.cli import bisect_counts, gating, measuring
 from dbdyno.model import Plan
 from dbdyno.model.bisection import Bisection, StepWork
 from dbdyno.run import bisect_counts as searching
-from dbdyno.run.bisect_counts import Counting
+from dbdyno.run.bisect_counts import CountSearch
 from dbdyno.run.check import step_lengths
 from dbdyno.store.bisection import BisectionFolder
 from server_place import ends
@@ -106,7 +106,7 @@ def test_a_search_by_counts_names_the_commit_whose_server_does_other_work(tmp_pa
         here = replace(arm, build=None, version=None, base_dir=builder.of(index))
         return dict(bisect_counts.count(replace(plan, arms=(here,)), out, quiet=True))
 
-    at = Counting(worktree=builder, folder=folder, count=count, say=lambda _: None, minutes=60)
+    at = CountSearch(worktree=builder, folder=folder, count=count, say=lambda _: None, minutes=60)
     question = replace(
         QUESTION, commits=COMMITS, by="instructions", steps=("point-query",), smallest=0.003
     )

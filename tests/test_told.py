@@ -15,7 +15,7 @@ from dbdyno import engine as engines
 from dbdyno.engine import Server
 from dbdyno.model import Address, Headline, Json, MetricSource, Requirement, Right, Step, ToldMetric
 from dbdyno.model.error import ServerError
-from dbdyno.model.step_files import Counted, StepDone
+from dbdyno.model.step_files import HeadlineWork, StepDone
 from dbdyno.run import dropped_tables, server_parts, told
 from dbdyno.run.check import rights
 from dbdyno.run.step import summary
@@ -162,7 +162,7 @@ def test_work_is_asked_for_after_the_load_and_shown_with_the_step(tmp_path: Path
     step = replace(STEP, headline=headline)
     done = of(step, tmp_path, Answers(q=3 << 20))
     assert done == StepDone(status="ok", work=3 << 20)
-    done.counted = Counted(seconds=1.5, operations=1, rows=9, statements=1)
+    done.counted = HeadlineWork(seconds=1.5, operations=1, rows=9, statements=1)
     done.window_ns = 1_500_000_000
     assert summary(step, done) == "2 MiB/s in 1.5 s"
     assert summary(step, structs.replace(done, work=None)) == "1.5 s"

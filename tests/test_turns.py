@@ -16,7 +16,7 @@ from comparison_builder import comparison
 from dbdyno.analysis.step import assemble, series
 from dbdyno.evidence import background_spans, evidence, raw_files
 from dbdyno.evidence.evidence import NO_JOB, Evidence
-from dbdyno.model import Json, Schedule
+from dbdyno.model import Json, Schedule, TargetFacts
 from dbdyno.model.host_reading import MemoryBytes, Reading
 from dbdyno.model.job import SETTLE_S_DEFAULT, Job, Stop
 from dbdyno.model.plan_record import ArmRecord, ScheduleRecord
@@ -259,6 +259,6 @@ def test_a_target_counts_what_a_role_does_while_turns_settle(tmp_path: Path) -> 
     at = said.index(ticks[-1])
     said[at:at] = 10 * turn
     path.write_text("".join(f"{json.dumps(event)}\n" for event in said))
-    roles = assemble.step_run(folder).roles
-    assert roles.sla_achieved == pytest.approx((170 * 20 + 900) / (20 + 10 * 0.2))
-    assert roles.sla_met is True
+    held = assemble.step_run(folder).of(TargetFacts)
+    assert held.achieved_per_s == pytest.approx((170 * 20 + 900) / (20 + 10 * 0.2))
+    assert held.met is True

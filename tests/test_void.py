@@ -31,8 +31,8 @@ from dbdyno.model.processor import CPU_STATES
 from dbdyno.plan import calibration
 from dbdyno.report import page
 from dbdyno.run import arm, blocks, disk_space, looks, measurement, void
-from dbdyno.run.way import Here
-from dbdyno.store import Lines, Results
+from dbdyno.run.way import LocalRunner
+from dbdyno.store import JsonLines, Results
 
 PLAN = """
 name = "voids"
@@ -159,7 +159,7 @@ def once(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[FakeSampler], None]) 
     begun: list[FakeSampler] = []
     make = arm.new_sampler
 
-    def new_sampler(*arguments: Lines, **more: object) -> FakeSampler:
+    def new_sampler(*arguments: JsonLines, **more: object) -> FakeSampler:
         sampler = make(*arguments, **more)  # type: ignore[arg-type]
         assert isinstance(sampler, FakeSampler)
         if not begun:
@@ -203,7 +203,7 @@ def test_with_steps_in_turn_it_is_the_same(tmp_path: Path, monkeypatch: pytest.M
     begun: list[FakeSampler] = []
     make = arm.new_sampler
 
-    def new_sampler(kept: Lines, **more: object) -> FakeSampler:
+    def new_sampler(kept: JsonLines, **more: object) -> FakeSampler:
         sampler = make(kept, **more)  # type: ignore[arg-type]
         assert isinstance(sampler, FakeSampler)
         begun.append(sampler)
@@ -267,7 +267,7 @@ def test_a_plan_with_looks_repeats_its_blocks_too(
 ) -> None:
     once(monkeypatch, load)
     of = planned('blocks = "until decided"\nminutes_max = 1')
-    looked = looks.run(of, tmp_path, compare.load, way=Here(wait=True))
+    looked = looks.run(of, tmp_path, compare.load, way=LocalRunner(wait=True))
     assert looked.voids == 1
     assert names(looked.folder)[:4] == ["001", "001.void1", "002", "003"]
     assert compare.load(looked.folder).incomplete is None

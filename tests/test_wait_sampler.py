@@ -10,9 +10,9 @@ from collections.abc import Iterable
 import pytest
 
 from dbdyno.engine.activity import IDLE, ON_CPU, Session
-from dbdyno.engine.wait_sampler import END_S_MAX, WaitSampler
-from dbdyno.model import Observe
-from dbdyno.model.events import Connected
+from dbdyno.engine.wait_sampler import END_S_MAX, SessionSampler
+from dbdyno.model import Observation
+from dbdyno.model.events import ConnectedEvent
 from dbdyno.model.job import Job
 from dbdyno.model.wait_samples import (
     SESSION_COLUMNS,
@@ -75,10 +75,10 @@ class Server:
             raise ConnectionError(self.refuses_end)
 
 
-def sampler(server: Server, lines: list[Line], *, each: bool = False) -> WaitSampler:
+def sampler(server: Server, lines: list[Line], *, each: bool = False) -> SessionSampler:
     """A sampler of this server."""
-    observe = Observe(waits_s=INTERVAL_S, waits_sessions=each)
-    return WaitSampler(server, JOB, observe, lines.append)
+    observe = Observation(waits_s=INTERVAL_S, waits_sessions=each)
+    return SessionSampler(server, JOB, observe, lines.append)
 
 
 def looks(lines: list[Line]) -> list[WaitLook]:
@@ -122,7 +122,9 @@ def test_it_keeps_every_session_only_where_it_is_asked_to() -> None:
     for each in (False, True):
         server, lines = Server(), list[Line]()
         with sampler(server, lines, each=each) as made:
-            made.observe(Connected(mono_ns=1, role="query", client=0, connection=0, server_pid=1))
+            made.observe(
+                ConnectedEvent(mono_ns=1, role="query", client=0, connection=0, server_pid=1)
+            )
             made.begin()
             assert within(LIMIT_S, lambda made=made: made.samples > 0)  # type: ignore[misc]
         begin, first = lines[0], looks(lines)[0]

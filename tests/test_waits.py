@@ -13,7 +13,7 @@ from msgspec import convert, structs
 from dbdyno.analysis.step import assemble, metrics, waits
 from dbdyno.analysis.step.collect import Kept
 from dbdyno.engine import activity
-from dbdyno.engine.activity import Look, Names, look
+from dbdyno.engine.activity import ActivitySample, Names, look
 from dbdyno.engine.postgres.activity import NOT_SHOWN, Row, session
 from dbdyno.engine.wait_sampler import moment
 from dbdyno.evidence import evidence
@@ -53,7 +53,7 @@ def row(
     return pid, kind, state, wait, event, text, None, None
 
 
-def seen_of(rows: list[Row], roles: dict[int, str]) -> Look:
+def seen_of(rows: list[Row], roles: dict[int, str]) -> ActivitySample:
     """What these rows come to."""
     return look(map(session, rows), roles, NAMES)
 

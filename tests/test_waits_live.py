@@ -22,11 +22,11 @@ from msgspec import convert
 from dbdyno import plan
 from dbdyno.analysis.step import assemble
 from dbdyno.engine import LabServer
-from dbdyno.engine.postgres.wait_connection import WaitConnection
-from dbdyno.engine.wait_sampler import END_S_MAX, WaitSampler
-from dbdyno.model import Arm, Json, Observe, StepRun
+from dbdyno.engine.postgres.wait_connection import PostgresWaitConnection
+from dbdyno.engine.wait_sampler import END_S_MAX, SessionSampler
+from dbdyno.model import Arm, Json, Observation, StepRun
 from dbdyno.model.error import ServerError
-from dbdyno.model.events import Connected
+from dbdyno.model.events import ConnectedEvent
 from dbdyno.model.job import Job
 from dbdyno.model.wait_samples import SESSION_COLUMNS
 from dbdyno.run import blocks
@@ -91,14 +91,14 @@ class Samples:
         made = server.client.waits(
             address(server),
             JOB,
-            Observe(waits_s=INTERVAL_S, waits_sessions=True),
+            Observation(waits_s=INTERVAL_S, waits_sessions=True),
             lambda line: self.lines.append(json.loads(msgspec.json.encode(line))),
         )
-        assert isinstance(made, WaitSampler)
+        assert isinstance(made, SessionSampler)
         self.sampler = made
         for pid, role in roles.items():
             self.sampler.observe(
-                Connected(mono_ns=1, role=role, client=0, connection=0, server_pid=pid)
+                ConnectedEvent(mono_ns=1, role=role, client=0, connection=0, server_pid=pid)
             )
 
     @property
@@ -265,7 +265,7 @@ def test_a_process_that_does_not_answer_is_cut_off_in_time(server: LabServer) ->
 def test_a_server_that_lets_nobody_in_is_said_in_one_line(server: LabServer) -> None:
     at = replace(address(server), database="no-such")
     with pytest.raises(ServerError, match=r"database `no-such`: .*does not exist") as error:
-        WaitConnection(at, each=False)
+        PostgresWaitConnection(at, each=False)
     assert "\n" not in str(error.value)
 
 
@@ -279,7 +279,7 @@ def point(
     """A point query of one client, sampled at 20 Hz."""
     data = Path("/var/tmp") / f"dyno-test-{os.getpid()}"
     written = PLAN.format(base_dir=request.param, data=data)
-    asked = replace(plan.parse(written, None), observe=Observe(waits_s=INTERVAL_S))
+    asked = replace(plan.parse(written, None), observe=Observation(waits_s=INTERVAL_S))
     try:
         outcome = blocks.run(asked, tmp_path_factory.mktemp("waits"), wait=True)
         assert outcome.failed == 0

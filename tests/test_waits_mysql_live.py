@@ -18,11 +18,11 @@ from dbdyno.engine.arm_server import settled
 from dbdyno.engine.mysql import activity, instruments
 from dbdyno.engine.mysql.connection import connect
 from dbdyno.engine.settings import Demand
-from dbdyno.engine.wait_sampler import WaitSampler
+from dbdyno.engine.wait_sampler import SessionSampler
 from dbdyno.host import capacity
-from dbdyno.model import Json, Observe
+from dbdyno.model import Json, Observation
 from dbdyno.model.error import PlanError
-from dbdyno.model.events import Connected
+from dbdyno.model.events import ConnectedEvent
 from dbdyno.model.job import Job
 from dbdyno.run.check import preflight
 from mysql_place import an_arm, needs
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.live
 
 DEMAND = Demand(waits=True)
 LIMIT_S = 20.0
-OBSERVE = Observe(waits_s=0.02, waits_sessions=True)
+OBSERVE = Observation(waits_s=0.02, waits_sessions=True)
 JOB = convert(
     {
         "clients": 1,
@@ -125,10 +125,12 @@ class Samples:
             OBSERVE,
             lambda line: self.lines.append(json.loads(msgspec.json.encode(line))),
         )
-        assert isinstance(made, WaitSampler)
+        assert isinstance(made, SessionSampler)
         self.sampler = made
         for pid, role in roles.items():
-            made.observe(Connected(mono_ns=1, role=role, client=0, connection=0, server_pid=pid))
+            made.observe(
+                ConnectedEvent(mono_ns=1, role=role, client=0, connection=0, server_pid=pid)
+            )
 
     def see(self, what: Callable[[], bool]) -> bool:
         """Samples until something is so."""

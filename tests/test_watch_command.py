@@ -14,14 +14,14 @@ import fake_source
 from dbdyno import plan as plans
 from dbdyno.analysis import compare
 from dbdyno.cli import measuring
-from dbdyno.cli.farm_hands import FarmHands, at_fault
-from dbdyno.cli.farm_plans import Wanted, blocks_of, text_of
+from dbdyno.cli.farm_hands import HostFarmWorker, at_fault
+from dbdyno.cli.farm_plans import HeadPlan, blocks_of, text_of
 from dbdyno.farm import file, journal, readings, state
-from dbdyno.farm.hands import Pair
+from dbdyno.farm.hands import HeadPair
 from dbdyno.farm.journal import Journal
 from dbdyno.host import leftovers, place
 from dbdyno.host.callgrind import program
-from dbdyno.model import Comparison, ProfileWish
+from dbdyno.model import Comparison, ProfileRequest
 from dbdyno.model.error import HostError, ServerError
 from dbdyno.model.ratio import Ratio
 from dbdyno.model.work import Amounts, FunctionChange, WorkChange, WorkComparison
@@ -161,10 +161,12 @@ def test_a_race_of_a_head_has_the_hosts_of_the_file_and_blocks_that_fill_its_min
     path.write_text(FARM.replace("[[branches]]", f"minutes = 30\n{hosts}[[branches]]", 1))
     farm = file.load(path)
     branch = farm.branches[0]
-    origin = FarmHands(farm=farm, say=print, by_slurm=lambda: None).origin(branch)
+    origin = HostFarmWorker(farm=farm, say=print, by_slurm=lambda: None).origin(branch)
     sight = origin.look("good")
-    pair = Pair(branch=branch, head=sight.heads[1].commit, previous=sight.heads[0].commit, seen_s=0)
-    wanted = Wanted(arms=origin.arms(pair), steps=branch.steps, count=False, minutes=30.0, seed=3)
+    pair = HeadPair(
+        branch=branch, head=sight.heads[1].commit, previous=sight.heads[0].commit, seen_s=0
+    )
+    wanted = HeadPlan(arms=origin.arms(pair), steps=branch.steps, count=False, minutes=30.0, seed=3)
     plan = plans.parse(text_of(farm, branch, wanted, tree.parent / "time.toml"), path)
     assert [arm.name for arm in plan.arms] == ["pinned", "previous", "head"]
     assert (plan.seed, plan.schedule.blocks, plan.count) == (3, 6, None)
@@ -172,8 +174,8 @@ def test_a_race_of_a_head_has_the_hosts_of_the_file_and_blocks_that_fill_its_min
     both = {name: wanted.arms[name] for name in ("previous", "head")}
     sampled = replace(wanted, arms=both, profile=True)
     plan = plans.parse(text_of(farm, branch, sampled, tree.parent / "profiles.toml"), path)
-    assert plan.observe.profile == ProfileWish(seconds=10, hertz=99)
-    long = blocks_of(Wanted(arms=wanted.arms, steps=("a",), count=False, minutes=120.0))
+    assert plan.observe.profile == ProfileRequest(seconds=10, hertz=99)
+    long = blocks_of(HeadPlan(arms=wanted.arms, steps=("a",), count=False, minutes=120.0))
     assert long == 30
 
 
@@ -256,9 +258,11 @@ def test_what_another_arm_or_host_lacks_is_no_head_s_fault(
 
 
 def test_hands_are_those_that_a_loop_asks_for(tree: Path) -> None:
-    from dbdyno.farm.hands import Hands
+    from dbdyno.farm.hands import FarmWorker
 
-    hands: Hands = FarmHands(farm=file.load(Path("farm.toml")), say=print, by_slurm=lambda: None)
+    hands: FarmWorker = HostFarmWorker(
+        farm=file.load(Path("farm.toml")), say=print, by_slurm=lambda: None
+    )
     assert hands.look(file.load(Path("farm.toml")).branches[0], "good").heads
 
 

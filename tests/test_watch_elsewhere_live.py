@@ -9,11 +9,11 @@ import pytest
 
 import command
 import slurm_cluster
-from dbdyno.cli.slurm import Choice
+from dbdyno.cli.slurm import SlurmChoice
 from dbdyno.farm import journal
-from dbdyno.farm.journal import Measured
-from dbdyno.run.slurm.cluster import Asked
-from dbdyno.run.slurm.way import Slurm, Times
+from dbdyno.farm.journal import MeasurementEntry
+from dbdyno.run.slurm.cluster import ClusterRequest
+from dbdyno.run.slurm.way import Patience, SlurmRunner
 from dbdyno.store import Results
 from hosts_lab import Lab
 from server_place import an_open_folder, ends
@@ -38,7 +38,7 @@ ssh = "h1"
 [server]
 host = "h1"
 """
-TIMES = Times(poll_s=0.1, settle_s=1.0, patience_s=60)
+TIMES = Patience(poll_s=0.1, settle_s=1.0, patience_s=60)
 
 
 @pytest.fixture(name="folder")
@@ -56,12 +56,12 @@ def _cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[TestCluster]:
     with slurm_cluster.cluster() as cluster:
         for name, value in cluster.environment.items():
             monkeypatch.setenv(name, value)
-        way = Slurm(Asked(partition="bench"), command=cluster.command, times=TIMES)
-        monkeypatch.setattr(Choice, "way", lambda choice: way if choice.slurm else None)
+        way = SlurmRunner(ClusterRequest(partition="bench"), command=cluster.command, times=TIMES)
+        monkeypatch.setattr(SlurmChoice, "way", lambda choice: way if choice.slurm else None)
         yield cluster
 
 
-def second_head(folder: Path, hosts: str = "", options: Sequence[str] = ()) -> Measured:
+def second_head(folder: Path, hosts: str = "", options: Sequence[str] = ()) -> MeasurementEntry:
     """What was measured of a second build, which is the first one again."""
     text = FARM.format(build=ends()[-1], folder=folder, hosts=hosts)
     (folder / "farm.toml").write_text(text)
@@ -69,19 +69,21 @@ def second_head(folder: Path, hosts: str = "", options: Sequence[str] = ()) -> M
         (folder / "next").write_text(f"{name}\n")
         ended = command.dyno("watch", "farm.toml", "--once", *options)
         assert ended.returncode == 0, ended.stderr
-    measured = [each for each in journal.read(folder / "farm") if isinstance(each, Measured)]
+    measured = [
+        each for each in journal.read(folder / "farm") if isinstance(each, MeasurementEntry)
+    ]
     assert [each.head for each in measured] == ["first", "second"], ended.stderr
     return measured[-1]
 
 
-def blocks_on(folder: Path, head: Measured) -> set[str | None]:
+def blocks_on(folder: Path, head: MeasurementEntry) -> set[str | None]:
     """The hosts on which a head's blocks ran, all of which ended well."""
     results = Results.open(folder / "farm" / head.folders[0])
     assert {block.state for block in results.blocks()} == {"done"}
     return {block.host for block in results.blocks()}
 
 
-def both_metrics(head: Measured) -> bool:
+def both_metrics(head: MeasurementEntry) -> bool:
     """Whether throughput and CPU were compared with the head before."""
     told = {each.series.metric for each in head.readings if each.against_previous is not None}
     return told == {"qps", "cpu_per_op"}

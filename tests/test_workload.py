@@ -471,12 +471,13 @@ def test_another_text_has_another_hash(tmp_path: Path) -> None:
 def test_the_reference_of_workload_files_names_every_key() -> None:
     reference = (ROOT / "docs" / "workload.md").read_text()
     forms = (
-        schema.WorkloadFile, schema.Table, schema.Fill, schema.Children, schema.Column,
-        maker_schema.Maker, maker_schema.Text, maker_schema.Part,
-        schema.Cursor, schema.Statement, schema.Transaction, schema.Repetition, schema.Repeated,
-        schema.Assigned, schema.Sleep, schema.StepSet, schema.Step, schema.Role, schema.Pace,
-        schema.Stop, schema.OnError, schema.Part, schema.Headline, schema.Query, schema.Told,
-        schema.Right, schema.Sla,
+        schema.WorkloadFile, schema.TableForm, schema.FillForm, schema.ChildrenForm,
+        schema.ColumnForm, maker_schema.Maker, maker_schema.TextForm, maker_schema.TextPartForm,
+        schema.CursorForm, schema.StatementForm, schema.Transaction, schema.Repetition,
+        schema.RepeatedSqlForm, schema.AssignmentForm, schema.SleepForm, schema.StepSet,
+        schema.StepForm, schema.RoleForm, schema.Pace, schema.StopForm, schema.ErrorReactionForm,
+        schema.StatementPartForm, schema.HeadlineForm, schema.QueryForm, schema.ToldMetricForm,
+        schema.RightForm, schema.SlaForm,
     )  # fmt: skip
     for one in forms:
         for name, field in one.model_fields.items():

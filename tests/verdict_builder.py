@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import cast, get_args
 
 from dbdyno.judge.verdicts import together
-from dbdyno.model import Cell, Comparison, PairedEstimate, Ratio, StepComparison
+from dbdyno.model import Cell, Comparison, PairedEstimate, Ratio, StepComparison, TargetFacts
 from dbdyno.model.looks import Look, Looked, Looks
 from dbdyno.model.verdict import (
     CHANGED,
@@ -85,7 +85,7 @@ def verdict(headline: str | None, cell: Cell, base: Cell) -> Verdict | None:
         for name, estimate in estimates.items()
         if estimate is not None and (ratio := estimate.by(base.metrics[name] or 0.0))
     )
-    if any(run.roles.sla_met is False for one in (cell, base) for run in one.runs):
+    if any(run.of(TargetFacts).met is False for one in (cell, base) for run in one.runs):
         outcome = f"held in {cell.sla_met or 0} of {len(cell.runs)}"
         said = Verdict(word="failed", reason="target missed", by=(), judgements=judged)
         return replace(said, outcome=outcome)

@@ -18,7 +18,7 @@ from dbdyno.evidence.evidence import Evidence
 from dbdyno.model import Headline
 from dbdyno.model.job import Job, Stop
 from dbdyno.model.job.programs import Instruction, Program
-from dbdyno.model.job.role import Choice, Closed, OnError, Role
+from dbdyno.model.job.role import Choice, Closed, ErrorReaction, Role
 from dbdyno.model.job.statements import Statement
 from dbdyno.model.step_files import StepRecord
 from dbdyno.run.driver import loadgen
@@ -150,7 +150,7 @@ def job(cell: Cell, delay_s: float, seed: int) -> Job:
                 connections=1,
                 choose=(Choice(0, 1),),
                 pace=Closed(),
-                on_error=OnError(),
+                on_error=ErrorReaction(),
                 on_lost="fail_step",
             ),
         ),

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from dbdyno.analysis.compare import work_fills
 from dbdyno.analysis.compare.work_fills import Began
-from dbdyno.farm.evidence import Numbers, Ratios
+from dbdyno.farm.evidence import Numbers, SeriesRatios
 from dbdyno.model.golden import GoldenUse
 from dbdyno.model.host_facts import CountScatter, FillScatter, fills_key
 from dbdyno.model.work import MARGIN
@@ -38,7 +38,7 @@ CATALOGS = 0.12
 class Said:
     """The ratios of a plan, and which of them may be news by the rule of counts."""
 
-    ratios: Ratios
+    ratios: SeriesRatios
     news: npt.NDArray[np.bool_]
 
 
@@ -114,7 +114,7 @@ class Counts:
         )
         verdicts = [work.judged(samples[step, "arm"], MARGIN) for step in steps]
         return Said(
-            ratios=Ratios(
+            ratios=SeriesRatios(
                 values=np.array([math.log(verdict.ratio.value) for verdict in verdicts]),
                 standard_errors=np.array([verdict.standard_error for verdict in verdicts]),
                 degrees=np.array([verdict.degrees for verdict in verdicts]),

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import marked_page
 from dbdyno.farm import alarm
 from dbdyno.farm.chain import Budget, Instrument, Series
-from dbdyno.farm.evidence import Evidence, Numbers, Ratios
+from dbdyno.farm.evidence import Numbers, SeriesEvidence, SeriesRatios
 from dbdyno.farm.loop import REPEATS_MAX
 from simulated_counts import COUNT_SCATTER, FILL_SCATTERS, MODES_IN, Counts, Said
 from table_text import SEED, header, intro, percent, row
@@ -147,7 +147,7 @@ class Hands:
     def _said(self, values: Numbers, deviation: float, blocks: int) -> Said:
         degrees = blocks - 1.0
         squares = self.random.chisquare(degrees, self.rows) / degrees
-        ratios = Ratios(
+        ratios = SeriesRatios(
             values=values,
             standard_errors=np.full(self.rows, deviation / math.sqrt(blocks)) * np.sqrt(squares),
             degrees=np.full(self.rows, degrees),
@@ -192,7 +192,7 @@ def followed(host: Host, levels: Numbers, random: np.random.Generator) -> Year:
     return year
 
 
-def said(evidence: Evidence, sides: tuple[Said, Said]) -> Evidence:
+def said(evidence: SeriesEvidence, sides: tuple[Said, Said]) -> SeriesEvidence:
     """The evidence where the rule of counts says more or less, too, as a farm takes it."""
     return alarm.borne_out(evidence, *(side.news for side in sides))
 
@@ -202,7 +202,7 @@ def by_step(rows: npt.NDArray[np.bool_], host: Host) -> npt.NDArray[np.bool_]:
     return np.asarray(rows.reshape(-1, host.metrics).any(axis=1), dtype=np.bool_)
 
 
-def _only(ratios: Ratios, rows: npt.NDArray[np.bool_]) -> Ratios:
+def _only(ratios: SeriesRatios, rows: npt.NDArray[np.bool_]) -> SeriesRatios:
     return replace(ratios, values=np.where(rows, ratios.values, np.nan))
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import marked_page
 from dbdyno.stats import bisection
 from dbdyno.stats.bisection import BLOCKS, RELAYOUTS, Found, NextTest
-from dbdyno.stats.commit_chain import Test
+from dbdyno.stats.commit_chain import BlockTest
 from dbdyno.stats.interval import mean_and_sd
 from simulation import MEASURED_SD
 from table_text import header, intro, percent, row, whole_percent
@@ -64,7 +64,7 @@ class Search:
     """A search that is over."""
 
     truth: tuple[int, ...]  # the commits that changed something
-    tests: tuple[Test, ...]
+    tests: tuple[BlockTest, ...]
     found: Found
     layout: float  # the layout noise that was drawn
     standing: tuple[tuple[float, bool], ...]  # after each test: the probability, whether right
@@ -115,7 +115,7 @@ def searched(kind: Kind, draw: np.random.Generator) -> Search:
         layout = math.exp(draw.uniform(math.log(LAYOUTS[0]), math.log(LAYOUTS[-1])))
     own = layouts(kind, layout, draw)
     sizes = dict(zip(truth, changes, strict=True))
-    tests: list[Test] = []
+    tests: list[BlockTest] = []
     standing = []
     while len(tests) < TESTS_MAX:
         asked = bisection.next_test(kind.commits, tests)
@@ -152,12 +152,12 @@ def layouts(kind: Kind, layout: float, draw: np.random.Generator) -> list[list[f
     return paths
 
 
-def _tested(kind: Kind, asked: NextTest, level: float, draw: np.random.Generator) -> Test:
+def _tested(kind: Kind, asked: NextTest, level: float, draw: np.random.Generator) -> BlockTest:
     """A test whose log ratio is that."""
     if draw.random() < kind.disturbed:
         level += draw.normal(0, kind.off)
     mean, sd = mean_and_sd(draw.normal(level, kind.sd, BLOCKS).tolist())
-    return Test(
+    return BlockTest(
         index=asked.index,
         log_ratio=mean,
         se=(sd or 0.0) / math.sqrt(BLOCKS),

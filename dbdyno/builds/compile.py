@@ -26,7 +26,7 @@ from dbdyno.builds import source as sources
 from dbdyno.builds.flags import Flags, Recipes
 from dbdyno.builds.log import BuildLog, environment_of
 from dbdyno.builds.source import Ref, Source
-from dbdyno.builds.step import Site, Step
+from dbdyno.builds.step import BuildSite, BuildStep
 from dbdyno.host import capacity, place
 from dbdyno.host.lock import HostLock
 from dbdyno.model import Arm, Json
@@ -45,7 +45,7 @@ class Method:
     """How an engine's source is built."""
 
     version: Callable[[Path, str], str]  # of a tree; `origin` names it in errors
-    steps: Callable[[Site, Flags, Sequence[str], BuildLog], tuple[Step, ...]]
+    steps: Callable[[BuildSite, Flags, Sequence[str], BuildLog], tuple[BuildStep, ...]]
     ignored: Callable[[str, Sequence[str]], str | None]  # an option that was not taken notice of
     explain: Callable[[str, str], str]  # why a phase failed that said this
     again: tuple[str, ...] = ()  # options by which a tree can be built again once it has changed
@@ -53,7 +53,7 @@ class Method:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class BuildRequest:
     """A build as it is asked for."""
 
     engine: str
@@ -132,7 +132,7 @@ def _release_of(version: str, arms: Sequence[Arm], cache: Path | None) -> str:
         raise ServerError(f"arms.{arms[0].name}.version: {error}") from error
 
 
-def missing(arm: Arm, recipes_of: RecipesOf, cache: Path | None = None) -> Wish | None:
+def missing(arm: Arm, recipes_of: RecipesOf, cache: Path | None = None) -> BuildRequest | None:
     """The build that an arm's `version` and `build` ask for, where that is not there yet.
 
     Raises ServerError, which names the key, where it cannot be made.
@@ -148,10 +148,12 @@ def missing(arm: Arm, recipes_of: RecipesOf, cache: Path | None = None) -> Wish 
         raise ServerError(f"arms.{arm.name}.version: {error}") from error
     name = name_of(source, flags, ())
     assert name is not None, "a release by a recipe has a name"
-    return Wish(engine=arm.engine, name=name, source=source, flags=flags, jobs=capacity.cores())
+    return BuildRequest(
+        engine=arm.engine, name=name, source=source, flags=flags, jobs=capacity.cores()
+    )
 
 
-def foreseen(wish: Wish, cache: Path | None = None) -> Build:
+def foreseen(wish: BuildRequest, cache: Path | None = None) -> Build:
     """What will be there when an official release is built: its folder and its version."""
     prefix = built.root(cache) / wish.name
     version = str(wish.source.ref)
@@ -166,7 +168,7 @@ def foreseen(wish: Wish, cache: Path | None = None) -> Build:
     )
 
 
-def build(wish: Wish, method: Method, say: Say, cache: Path | None = None) -> Path:
+def build(wish: BuildRequest, method: Method, say: Say, cache: Path | None = None) -> Path:
     """The folder of the build that is wished for, made where it is not there yet.
 
     `method`: that of the wish's engine. `say`: takes lines of progress. Raises ServerError or
@@ -193,7 +195,7 @@ def build(wish: Wish, method: Method, say: Say, cache: Path | None = None) -> Pa
     return prefix
 
 
-def is_there(wish: Wish, prefix: Path) -> bool:
+def is_there(wish: BuildRequest, prefix: Path) -> bool:
     """Whether that very build is there. Raises ServerError where another one has its name."""
     if not prefix.exists():
         return False
@@ -223,7 +225,7 @@ def _clear(scratch: Path) -> None:
         shutil.rmtree(scratch)
 
 
-def _make(wish: Wish, method: Method, scratch: Path, log: BuildLog, say: Say) -> Json:
+def _make(wish: BuildRequest, method: Method, scratch: Path, log: BuildLog, say: Say) -> Json:
     """Compiles and installs below scratch/root; returns the build's record."""
     prefix = scratch.with_name(wish.name)
     began = time.monotonic()
@@ -231,14 +233,14 @@ def _make(wish: Wish, method: Method, scratch: Path, log: BuildLog, say: Say) ->
         say(f"bringing {wish.source.origin}")
     tree = sources.unpack(wish.source, scratch / "source", log)
     seconds = {"unpack": time.monotonic() - began}
-    site = Site(tree=tree, prefix=prefix, root=scratch / "root", jobs=wish.jobs)
+    site = BuildSite(tree=tree, prefix=prefix, root=scratch / "root", jobs=wish.jobs)
     return carry_out(wish, method, site, log, say, seconds)
 
 
 def carry_out(  # noqa: PLR0913 (each by its name)
-    wish: Wish,
+    wish: BuildRequest,
     method: Method,
-    site: Site,
+    site: BuildSite,
     log: BuildLog,
     say: Say,
     seconds: dict[str, float],
@@ -295,12 +297,14 @@ def carry_out(  # noqa: PLR0913 (each by its name)
     }
 
 
-def installed_in(site: Site) -> Path:
+def installed_in(site: BuildSite) -> Path:
     """The folder below the site's root in which its build lies once it is installed."""
     return site.root / site.prefix.relative_to("/")
 
 
-def _run(steps: Sequence[Step], method: Method, seconds: dict[str, float], log: BuildLog) -> None:
+def _run(
+    steps: Sequence[BuildStep], method: Method, seconds: dict[str, float], log: BuildLog
+) -> None:
     """Runs the steps of one phase."""
     for step in steps:
         began = time.monotonic()

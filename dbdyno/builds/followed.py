@@ -25,7 +25,7 @@ REVERTS = re.compile(r"[Tt]his reverts commit ([0-9a-f]{7,40})")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Followed:
+class RepositoryClone:
     """A repository, and the clone of it that is ours."""
 
     origin: str  # a folder or an address

@@ -27,14 +27,14 @@ PERSON = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class CheckoutState:
     """What a checkout holds."""
 
     commit: str
     changed: int = 0  # files that differ from HEAD, new ones included
 
 
-def of(checkout: Path) -> Standing:
+def of(checkout: Path) -> CheckoutState:
     """What a checkout holds now, without the files that its .gitignore names.
 
     Raises ServerError.
@@ -42,7 +42,7 @@ def of(checkout: Path) -> Standing:
     head = source.ask(["rev-parse", "--verify", "HEAD"], checkout, must=True)
     changed = source.ask(["status", "--porcelain"], checkout, must=True).splitlines()
     if not changed:
-        return Standing(commit=head)
+        return CheckoutState(commit=head)
     index = Path(source.ask(["rev-parse", "--git-path", "index"], checkout, must=True))
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "index"
@@ -53,4 +53,4 @@ def of(checkout: Path) -> Standing:
         tree = source.ask(["write-tree"], checkout, must=True, **place)
     made = ["commit-tree", tree, "-p", head, "-m", SUBJECT]
     commit = source.ask(made, checkout, must=True, **PERSON)
-    return Standing(commit=commit, changed=len(changed))
+    return CheckoutState(commit=commit, changed=len(changed))

@@ -11,7 +11,7 @@ SAID_LENGTH_MAX = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Site:
+class BuildSite:
     """Where a build is made."""
 
     tree: Path  # the source, a copy of our own
@@ -21,7 +21,7 @@ class Site:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class BuildStep:
     """One program of a build; several may be one phase."""
 
     phase: str  # "configure", "compile" or "install"
@@ -32,7 +32,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Missing:
+class Package:
     """What a failure says where something is not installed, and who has it."""
 
     said: str  # a regular expression
@@ -62,7 +62,7 @@ COMPILE_MARKS = (
 """What a compiler, a linker, and make itself say where they fail."""
 
 
-def explained(text: str, missing: Sequence[Missing], option: str) -> str:
+def explained(text: str, missing: Sequence[Package], option: str) -> str:
     """A failure's text in one line, with the package to install where one of `missing` fits."""
     short = text.rstrip(":") if len(text) <= SAID_LENGTH_MAX else text[:SAID_LENGTH_MAX] + "…"
     for one in missing:

@@ -56,7 +56,7 @@ NO_NAMES = frozenset(
 )
 
 
-class _GitFailed(Exception):
+class _GitError(Exception):
     """What git said, in one line."""
 
 
@@ -70,7 +70,7 @@ def repository(arm: Source, base: Source) -> Path | None:
         try:
             for commit in commits:
                 list(_git(["cat-file", "-e", f"{commit}^{{commit}}"], folder))
-        except (_GitFailed, OSError):
+        except (_GitError, OSError):
             continue
         return folder
     return None
@@ -92,7 +92,7 @@ def between(folder: Path, *, arm: tuple[str, str], base: tuple[str, str]) -> Com
         commits = _commits(folder, base[1], arm[1])
         files = sorted({file for commit in commits for file in commit.touched})
         defined = _defined(folder, arm[1], files)
-    except (_GitFailed, OSError) as error:
+    except (_GitError, OSError) as error:
         return replace(bare, missing=f"git: {error}")
     most = len(commits) == COMMITS_MAX
     missing = f"only the newest {COMMITS_MAX:,} were read" if most else None
@@ -103,7 +103,7 @@ def between(folder: Path, *, arm: tuple[str, str], base: tuple[str, str]) -> Com
 
 
 @dataclass
-class _Reading:
+class _PartialCommit:
     """A commit as far as its lines have been read."""
 
     of: Literal["arm", "base"]
@@ -173,7 +173,7 @@ def _attributes() -> Iterator[list[str]]:
 
 def read(lines: Iterable[str]) -> Iterator[CommitBetween]:
     """The commits of a `git log` with patches, each after a line of \\x01, side, commit, time."""
-    reading: _Reading | None = None
+    reading: _PartialCommit | None = None
     names_file = False
     for line in lines:
         if head := HEAD.fullmatch(line):
@@ -181,7 +181,7 @@ def read(lines: Iterable[str]) -> Iterator[CommitBetween]:
                 yield reading.done()
             side, commit, unix_s, subject = head.groups()
             of: Literal["arm", "base"] = "arm" if side == ">" else "base"
-            reading = _Reading(of, commit, int(unix_s), subject)
+            reading = _PartialCommit(of, commit, int(unix_s), subject)
         elif reading is None:
             continue
         elif line.startswith("diff --git "):
@@ -232,7 +232,7 @@ def _defined(folder: Path, commit: str, files: Sequence[str]) -> dict[str, tuple
 def _git(arguments: Sequence[str], folder: Path, *, found_none: int = 0) -> Iterator[str]:
     """The lines that git says; `found_none`: its exit status where there is nothing to say.
 
-    Raises _GitFailed where it fails or takes too long.
+    Raises _GitError where it fails or takes too long.
     """
     with tempfile.TemporaryFile() as said:
         try:
@@ -241,7 +241,7 @@ def _git(arguments: Sequence[str], folder: Path, *, found_none: int = 0) -> Iter
                 stderr=said, env=environment_of(),
             )  # fmt: skip
         except FileNotFoundError as error:
-            raise _GitFailed("it is not installed, or its checkout is gone") from error
+            raise _GitError("it is not installed, or its checkout is gone") from error
         limit = threading.Timer(GIT_S_MAX, running.kill)
         with running:
             limit.start()
@@ -256,6 +256,6 @@ def _git(arguments: Sequence[str], folder: Path, *, found_none: int = 0) -> Iter
                 running.kill()  # nobody may have read it to its end
         said.seek(0)
         if late:
-            raise _GitFailed(f"no answer within {GIT_S_MAX:.0f} s")
+            raise _GitError(f"no answer within {GIT_S_MAX:.0f} s")
         if status not in (0, found_none):
-            raise _GitFailed(last_line(said.read().decode(errors="replace")))
+            raise _GitError(last_line(said.read().decode(errors="replace")))

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from dbdyno.builds.flags import TRAINED, Flags
-from dbdyno.builds.step import Site, Step
+from dbdyno.builds.step import BuildSite, BuildStep
 from dbdyno.host import account
 from dbdyno.model.error import ServerError
 
 GENERATE = "-fprofile-generate"
 PHASE = "instrument"
 """The first compilation, from its configuration to its installation."""
-Rounds = Callable[[Flags], tuple[Step, ...]]
+Rounds = Callable[[Flags], tuple[BuildStep, ...]]
 """The steps of one compilation by these flags."""
 IN_A_FOLDER = """
 folder=$(mktemp -d /tmp/dyno-train.XXXXXX)
@@ -31,7 +31,7 @@ class Training:
     clean: Sequence[str]  # the command that removes what the first round compiled
 
 
-def steps(flags: Flags, site: Site, rounds: Rounds, load: Training) -> tuple[Step, ...]:
+def steps(flags: Flags, site: BuildSite, rounds: Rounds, load: Training) -> tuple[BuildStep, ...]:
     """All steps of a build: one round where its flags ask for no training."""
     if not flags.trained:
         return rounds(flags)
@@ -44,16 +44,16 @@ def steps(flags: Flags, site: Site, rounds: Rounds, load: Training) -> tuple[Ste
     make = ["install", "--directory", "--mode=0777", str(profile)]
     empty = ["find", str(profile), "-type", "f", "-delete"]
     return (
-        Step(phase=PHASE, command=make, folder=site.tree),
+        BuildStep(phase=PHASE, command=make, folder=site.tree),
         *(replace(step, phase=PHASE) for step in rounds(first)),
-        Step(phase=PHASE, command=empty, folder=site.tree),
+        BuildStep(phase=PHASE, command=empty, folder=site.tree),
         _train(site, load),
-        Step(phase="train", command=load.clean, folder=site.tree),
+        BuildStep(phase="train", command=load.clean, folder=site.tree),
         *rounds(second),
     )
 
 
-def _train(site: Site, load: Training) -> Step:
+def _train(site: BuildSite, load: Training) -> BuildStep:
     """Runs the script as the account that servers run as, by what was installed first."""
     prefix = site.root / site.prefix.relative_to("/")
     words = ["sh", "-euc", IN_A_FOLDER + load.script, str(prefix)]
@@ -62,7 +62,7 @@ def _train(site: Site, load: Training) -> Step:
         ids = [f"--reuid={runs_as.uid}", f"--regid={runs_as.gid}", "--clear-groups"]
         words = ["setpriv", *ids, *words]
     libraries = {"LD_LIBRARY_PATH": os.pathsep.join([f"{prefix}/lib", f"{prefix}/lib/private"])}
-    return Step(phase="train", command=words, folder=site.root, environment=libraries)
+    return BuildStep(phase="train", command=words, folder=site.root, environment=libraries)
 
 
 def refuse_clang(options: Sequence[str]) -> None:

@@ -20,11 +20,11 @@ from pathlib import Path
 
 from dbdyno.builds import Build, compile, source
 from dbdyno.builds import cache as built
-from dbdyno.builds.compile import Method, Say, Wish
+from dbdyno.builds.compile import BuildRequest, Method, Say
 from dbdyno.builds.flags import Flags
 from dbdyno.builds.log import BuildLog
 from dbdyno.builds.source import Source
-from dbdyno.builds.step import Site
+from dbdyno.builds.step import BuildSite
 from dbdyno.host import place
 from dbdyno.model import version
 from dbdyno.model.error import HostError, ServerError
@@ -69,9 +69,9 @@ class Worktree:
     def _made_with(self) -> dict[str, object]:
         return {"flags": self.flags.words, "options": [*self.options, *self.method.again]}
 
-    def wish(self, commit: str) -> Wish:
+    def wish(self, commit: str) -> BuildRequest:
         """The build of a commit (40 digits)."""
-        wish = Wish(
+        wish = BuildRequest(
             engine=self.engine,
             name="bisect",
             source=Source(kind="git", origin=str(self.repository), identity=f"commit:{commit}"),
@@ -144,11 +144,11 @@ class Worktree:
         return built.log_of(f"worktree-{self.root.name}", self.cache)
 
     def _make(
-        self, wish: Wish, prefix: Path, log: BuildLog, say: Say, *, before: str | None
+        self, wish: BuildRequest, prefix: Path, log: BuildLog, say: Say, *, before: str | None
     ) -> None:
         """Makes a build from the tree as it lies there; `before`: the commit of its objects."""
         commit = wish.source.identity.removeprefix("commit:")
-        site = Site(
+        site = BuildSite(
             tree=self.tree, prefix=self.root / "prefix", root=self.root / "root", jobs=wish.jobs
         )
         shutil.rmtree(site.root, ignore_errors=True)

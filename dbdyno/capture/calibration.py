@@ -23,7 +23,7 @@ WEIGHT = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tried:
+class TupleTrial:
     """What a call with one tuple has found in the lab."""
 
     values: tuple[str, ...]  # as JSON
@@ -32,7 +32,7 @@ class Tried:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fit:
+class CallFit:
     """Tuples with their weights, and the rows and the time of a call by them."""
 
     samples: tuple[tuple[tuple[str, ...], int], ...]
@@ -46,7 +46,7 @@ class Fit:
         return f"{self.rows:.3g} rows and {1e3 * self.seconds:.3g} ms a call"
 
 
-def fit(tried: Sequence[Tried], rows: float | None, seconds: float) -> Fit:
+def fit(tried: Sequence[TupleTrial], rows: float | None, seconds: float) -> CallFit:
     """The weights by which a call finds as many rows as at the source; else takes its time.
 
     `rows`, `seconds`: of a call at the source; None or 0: not known. There is something tried.
@@ -66,7 +66,7 @@ def fit(tried: Sequence[Tried], rows: float | None, seconds: float) -> Fit:
     whole = sum(weight for _, weight in kept)
     now_rows = sum(each.rows * weight for each, weight in kept) / whole
     now_s = _median([(each.seconds, weight) for each, weight in kept])
-    return Fit(
+    return CallFit(
         samples=tuple((each.values, weight) for each, weight in kept),
         rows=now_rows,
         seconds=now_s,

@@ -12,25 +12,25 @@ from dbdyno.capture import coverage, engines, folder, join, mix
 from dbdyno.capture.coverage import Coverage
 from dbdyno.capture.cut import marked
 from dbdyno.capture.dialect import Dialect
-from dbdyno.capture.folder import Captured, CapturedQuery, Source
-from dbdyno.capture.gather import Gathered, Query, queries_of
+from dbdyno.capture.folder import Capture, CapturedQuery, CapturedServer
+from dbdyno.capture.gather import Query, QueryCalls, queries_of
 from dbdyno.capture.log import read
-from dbdyno.capture.log.line_prefix import Reading
+from dbdyno.capture.log.line_prefix import LogFormat
 from dbdyno.capture.log.tally import Tally
-from dbdyno.capture.mix import Mix
+from dbdyno.capture.mix import TransactionMix
 from dbdyno.capture.naming import named
 from dbdyno.capture.taken import (
     ELSEWHERE,
-    Taken,
+    QuerySet,
     of_one_application,
     scaled,
     without_catalogs,
     without_cut,
     without_foreign,
 )
-from dbdyno.capture.view import Place, View
+from dbdyno.capture.view import ServerView, ViewedServer
 from dbdyno.model.error import DynoError
-from dbdyno.model.own_query import LeftOut
+from dbdyno.model.own_query import Exclusion
 
 THRESHOLD_S = 0.005
 """A slow log whose shortest call took so long leaves out others."""
@@ -47,11 +47,11 @@ LIST = "/*, ... */"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class CaptureRequest:
     """What is to be captured, from where, and into which folder."""
 
     logs: Sequence[Path]
-    server: Place | None
+    server: ViewedServer | None
     engine: str  # of the server; empty: the log tells
     version: str = ""  # of the server, where the log tells it
     out: Path
@@ -67,7 +67,7 @@ class Wish:
     with_monitoring: bool = False  # whether what others than the application sent is kept
 
 
-def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
+def capture(wish: CaptureRequest, say: Callable[[str], None]) -> Coverage:
     """Captures the application and writes its folder. Raises DynoError in one line."""
     folder.refuse(wish.out)
     tally = Tally()
@@ -84,14 +84,14 @@ def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
         dialect = dialect.within({**made.get(ANY, {}), **of_database})
         if not wish.keeps_values:
             view = replace(view, rows=[replace(row, sample=False) for row in view.rows])
-    gathered = Gathered(
+    gathered = QueryCalls(
         dialect,
         seed=wish.seed,
         keeps_values=wish.keeps_values,
         with_monitoring=wish.with_monitoring,
     )
     if files:
-        reading = Reading(
+        reading = LogFormat(
             prefix=wish.prefix,
             server_prefix=view.line_prefix if view else "",
             accepts_loss=wish.accepts_loss,
@@ -123,7 +123,7 @@ def capture(wish: Wish, say: Callable[[str], None]) -> Coverage:
     return write(wish, taken, source_of(wish, taken, view, database, gathered), gathered, dialect)
 
 
-def busiest(gathered: Gathered) -> str:
+def busiest(gathered: QueryCalls) -> str:
     """The database of the log that most of the time went to; the most calls break a tie."""
     weights: dict[str, tuple[float, int]] = {}
     for (database, *_), group in gathered.groups.items():
@@ -132,13 +132,13 @@ def busiest(gathered: Gathered) -> str:
     return max(weights, key=lambda name: weights[name], default="")
 
 
-def of_log(gathered: Gathered, database: str, tally: Tally) -> Taken:
+def of_log(gathered: QueryCalls, database: str, tally: Tally) -> QuerySet:
     """What a log has of a database."""
     notes = notes_of(tally)
     if database and not any(name for name, *_ in gathered.groups):
         notes.append(f"The log does not name databases: all calls are taken for `{database}`'s")
         database = ""
-    other = LeftOut(ELSEWHERE)
+    other = Exclusion(ELSEWHERE)
     for (name, _), each in gathered.left_out.items():
         if name != database:
             other.calls += each.calls
@@ -153,7 +153,7 @@ def of_log(gathered: Gathered, database: str, tally: Tally) -> Taken:
     first, last = gathered.first_s, gathered.last_s
     seconds = last - first if first is not None and last is not None and last > first else None
     arrivals: Mapping[int, int] = gathered.arrivals.get(database, {})
-    return Taken(queries, [*left_out, other], seconds, notes, arrivals)
+    return QuerySet(queries, [*left_out, other], seconds, notes, arrivals)
 
 
 def notes_of(tally: Tally) -> list[str]:
@@ -198,7 +198,9 @@ def notes_of(tally: Tally) -> list[str]:
     return notes
 
 
-def with_view(taken: Taken | None, view: View, sums: join.Sums, database: str) -> Taken:
+def with_view(
+    taken: QuerySet | None, view: ServerView, sums: join.ViewSums, database: str
+) -> QuerySet:
     """What a view has of a database, with the values of a log where there is one."""
     queries = (
         join.unlogged(sums.sums, sums, database)
@@ -214,10 +216,10 @@ def with_view(taken: Taken | None, view: View, sums: join.Sums, database: str) -
             f"The lengths of the lists of {lists} statements are not known: a log has them"
         )
     arrivals: Mapping[int, int] = taken.arrivals if taken is not None else {}
-    return Taken(queries, list(sums.left_out), view.seconds, notes, arrivals)
+    return QuerySet(queries, list(sums.left_out), view.seconds, notes, arrivals)
 
 
-def in_sessions(queries: Sequence[Query], view: View | None, database: str) -> list[Query]:
+def in_sessions(queries: Sequence[Query], view: ServerView | None, database: str) -> list[Query]:
     """The queries with what the database and the role set for their sessions."""
     if view is None:
         return list(queries)
@@ -237,7 +239,7 @@ def in_sessions(queries: Sequence[Query], view: View | None, database: str) -> l
     ]
 
 
-def replace_queries(taken: Taken, queries: list[Query]) -> Taken:
+def replace_queries(taken: QuerySet, queries: list[Query]) -> QuerySet:
     """The same with other queries, the costliest first."""
     queries.sort(
         key=lambda query: (
@@ -252,7 +254,7 @@ def replace_queries(taken: Taken, queries: list[Query]) -> Taken:
     return replace(taken, queries=queries)
 
 
-def empty(wish: Wish, database: str, gathered: Gathered) -> str:
+def empty(wish: CaptureRequest, database: str, gathered: QueryCalls) -> str:
     """The line on a source without a query."""
     where = f"database `{database}`" if database else "the log"
     there = ", ".join(sorted({f"`{name}`" for name, *_ in gathered.groups if name}))
@@ -263,15 +265,19 @@ def empty(wish: Wish, database: str, gathered: Gathered) -> str:
 
 
 def source_of(
-    wish: Wish, taken: Taken, view: View | None, database: str, gathered: Gathered
-) -> Source:
+    wish: CaptureRequest,
+    taken: QuerySet,
+    view: ServerView | None,
+    database: str,
+    gathered: QueryCalls,
+) -> CapturedServer:
     """What is said of the source."""
     time_s = sum(query.time_s for query in taken.queries)
     calls = sum(query.calls for query in taken.queries)
     first, last = stamp(gathered.first_s), stamp(gathered.last_s)
     when = f", captured from {first} to {last}" if last else ""
     host = f" at {wish.server.address.host}" if wish.server else ""
-    return Source(
+    return CapturedServer(
         description=f"{database or 'application'}{host}{when}",
         engine=wish.engine,
         version=view.version if view else wish.version,
@@ -294,13 +300,17 @@ def stamp(second: float | None) -> str:
 
 
 def write(
-    wish: Wish, taken: Taken, source: Source, gathered: Gathered, dialect: Dialect
+    wish: CaptureRequest,
+    taken: QuerySet,
+    source: CapturedServer,
+    gathered: QueryCalls,
+    dialect: Dialect,
 ) -> Coverage:
     """Writes the folder; returns what it covers."""
     top, rest = taken.queries[: wish.top], taken.queries[wish.top :]
     left_out = list(taken.left_out)
     if rest:
-        beyond = LeftOut(BEYOND.format(top=wish.top))
+        beyond = Exclusion(BEYOND.format(top=wish.top))
         beyond.calls = sum(query.calls for query in rest)
         beyond.time_s = sum(query.time_s for query in rest)
         left_out.append(beyond)
@@ -329,7 +339,7 @@ def write(
         notes=notes,
     )
     made = mixed(gathered, top, queries)
-    captured = Captured(
+    captured = Capture(
         source=source,
         queries=queries,
         mix=made if made is None else replace(made, per_s=made.per_s / (wish.sampled or 1.0)),
@@ -341,8 +351,8 @@ def write(
 
 
 def mixed(
-    gathered: Gathered, top: Sequence[Query], captured: Sequence[CapturedQuery]
-) -> Mix | None:
+    gathered: QueryCalls, top: Sequence[Query], captured: Sequence[CapturedQuery]
+) -> TransactionMix | None:
     """The transactions of queries that can run; None without a log that tells them."""
     names: dict[str, str] = {}
     for query, own in zip(top, captured, strict=True):

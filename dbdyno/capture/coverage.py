@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dbdyno.model.own_query import LeftOut
+from dbdyno.model.own_query import Exclusion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +17,7 @@ class Coverage:
     queries: int
     covered_calls: int
     covered_time_s: float
-    left_out: Sequence[LeftOut]  # that weigh most first
+    left_out: Sequence[Exclusion]  # that weigh most first
     without_values: int  # queries that have parameters and no values
     refused: Sequence[str]  # names of queries that the parser does not take
     cut: Sequence[str]  # names of queries whose texts may lack their ends

@@ -16,7 +16,7 @@ Part = Literal["bound", "literal", "clock"]
 
 
 @dataclass(frozen=True)
-class Slot:
+class ValueSlot:
     """A place in a form's text where a value goes."""
 
     part: Part
@@ -26,7 +26,7 @@ class Slot:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Form:
+class NormalForm:
     """What all texts share that differ in nothing but their values.
 
     The parameters are the bound ones in their own numbers, then the literals in their order, then
@@ -35,7 +35,7 @@ class Form:
 
     key: str  # the text with all values as parameters in their order; the same from view and log
     pieces: tuple[str, ...]  # the text around the slots, without comments
-    slots: tuple[Slot, ...]
+    slots: tuple[ValueSlot, ...]
     bound: int  # how many parameters are bound
     literals: int  # how many are literals
     fingerprint: str  # of the parser, hexadecimal; lists of any length have the same
@@ -58,10 +58,10 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Statement:
+class ParsedText:
     """A text, taken apart: its form and the values of its literals, as JSON."""
 
-    form: Form
+    form: NormalForm
     literals: tuple[str, ...] = ()
 
 
@@ -75,7 +75,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Inside:
+class InnerQuery:
     """A query inside a statement: of DECLARE, COPY (…) TO, EXECUTE."""
 
     text: str
@@ -100,7 +100,7 @@ class Dialect(Protocol):
         """The statements of a message; the text itself where it cannot be parsed."""
         ...
 
-    def read(self, text: str) -> Statement:
+    def read(self, text: str) -> ParsedText:
         """The text, taken apart; a form of its own where it cannot be parsed."""
         ...
 
@@ -112,7 +112,7 @@ class Dialect(Protocol):
         """Whether the statement ends a transaction."""
         ...
 
-    def inside(self, text: str) -> Inside | None:
+    def inside(self, text: str) -> InnerQuery | None:
         """The query inside a statement that runs another; None: it runs none."""
         ...
 
@@ -120,7 +120,7 @@ class Dialect(Protocol):
         """The cursor from which the statement fetches; empty: it is no FETCH."""
         ...
 
-    def executed(self, text: str, prepared: str) -> Inside | None:
+    def executed(self, text: str, prepared: str) -> InnerQuery | None:
         """What EXECUTE ran, where `prepared` is the statement's PREPARE; None: unknown."""
         ...
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dbdyno.capture.gather import APPLICATION
 from dbdyno.capture.mysql_mode import SQL_MODE, USUAL, reading_of
 from dbdyno.capture.senders import SCHEMAS
-from dbdyno.capture.view import Counted, Place, View, difference
+from dbdyno.capture.view import ServerView, StatementCost, ViewedServer, difference
 from dbdyno.engine.mysql.connection import connect, said, told
 from dbdyno.engine.mysql.flavour import of, since
 from dbdyno.model.error import ServerError
@@ -47,7 +47,7 @@ CUT = "..."
 DENIED = (1044, 1142, 1143, 1227)
 
 
-def read(place: Place, seconds: float | None, wait: Callable[[float], None]) -> View:
+def read(place: ViewedServer, seconds: float | None, wait: Callable[[float], None]) -> ServerView:
     """What the server has counted; with `seconds` what it counts in them, while `wait` waits.
 
     Raises ServerError in a line that says what to do.
@@ -65,7 +65,7 @@ def read(place: Place, seconds: float | None, wait: Callable[[float], None]) -> 
         raise ServerError(f"{place.name}: {remedy(error, place) or said(error)}") from error
 
 
-def remedy(error: pymysql.MySQLError, place: Place) -> str:
+def remedy(error: pymysql.MySQLError, place: ViewedServer) -> str:
     """What mends an error; empty: it is another than is known."""
     number = error.args[0] if error.args else 0
     if number in DENIED:
@@ -77,7 +77,7 @@ def remedy(error: pymysql.MySQLError, place: Place) -> str:
     return ""
 
 
-def counted(connection: pymysql.Connection[Any], place: Place) -> View:
+def counted(connection: pymysql.Connection[Any], place: ViewedServer) -> ServerView:
     """One reading. Raises ServerError: nothing is counted; pymysql.MySQLError."""
     with connection.cursor() as cursor:
         cursor.execute(FACTS)
@@ -91,7 +91,7 @@ def counted(connection: pymysql.Connection[Any], place: Place) -> View:
     digits = DIGITS.match(version)
     statements = [counted_of(row) for row in rows]
     seen = [float(row[7]) for row in rows if row[7] is not None]
-    return View(
+    return ServerView(
         rows=statements,
         seconds=max(seen, default=None),
         version=digits[0] if digits else version,
@@ -140,7 +140,7 @@ def meaning(mode: str, zone: str) -> dict[str, str]:
     return kept if zone == "SYSTEM" else {**kept, "time_zone": zone}
 
 
-def busiest(statements: Sequence[Counted]) -> str:
+def busiest(statements: Sequence[StatementCost]) -> str:
     """The database that most of the time went to, where the DSN names none."""
     times: dict[str, float] = defaultdict(float)
     for row in statements:
@@ -158,10 +158,10 @@ def fetched(cursor: Any) -> list[tuple[Any, ...]]:
     ]
 
 
-def counted_of(row: tuple[Any, ...]) -> Counted:
+def counted_of(row: tuple[Any, ...]) -> StatementCost:
     """A row of the view."""
     database, text, digest, calls, wait, sent, affected, _ = row
-    return Counted(
+    return StatementCost(
         text=text or "",
         cut=(text or "").endswith(CUT),
         sample=True,

@@ -1,8 +1,8 @@
 """Makes tuples of values for a query of which a source has counts and no values.
 
 The values come from the data that a race has, never from the source: rows of what the query reads
-(`Draft`), and by their types where a parameter meets no column. Pure: whoever asks the server does
-so elsewhere.
+(`ValueQueries`), and by their types where a parameter meets no column. Pure: whoever asks the
+server does so elsewhere.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ ROUND = 8
 
 
 @dataclass(frozen=True)
-class Place:
+class ParameterPlace:
     """Where a parameter stands."""
 
     number: int
@@ -74,13 +74,13 @@ class Place:
     column: int | None = None  # of its draft; None: it meets no column
     draft: int = 0
 
-    def within(self, draft: int) -> Place:
+    def within(self, draft: int) -> ParameterPlace:
         """The same as a place of that draft."""
         return replace(self, draft=draft)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draft:
+class ValueQueries:
     """Queries whose columns are what the parameters of one statement are compared with."""
 
     whole: str  # of all that the statement reads; empty: that cannot be asked without values
@@ -91,11 +91,11 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class Places:
+class ParameterPlaces:
     """The places of a query's parameters by their numbers."""
 
-    places: Mapping[int, Place] = field(default_factory=dict)
-    drafts: tuple[Draft, ...] = ()
+    places: Mapping[int, ParameterPlace] = field(default_factory=dict)
+    drafts: tuple[ValueQueries, ...] = ()
     typed: str = ""  # the text as servers take it apart that do not prepare it as it stands
 
 
@@ -111,20 +111,20 @@ class Pool:
 class Material:
     """All that tuples of a query are made from."""
 
-    places: Places
+    places: ParameterPlaces
     pools: Sequence[Pool]  # of each draft
     types: Mapping[int, str]  # of the parameters
     by_type: Mapping[str, Sequence[str]] = field(default_factory=dict)  # values of the tables
     rows: float | None = None  # of a call at the source
 
 
-class Undrawn(Exception):
+class NoValueError(Exception):
     """No value is known for a parameter; the words name no value."""
 
 
 def tuples(material: Material, count: int, seed: str) -> list[Row]:
-    """So many tuples, each different. Raises Undrawn where a parameter has no value at all."""
-    drawing = _Drawing(material, random.Random(seed))
+    """So many tuples, each different. Raises NoValueError where a parameter has no value at all."""
+    drawing = _TupleDrawer(material, random.Random(seed))
     return list(dict.fromkeys(drawing.row(turn) for turn in range(count)))
 
 
@@ -139,7 +139,7 @@ def as_json(value: Value, type_: str) -> str:
     return msgspec.json.encode(value).decode()
 
 
-class _Drawing:
+class _TupleDrawer:
     """Draws tuples of one query."""
 
     def __init__(self, material: Material, draw: random.Random) -> None:
@@ -156,7 +156,7 @@ class _Drawing:
         values: dict[int, Value] = {}
         places = self.material.places.places
         for number in sorted(self.material.types):
-            place = places.get(number, Place(number, "other"))
+            place = places.get(number, ParameterPlace(number, "other"))
             if number not in values:
                 values |= self._values(place, rows, absent=number == absent)
         return tuple(values[number] for number in sorted(self.material.types))
@@ -181,7 +181,9 @@ class _Drawing:
         ]
         return self.draw.choice(equal) if equal else 0
 
-    def _values(self, place: Place, rows: Sequence[Row], *, absent: bool) -> dict[int, Value]:
+    def _values(
+        self, place: ParameterPlace, rows: Sequence[Row], *, absent: bool
+    ) -> dict[int, Value]:
         """The value of a parameter; of a range both."""
         number, type_ = place.number, self.material.types[place.number]
         if place.use == "limit":
@@ -198,7 +200,7 @@ class _Drawing:
             return self._range(place)
         return {number: self._of_column(place, rows[place.draft], absent=absent)}
 
-    def _of_column(self, place: Place, row: Row, *, absent: bool) -> Value:
+    def _of_column(self, place: ParameterPlace, row: Row, *, absent: bool) -> Value:
         assert place.column is not None
         type_ = self.material.types[place.number]
         value = row[place.column]
@@ -213,7 +215,7 @@ class _Drawing:
                 return self._fresh(place, value, type_)
         return self._fresh(place, value, type_) if absent else value
 
-    def _fresh(self, place: Place, value: Value, type_: str) -> Value:
+    def _fresh(self, place: ParameterPlace, value: Value, type_: str) -> Value:
         """A value that no row has."""
         if type_ in WHOLE:
             return str(round(max(map(_key, self._column(place)))) + 1 + self.turn)
@@ -222,7 +224,7 @@ class _Drawing:
             return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
         return f"{value}~{self.turn}" if type_ in TEXTS else value
 
-    def _array(self, place: Place) -> str:
+    def _array(self, place: ParameterPlace) -> str:
         assert place.column is not None
         length = self.draw.choice(LENGTHS)
         values = {self.draw.choice(self.pools[place.draft])[place.column] for _ in range(length)}
@@ -238,7 +240,7 @@ class _Drawing:
         plain = re.sub(r"([\\%_])", r"\\\1", part)
         return ("%" if start else "") + plain + "%"
 
-    def _range(self, place: Place) -> dict[int, Value]:
+    def _range(self, place: ParameterPlace) -> dict[int, Value]:
         """The ends of a range, of a width between a row in a thousand and all."""
         values = self._column(place)
         others = [
@@ -259,7 +261,7 @@ class _Drawing:
         ends = (low, high) if place.use == "from" else (high, low)
         return {place.number: ends[0], others[0].number: ends[1]}
 
-    def _column(self, place: Place) -> list[str]:
+    def _column(self, place: ParameterPlace) -> list[str]:
         assert place.column is not None
         values = [row[place.column] for row in self.pools[place.draft]]
         there = [value for value in values if value is not None]
@@ -271,7 +273,7 @@ class _Drawing:
         if not values and type_.endswith("[]"):
             values = ("{}",)
         if not values:
-            raise Undrawn(f"no value of type {type_ or 'unknown'} is known")
+            raise NoValueError(f"no value of type {type_ or 'unknown'} is known")
         return self.draw.choice(values)
 
 

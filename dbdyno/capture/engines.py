@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from dbdyno.capture import digest_view, postgres_places, postgres_view
 from dbdyno.capture.dialect import Dialect
-from dbdyno.capture.drawing import Places
+from dbdyno.capture.drawing import ParameterPlaces
 from dbdyno.capture.gather import Query
 from dbdyno.capture.log.files import Format
 from dbdyno.capture.mysql_sql import MysqlSql
 from dbdyno.capture.postgres_sql import PostgresSql
-from dbdyno.capture.view import Place, View
+from dbdyno.capture.view import ServerView, ViewedServer
 from dbdyno.model import engine as traits
 from dbdyno.model.error import DynoError
 
@@ -24,12 +24,14 @@ class Family:
     """What is captured of a family's servers, and how."""
 
     dialect: Callable[[], Dialect]
-    view: Callable[[Place, float | None, Wait], View]
+    view: Callable[[ViewedServer, float | None, Wait], ServerView]
     engine: str  # that its logs are of where they do not tell
     formats: frozenset[Format]  # of its logs
-    typed: Callable[[Place, Sequence[Query], Dialect], list[Query]] | None = None
+    typed: Callable[[ViewedServer, Sequence[Query], Dialect], list[Query]] | None = None
     unknown: str = ""  # what logs alone do not tell, in a sentence
-    places: Callable[[str], Places] | None = None  # of parameters; None: all sources have values
+    places: Callable[[str], ParameterPlaces] | None = (
+        None  # of parameters; None: all sources have values
+    )
 
 
 FAMILIES = (
@@ -63,7 +65,7 @@ def family(engine: str, format: Format | None) -> Family:
     raise DynoError(f"source: capture reads no server of {server.product}: name its log")
 
 
-def places(engine: str) -> Callable[[str], Places] | None:
+def places(engine: str) -> Callable[[str], ParameterPlaces] | None:
     """What finds the parameters of an engine's queries; None: none of its sources lacks values."""
     family = traits.of(engine).family
     return next((each.places for each in FAMILIES if traits.of(each.engine).family == family), None)

@@ -20,9 +20,9 @@ from pathlib import Path
 import msgspec
 
 from dbdyno.capture.call import Way
-from dbdyno.capture.mix import Mix
+from dbdyno.capture.mix import TransactionMix
 from dbdyno.model.error import DynoError
-from dbdyno.model.own_query import LeftOut
+from dbdyno.model.own_query import Exclusion
 
 WORKLOAD, QUERIES, VALUES = "workload.toml", "queries", "values"
 ARRIVALS, COVERAGE = "arrivals.csv", "coverage.md"
@@ -30,7 +30,7 @@ OURS, OTHERS_NOTHING = 0o700, 0o077
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class CapturedServer:
     """What capture knows of the application's server."""
 
     description: str
@@ -44,11 +44,11 @@ class Source:
     settings: Mapping[str, str] = field(default_factory=dict)
     first: str = ""  # when the first call began, in ISO 8601; empty: not known
     last: str = ""
-    left_out: Sequence[LeftOut] = ()
+    left_out: Sequence[Exclusion] = ()
 
 
 @dataclass(frozen=True)
-class Sample:
+class CallSample:
     """The values of some calls, as JSON in the order of $1 …, and how many calls it stands for."""
 
     values: tuple[str, ...]
@@ -61,7 +61,7 @@ class CapturedQuery:
 
     name: str
     text: str
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[CallSample, ...] = ()
     calls: int
     time_s: float = 0.0
     rows: int | None = None
@@ -75,14 +75,14 @@ class CapturedQuery:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Captured:
+class Capture:
     """All that a folder holds."""
 
-    source: Source
+    source: CapturedServer
     queries: Sequence[CapturedQuery]
     arrivals: Mapping[int, int] = field(default_factory=dict)  # second since 1970: calls
     coverage: str = ""
-    mix: Mix | None = None  # None: the sources tell no transactions
+    mix: TransactionMix | None = None  # None: the sources tell no transactions
 
 
 def refuse(folder: Path) -> None:
@@ -97,7 +97,7 @@ def refuse(folder: Path) -> None:
         raise DynoError(f"`{folder}`: there is no folder `{folder.absolute().parent}`: make it")
 
 
-def write(folder: Path, captured: Captured) -> None:
+def write(folder: Path, captured: Capture) -> None:
     """Writes the folder beside its place and renames it there. Raises DynoError, OSError."""
     refuse(folder)
     place = folder.absolute()
@@ -116,7 +116,7 @@ def write(folder: Path, captured: Captured) -> None:
         os.umask(before)
 
 
-def fill(made: Path, captured: Captured) -> None:
+def fill(made: Path, captured: Capture) -> None:
     """Writes the files of the folder; each is on the disk when this returns."""
     (made / QUERIES).mkdir(mode=OURS)
     (made / VALUES).mkdir(mode=OURS)
@@ -138,7 +138,7 @@ def put(path: Path, text: str) -> None:
         os.fsync(file.fileno())
 
 
-def line_of(sample: Sample) -> str:
+def line_of(sample: CallSample) -> str:
     """A line of a values file."""
     return f'{{"weight": {sample.weight}, "values": [{", ".join(sample.values)}]}}\n'
 
@@ -147,18 +147,18 @@ def line_of(sample: Sample) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drawn:
+class DrawOutcome:
     """What came of drawing values for a query."""
 
     name: str
     words: str  # how the values fit, or why there are none
-    samples: tuple[Sample, ...] = ()  # none: they do not fit
+    samples: tuple[CallSample, ...] = ()  # none: they do not fit
 
 
 DRAWN_TITLE = "\nValues drawn from the data of a race:\n\n| query | a call |\n|---|---|\n"
 
 
-def add_drawn(folder: Path, drawn: Sequence[Drawn]) -> None:
+def add_drawn(folder: Path, drawn: Sequence[DrawOutcome]) -> None:
     """Adds values to queries of a folder that have none, or why there are none.
 
     The workload file is replaced when all values lie there; it keeps what a person wrote. Raises
@@ -191,7 +191,7 @@ def add_drawn(folder: Path, drawn: Sequence[Drawn]) -> None:
 # --- workload.toml ----------------------------------------------------------------------------
 
 
-def workload_text(captured: Captured) -> str:
+def workload_text(captured: Capture) -> str:
     """The workload file."""
     source = captured.source
     lines = [f"description = {quoted(source.description)}", "", "[source]"]
@@ -245,7 +245,7 @@ def query_lines(query: CapturedQuery) -> list[str]:
     return lines
 
 
-def mix_lines(mix: Mix) -> list[str]:
+def mix_lines(mix: TransactionMix) -> list[str]:
     """The tables of the transactions and of their mix."""
     lines = [
         f"# {100 * mix.covered:.1f} % of the transactions; `dyno race … --steps mix` runs them.",

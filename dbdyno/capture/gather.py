@@ -10,12 +10,21 @@ from dataclasses import dataclass, field, replace
 from msgspec import structs
 
 from dbdyno.capture.call import Call, Way
-from dbdyno.capture.dialect import ALL, NESTED, ROLE, Dialect, Form, Inside, Setting, Statement
-from dbdyno.capture.folder import Sample
+from dbdyno.capture.dialect import (
+    ALL,
+    NESTED,
+    ROLE,
+    Dialect,
+    InnerQuery,
+    NormalForm,
+    ParsedText,
+    Setting,
+)
+from dbdyno.capture.folder import CallSample
 from dbdyno.capture.mix import Transactions
 from dbdyno.capture.reservoir import Reservoir, Values
 from dbdyno.capture.senders import OWN, Sender, by_name, by_text
-from dbdyno.model.own_query import LeftOut
+from dbdyno.model.own_query import Exclusion
 
 APPLICATION = "dyno capture"
 """The name of capture's own sessions."""
@@ -41,10 +50,10 @@ class Variant:
 
 
 @dataclass
-class Group:
+class QueryGroup:
     """All calls of one query."""
 
-    form: Form
+    form: NormalForm
     samples: Reservoir
     calls: int = 0
     time_s: float = 0.0
@@ -62,10 +71,10 @@ class Group:
 class Query:
     """A query of the application, as far as sources know it."""
 
-    form: Form
+    form: NormalForm
     way: Way
     literals: Values | None = None  # that stand in its text; None: they are parameters
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[CallSample, ...] = ()
     calls: int
     time_s: float
     rows: int | None = None
@@ -79,7 +88,7 @@ class Query:
 
 
 @dataclass
-class Session:
+class SessionState:
     """What a session has set, and its cursors."""
 
     settings: dict[str, str] = field(default_factory=dict)
@@ -100,19 +109,19 @@ class Session:
 
 
 @dataclass
-class Gathered:
+class QueryCalls:
     """Calls by query, and what is left out, by database and reason."""
 
     dialect: Dialect
     seed: int = 1
     keeps_values: bool = True
     with_monitoring: bool = False
-    groups: dict[Key, Group] = field(default_factory=dict)
-    left_out: dict[tuple[str, str], LeftOut] = field(default_factory=dict)
+    groups: dict[Key, QueryGroup] = field(default_factory=dict)
+    left_out: dict[tuple[str, str], Exclusion] = field(default_factory=dict)
     errors: Counter[str] = field(default_factory=Counter)
     arrivals: dict[str, Counter[int]] = field(default_factory=dict)
-    sessions: dict[str, Session] = field(default_factory=dict)
-    texts: dict[str, Statement] = field(default_factory=dict)  # of the last calls
+    sessions: dict[str, SessionState] = field(default_factory=dict)
+    texts: dict[str, ParsedText] = field(default_factory=dict)  # of the last calls
     temporary: set[str] = field(default_factory=set)
     transactions: dict[str, Transactions] = field(default_factory=dict)  # by database
     length_max: int = 0  # of all texts of queries, in bytes
@@ -161,7 +170,7 @@ class Gathered:
         if call.account and call.session:
             session = self.sessions.get(call.session)
             if session is None and sender is not None:
-                session = self.sessions[call.session] = Session()
+                session = self.sessions[call.session] = SessionState()
             if session is not None:
                 sender = session.sender = session.sender or sender
         return sender or by_name(call.application, call.user or call.account)
@@ -183,7 +192,7 @@ class Gathered:
         if not form.left_out and "set_config" not in call.text:
             self.count(call, statement, time_s)
             return
-        session = self.sessions.setdefault(call.session, Session())
+        session = self.sessions.setdefault(call.session, SessionState())
         if call.session:  # else the log does not tell sessions apart
             self.settle(session, call.text)
             ends = self.dialect.ends_transaction(call.text)
@@ -204,7 +213,7 @@ class Gathered:
         else:
             self.count(call, statement, time_s)
 
-    def inner(self, call: Call, inside: Inside, time_s: float) -> None:
+    def inner(self, call: Call, inside: InnerQuery, time_s: float) -> None:
         """Adds the query inside a statement, which its cursor may go on fetching from."""
         inner = structs_replace(call, inside.text)
         statement = self.read(inner)
@@ -215,7 +224,7 @@ class Gathered:
         if inside.cursor:
             self.sessions[call.session].cursors[inside.cursor] = key
 
-    def read(self, call: Call) -> Statement:
+    def read(self, call: Call) -> ParsedText:
         """The call's text, taken apart; the texts of the last calls are kept, as many repeat."""
         dialect = self.dialect_of(call)
         if dialect is not self.dialect:
@@ -232,7 +241,7 @@ class Gathered:
         session = self.sessions.get(call.session)
         return self.dialect if session is None else self.dialect.within(session.now)
 
-    def settle(self, session: Session, text: str) -> None:
+    def settle(self, session: SessionState, text: str) -> None:
         """Follows what a statement does to its session's settings."""
         settings = self.dialect.settings(text)
         if not settings and session.local and self.dialect.ends_transaction(text):
@@ -241,7 +250,7 @@ class Gathered:
         for setting in settings:
             self.set(session, setting)
 
-    def set(self, session: Session, setting: Setting) -> None:
+    def set(self, session: SessionState, setting: Setting) -> None:
         """Follows what a statement does to one setting."""
         place = session.local if setting.local else session.settings
         if setting.name == ALL:
@@ -253,7 +262,7 @@ class Gathered:
             place[setting.name] = setting.value
         session.renew()
 
-    def count(self, call: Call, statement: Statement, time_s: float) -> Key:
+    def count(self, call: Call, statement: ParsedText, time_s: float) -> Key:
         """Adds a call of a query to its group, whose key is returned."""
         form = statement.form
         session = self.sessions.get(call.session)
@@ -263,7 +272,7 @@ class Gathered:
         group = self.groups.get(key)
         if group is None:
             seed = f"{self.seed}:{form.key}"
-            group = self.groups[key] = Group(form=form, samples=Reservoir(seed))
+            group = self.groups[key] = QueryGroup(form=form, samples=Reservoir(seed))
         group.time_s += time_s
         group.cut = group.cut or call.cut
         size = len(call.text) if call.text.isascii() else size_of(call.text)
@@ -295,7 +304,7 @@ class Gathered:
             transactions = self.transactions[call.database] = Transactions()
         return transactions
 
-    def sample(self, group: Group, call: Call, statement: Statement, time_s: float) -> None:
+    def sample(self, group: QueryGroup, call: Call, statement: ParsedText, time_s: float) -> None:
         """Keeps the values of a call, and counts literals that stand beside bound ones."""
         form = group.form
         if form.bound and form.literals and not group.many:
@@ -318,7 +327,7 @@ class Gathered:
         self, call: Call, reason: str, *, calls: int = 1, time_s: float | None = None
     ) -> None:
         """Counts a call that no query stands for."""
-        left = self.left_out.setdefault((call.database, reason), LeftOut(reason))
+        left = self.left_out.setdefault((call.database, reason), Exclusion(reason))
         left.calls += calls
         left.time_s += (call.duration_s or 0.0) if time_s is None else time_s
 
@@ -352,14 +361,14 @@ def is_utf8(text: str) -> bool:
 # --- Queries of groups ------------------------------------------------------------------------
 
 
-def queries_of(gathered: Gathered, database: str) -> list[Query]:
+def queries_of(gathered: QueryCalls, database: str) -> list[Query]:
     """The queries of one database; those on its sessions' temporary tables are left out."""
     queries: list[Query] = []
     for (its_database, _, bound, settings, role), group in gathered.groups.items():
         if its_database != database:
             continue
         if gathered.temporary.intersection(group.form.tables):
-            left = gathered.left_out.setdefault((database, TEMPORARY), LeftOut(TEMPORARY))
+            left = gathered.left_out.setdefault((database, TEMPORARY), Exclusion(TEMPORARY))
             left.calls += group.calls
             left.time_s += group.time_s
             continue
@@ -382,13 +391,13 @@ def queries_of(gathered: Gathered, database: str) -> list[Query]:
     return queries
 
 
-def simple(query: Query, group: Group) -> Query:
+def simple(query: Query, group: QueryGroup) -> Query:
     """A query without bound values: its literals are its parameters."""
     way: Way = "simple" if group.form.literals else query.way
     return replaced(query, way=way, samples=samples(group.samples.kept()))
 
 
-def variants(query: Query, group: Group) -> list[Query]:
+def variants(query: Query, group: QueryGroup) -> list[Query]:
     """A query with bound values, for each variant of literals; one if there are too many."""
     kept, bound = group.samples.kept(), group.form.bound
     if group.many:
@@ -414,6 +423,6 @@ def replaced(query: Query, **changes: object) -> Query:
     return replace(query, **changes)  # type: ignore[arg-type]
 
 
-def samples(kept: Mapping[Values, int]) -> tuple[Sample, ...]:
+def samples(kept: Mapping[Values, int]) -> tuple[CallSample, ...]:
     """Samples in an order that depends on nothing but them."""
-    return tuple(Sample(values, weight) for values, weight in sorted(kept.items()))
+    return tuple(CallSample(values, weight) for values, weight in sorted(kept.items()))

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from dbdyno.capture.cut import CUT, marked
-from dbdyno.capture.dialect import NESTED, Dialect, Form
-from dbdyno.capture.folder import Sample
+from dbdyno.capture.dialect import NESTED, Dialect, NormalForm
+from dbdyno.capture.folder import CallSample
 from dbdyno.capture.gather import Query, size_of
 from dbdyno.capture.senders import OWN, by_name, by_text
 from dbdyno.capture.taken import ELSEWHERE
-from dbdyno.capture.view import Counted, View
-from dbdyno.model.own_query import LeftOut
+from dbdyno.capture.view import ServerView, StatementCost
+from dbdyno.model.own_query import Exclusion
 
 HIDDEN = "other users' statements, whose texts may not be seen"
 LOST = "texts that the server no longer has"
@@ -31,32 +31,34 @@ some calls of a statement (to 15 at least those of the simple protocol), so it c
 class Sum:
     """Rows of one statement together."""
 
-    form: Form
+    form: NormalForm
     text: str
     calls: int = 0
     time_s: float = 0.0
     rows: int = 0
     query_ids: set[int] = field(default_factory=set)
     users: dict[str, int] = field(default_factory=dict)
-    samples: tuple[Sample, ...] = ()  # of rows whose text has values
+    samples: tuple[CallSample, ...] = ()  # of rows whose text has values
 
 
 @dataclass(frozen=True)
-class Sums:
+class ViewSums:
     """The rows of a view by form, and what of them can be no query."""
 
     sums: Sequence[Sum]
-    left_out: Sequence[LeftOut]
+    left_out: Sequence[Exclusion]
     length_max: int  # of all texts, in bytes
 
 
-def summed(view: View, database: str, dialect: Dialect, *, with_monitoring: bool = False) -> Sums:
+def summed(
+    view: ServerView, database: str, dialect: Dialect, *, with_monitoring: bool = False
+) -> ViewSums:
     """The view's rows of one database, summed by form."""
     sums: dict[str, Sum] = {}
-    left: dict[str, LeftOut] = {}
+    left: dict[str, Exclusion] = {}
     for row in view.rows:
         reason = ""
-        form: Form | None = None
+        form: NormalForm | None = None
         values: tuple[str, ...] = ()
         if row.nested:
             reason = NESTED
@@ -76,24 +78,24 @@ def summed(view: View, database: str, dialect: Dialect, *, with_monitoring: bool
                 kept = with_monitoring and sender.reason != OWN
                 reason = reason if kept else sender.reason
         if reason or form is None:
-            left_out = left.setdefault(reason, LeftOut(reason))
+            left_out = left.setdefault(reason, Exclusion(reason))
             if reason != NESTED:  # the time of these is in what calls them
                 left_out.calls += row.calls
                 left_out.time_s += row.time_s
             continue
         total = sums.setdefault(form.key, Sum(form, row.text))
         if row.sample and values:
-            total.samples = (*total.samples, Sample(values, max(row.calls, 1)))
+            total.samples = (*total.samples, CallSample(values, max(row.calls, 1)))
         total.calls += row.calls
         total.time_s += row.time_s
         total.rows += row.rows
         total.query_ids.add(row.query_id)
         total.users[row.user] = total.users.get(row.user, 0) + row.calls
     length_max = max((size_of(row.text) for row in view.rows), default=0)
-    return Sums(list(sums.values()), list(left.values()), length_max)
+    return ViewSums(list(sums.values()), list(left.values()), length_max)
 
 
-def read(row: Counted, dialect: Dialect) -> tuple[Form, tuple[str, ...]]:
+def read(row: StatementCost, dialect: Dialect) -> tuple[NormalForm, tuple[str, ...]]:
     """The form of a row's text and its literals; of a cursor's or COPY's the query inside."""
     statement = dialect.read(row.text)
     inside = dialect.inside(row.text) if statement.form.left_out else None
@@ -101,7 +103,7 @@ def read(row: Counted, dialect: Dialect) -> tuple[Form, tuple[str, ...]]:
     return statement.form, statement.literals
 
 
-def unlogged(rest: Sequence[Sum], sums: Sums, database: str) -> list[Query]:
+def unlogged(rest: Sequence[Sum], sums: ViewSums, database: str) -> list[Query]:
     """The queries of rows that no log has: texts and counts, of some the values of a call."""
     return marked([of_sum(total, database) for total in rest], sums.length_max)
 
@@ -123,10 +125,10 @@ def of_sum(total: Sum, database: str) -> Query:
     )
 
 
-def joined(queries: Sequence[Query], sums: Sums, database: str) -> list[Query]:
+def joined(queries: Sequence[Query], sums: ViewSums, database: str) -> list[Query]:
     """Queries of a log with the counts of a view; rows that no query has follow them."""
     rest, unmatched = list(sums.sums), list(queries)
-    matches: list[Pair] = []
+    matches: list[StatementMatch] = []
     for name in NAMES:
         paired = pairs(rest, unmatched, name)
         matches += paired
@@ -144,22 +146,22 @@ def joined(queries: Sequence[Query], sums: Sums, database: str) -> list[Query]:
 
 
 @dataclass(eq=False)
-class Pair:
+class StatementMatch:
     """Rows and queries that are the same statement."""
 
     sums: list[Sum] = field(default_factory=list)
     queries: list[Query] = field(default_factory=list)
 
 
-def pairs(sums: Sequence[Sum], queries: Sequence[Query], name: Name) -> list[Pair]:
+def pairs(sums: Sequence[Sum], queries: Sequence[Query], name: Name) -> list[StatementMatch]:
     """Rows and queries that have a name of one sort in common, each in one pair."""
-    by_name: dict[object, Pair] = {}
+    by_name: dict[object, StatementMatch] = {}
     for query in queries:
         names = names_of(query, name)
-        pair = next((by_name[each] for each in names if each in by_name), Pair())
+        pair = next((by_name[each] for each in names if each in by_name), StatementMatch())
         pair.queries.append(query)
         by_name.update(dict.fromkeys(names, pair))
-    matched: dict[int, Pair] = {}
+    matched: dict[int, StatementMatch] = {}
     for total in sums:
         for each in names_of(total, name):
             if each in by_name:
@@ -176,7 +178,7 @@ def names_of(item: Sum | Query, name: Name) -> tuple[object, ...]:
     return (item.form.key if name == "form" else item.form.fingerprint,)
 
 
-def shared(pair: Pair) -> list[Query]:
+def shared(pair: StatementMatch) -> list[Query]:
     """The rows' counts, divided among queries by what the log has of each."""
     calls = sum(total.calls for total in pair.sums)
     time_s = sum(total.time_s for total in pair.sums)

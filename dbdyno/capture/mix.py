@@ -79,7 +79,7 @@ class Transactions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mix:
+class TransactionMix:
     """The transactions that the folder has, by name, and how often each of them came."""
 
     transactions: Mapping[str, Sequence[str]]  # the names of their statements, BEGIN … COMMIT
@@ -89,7 +89,7 @@ class Mix:
     covered: float  # the share of all transactions that it stands for
 
 
-def of(transactions: Transactions, names: Mapping[str, str]) -> Mix | None:
+def of(transactions: Transactions, names: Mapping[str, str]) -> TransactionMix | None:
     """The mix of transactions whose queries all have a name; None where the log tells none.
 
     `names`: of queries by their forms.
@@ -111,7 +111,7 @@ def of(transactions: Transactions, names: Mapping[str, str]) -> Mix | None:
             kept[name] = statements
         weights[name] = weights.get(name, 0) + count
     covered = sum(weights.values())
-    return Mix(
+    return TransactionMix(
         transactions=kept,
         weights=weights,
         per_s=covered / transactions.seconds,

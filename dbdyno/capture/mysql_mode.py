@@ -23,7 +23,7 @@ REST = r"`[^`]*`|\#[^\n]*|--(?=\s)[^\n]*|/\*.*?\*/"
 
 
 @dataclass(frozen=True)
-class Reading:
+class ModeReading:
     """What a mode makes of a text."""
 
     ansi_quotes: bool = False  # "x" is a name
@@ -60,15 +60,15 @@ def pattern(*, plain: bool) -> re.Pattern[str]:
     return re.compile(rf"'{quotes[0]}|\"{quotes[1]}|{REST}", re.DOTALL)
 
 
-USUAL = Reading()
+USUAL = ModeReading()
 
 
-def reading_of(mode: str, before: Reading = USUAL) -> Reading:
+def reading_of(mode: str, before: ModeReading = USUAL) -> ModeReading:
     """How texts of sessions with this `sql_mode` are read; `before`: what an expression changes."""
     own = before if CHANGES in mode else USUAL
     taken = mode.upper().startswith(TAKES_AWAY)
     words = set() if taken else set(re.findall(r"\w+", mode.upper()))
-    return Reading(
+    return ModeReading(
         ansi_quotes=own.ansi_quotes or bool(words & ANSI_QUOTES),
         plain_backslashes=own.plain_backslashes or NO_BACKSLASH_ESCAPES in words,
     )

@@ -17,21 +17,21 @@ from hashlib import blake2b
 import msgspec
 
 from dbdyno.capture.cut import is_open
-from dbdyno.capture.dialect import Form, Inside, Setting, Slot, Statement
-from dbdyno.capture.mysql_mode import SQL_MODE, USUAL, Reading, reading_of
+from dbdyno.capture.dialect import InnerQuery, NormalForm, ParsedText, Setting, ValueSlot
+from dbdyno.capture.mysql_mode import SQL_MODE, USUAL, ModeReading, reading_of
 from dbdyno.capture.mysql_prepared import bound_json, bound_values, pieces_of
 from dbdyno.capture.mysql_session import settings_of
 from dbdyno.capture.mysql_statement import (
     FIRST_MARKER,
     STRING_MARKER,
-    Traits,
+    MysqlTraits,
     parsed,
     unparsed,
     utility,
 )
 from dbdyno.capture.mysql_token import (
     OUTSIDE,
-    Token,
+    MysqlToken,
     is_bytes,
     is_value,
     json_of,
@@ -72,28 +72,28 @@ END = re.compile(r"\s*(?:COMMIT|ROLLBACK(?!\s+(?:WORK\s+)?TO))\b", re.IGNORECASE
 
 
 @dataclass(frozen=True)
-class Shape:
+class MysqlShape:
     """How the tokens of a skeleton become a form and its values."""
 
-    form: Form
+    form: NormalForm
     literals: tuple[tuple[int, bool], ...]  # tokens that are values, and whether a `-` is theirs
 
 
 @dataclass(frozen=True)
-class Skeleton:
+class MysqlSkeleton:
     """What is known of a skeleton: which of its tokens are part of the form, and the shapes."""
 
     fixed: tuple[int, ...]
-    shapes: dict[tuple[str, ...], Shape] = field(default_factory=dict)
+    shapes: dict[tuple[str, ...], MysqlShape] = field(default_factory=dict)
 
 
 @dataclass
 class MysqlSql:
     """The reader of MySQL's SQL, which keeps the skeletons that it has seen."""
 
-    reading: Reading = USUAL
-    skeletons: dict[str, Skeleton] = field(default_factory=dict)
-    others: dict[Reading, MysqlSql] = field(default_factory=dict)
+    reading: ModeReading = USUAL
+    skeletons: dict[str, MysqlSkeleton] = field(default_factory=dict)
+    others: dict[ModeReading, MysqlSql] = field(default_factory=dict)
 
     @property
     def moment(self) -> str:
@@ -116,7 +116,7 @@ class MysqlSql:
         parts = map(self.reading.own, divided(self.reading.usual(text)))
         return [part.strip() for part in parts if part.strip()]
 
-    def read(self, text: str) -> Statement:
+    def read(self, text: str) -> ParsedText:
         """The text, taken apart; a form of its own where the parser does not take it."""
         if self.reading == USUAL:
             return self.usual(text)
@@ -124,14 +124,14 @@ class MysqlSql:
         pieces = tuple(map(self.reading.own, statement.form.pieces))
         return replace(statement, form=replace(statement.form, pieces=pieces))
 
-    def usual(self, text: str) -> Statement:
+    def usual(self, text: str) -> ParsedText:
         """A text of the usual mode, taken apart."""
         skeleton, tokens = taken_out(text)
         known = self.skeletons.get(skeleton)
         if known is not None:
             shape = known.shapes.get(tuple([tokens[number] for number in known.fixed]))
             if shape is not None:
-                return Statement(shape.form, values(shape, tokens))
+                return ParsedText(shape.form, values(shape, tokens))
         if len(self.skeletons) >= SKELETONS_MAX:
             self.skeletons.clear()
         places = tokens_of(text)
@@ -145,10 +145,10 @@ class MysqlSql:
             if number not in taken and not token.is_bound and not is_utility(shape)
         )
         if len(skeleton) <= SKELETON_LENGTH_MAX:
-            known = self.skeletons.setdefault(skeleton, Skeleton(fixed))
+            known = self.skeletons.setdefault(skeleton, MysqlSkeleton(fixed))
         if known is not None and known.fixed == fixed:
             known.shapes[tuple([tokens[number] for number in fixed])] = shape
-        return Statement(shape.form, values(shape, tokens))
+        return ParsedText(shape.form, values(shape, tokens))
 
     def settings(self, text: str) -> Sequence[Setting]:
         """What the statement sets in its session, as far as queries depend on it."""
@@ -158,7 +158,7 @@ class MysqlSql:
         """Whether the statement ends a transaction."""
         return END.match(text) is not None
 
-    def inside(self, text: str) -> Inside | None:
+    def inside(self, text: str) -> InnerQuery | None:
         """The query inside another statement; None: MySQL has no such statement."""
         return None
 
@@ -166,10 +166,10 @@ class MysqlSql:
         """The cursor from which the statement fetches; empty: sessions have none."""
         return ""
 
-    def executed(self, text: str, prepared: str) -> Inside | None:
+    def executed(self, text: str, prepared: str) -> InnerQuery | None:
         """What EXECUTE ran, where `prepared` is a text with `?`; None: another text."""
         bound = bound_values(text, pieces_of(prepared))
-        return None if bound is None else Inside(prepared, values=bound)
+        return None if bound is None else InnerQuery(prepared, values=bound)
 
     def bound(self, value: str | None) -> str:
         """A bound value as JSON."""
@@ -183,7 +183,7 @@ class MysqlSql:
         return self.reading.own(quoting.literal(said))
 
 
-def is_utility(shape: Shape) -> bool:
+def is_utility(shape: MysqlShape) -> bool:
     """Whether a shape keeps nothing of its text."""
     return len(shape.form.pieces) == 1 and bool(shape.form.left_out)
 
@@ -198,7 +198,7 @@ def divided(text: str) -> Iterator[str]:
     yield text[first:]
 
 
-def values(shape: Shape, tokens: Sequence[str]) -> tuple[str, ...]:
+def values(shape: MysqlShape, tokens: Sequence[str]) -> tuple[str, ...]:
     """The values of a text of that shape, as JSON."""
     said = []
     for place, negative in shape.literals:
@@ -213,14 +213,14 @@ def values(shape: Shape, tokens: Sequence[str]) -> tuple[str, ...]:
 # --- By the parser, once for each skeleton ----------------------------------------------------
 
 
-def shape_of(text: str, tokens: Sequence[Token]) -> Shape:
+def shape_of(text: str, tokens: Sequence[MysqlToken]) -> MysqlShape:
     """The shape of a text; of a statement that is no query only its tag."""
     bare = without_comments(text)
     match = WORD.match(bare)
     word = match[1].lower() if match else ""
     traits = utility(word, bare)
     if traits is not None:
-        return Shape(form_of((traits.verb,), (), traits), ())
+        return MysqlShape(form_of((traits.verb,), (), traits), ())
     long = len(tokens) > TOKENS_MAX
     known = None if long else parsed(marked(text, tokens), word)
     if known is None:
@@ -230,7 +230,7 @@ def shape_of(text: str, tokens: Sequence[Token]) -> Shape:
     return with_slots(text, tokens, known.traits, set(known.values) | words(text, tokens))
 
 
-def marked(text: str, tokens: Sequence[Token]) -> str:
+def marked(text: str, tokens: Sequence[MysqlToken]) -> str:
     """The text with a marker in the place of each literal, and without comments."""
     pieces, at = [], 0
     for count, token in enumerate(tokens):
@@ -248,7 +248,7 @@ def marked(text: str, tokens: Sequence[Token]) -> str:
     return without_comments("".join(pieces))
 
 
-def words(text: str, tokens: Sequence[Token]) -> set[int]:
+def words(text: str, tokens: Sequence[MysqlToken]) -> set[int]:
     """The tokens NULL, TRUE and FALSE that are values."""
     return {
         place
@@ -258,19 +258,24 @@ def words(text: str, tokens: Sequence[Token]) -> set[int]:
 
 
 def with_slots(
-    text: str, tokens: Sequence[Token], traits: Traits, taken: set[int], *, refused: bool = False
-) -> Shape:
+    text: str,
+    tokens: Sequence[MysqlToken],
+    traits: MysqlTraits,
+    taken: set[int],
+    *,
+    refused: bool = False,
+) -> MysqlShape:
     """The shape of a text of which these tokens are values."""
     numbers = [int(token.text[1:] or 0) for token in tokens if token.is_bound]
     bound = max(len(numbers) if 0 in numbers else max(numbers, default=0), 0)
     clocks = [] if refused else clock_places(text, tokens)
-    cuts: list[tuple[int, int, Slot, str]] = []
+    cuts: list[tuple[int, int, ValueSlot, str]] = []
     literals: list[tuple[int, bool]] = []
     count = 0
     for place, token in enumerate(tokens):
         if token.is_bound:
             count += 1
-            slot = Slot("bound", int(token.text[1:] or count))
+            slot = ValueSlot("bound", int(token.text[1:] or count))
             cuts.append((token.first, token.end, slot, ""))
             continue
         if place not in taken or not is_value(token.text) or within(token, clocks):
@@ -281,23 +286,27 @@ def with_slots(
         literals.append((place, sign is not None))
         first = sign.start(1) if sign is not None else token.first
         before, after = ("unhex(", ")") if is_bytes(token.text) else ("", "")
-        slot = Slot("literal", bound + len(literals), before)
+        slot = ValueSlot("literal", bound + len(literals), before)
         cuts.append((first, token.end, slot, after))
     for clock, (first, end) in enumerate(clocks, bound + len(literals) + 1):
-        cuts.append((first, end, Slot("clock", clock, source=text[first:end]), ""))
+        cuts.append((first, end, ValueSlot("clock", clock, source=text[first:end]), ""))
     cuts.sort(key=lambda cut: cut[0])
     slots = tuple(slot for _, _, slot, _ in cuts)
     form = form_of(pieces_between(text, cuts), slots, traits, refused=refused)
-    return Shape(form, tuple(literals))
+    return MysqlShape(form, tuple(literals))
 
 
 def form_of(
-    pieces: tuple[str, ...], slots: tuple[Slot, ...], traits: Traits, *, refused: bool = False
-) -> Form:
+    pieces: tuple[str, ...],
+    slots: tuple[ValueSlot, ...],
+    traits: MysqlTraits,
+    *,
+    refused: bool = False,
+) -> NormalForm:
     """The form of these pieces and slots."""
     key = key_of(pieces, slots)
     shared = ROWS.sub(r"\1", LIST.sub("$1", re.sub(r"\$\d+", "$1", key)))
-    return Form(
+    return NormalForm(
         key=key,
         pieces=pieces,
         slots=slots,
@@ -312,19 +321,19 @@ def form_of(
     )
 
 
-def clock_places(text: str, tokens: Sequence[Token]) -> list[tuple[int, int]]:
+def clock_places(text: str, tokens: Sequence[MysqlToken]) -> list[tuple[int, int]]:
     """Where a text asks for the time, outside of its literals and comments."""
     bare = OUTSIDE.sub(lambda match: match[0] if match[1] else " " * len(match[0]), text)
     return [match.span() for match in CLOCK.finditer(bare)]
 
 
-def within(token: Token, places: Sequence[tuple[int, int]]) -> bool:
+def within(token: MysqlToken, places: Sequence[tuple[int, int]]) -> bool:
     """Whether a token stands in one of these places, which are in order."""
     number = bisect_right(places, (token.first, len(token.text)))
     return number > 0 and token.first < places[number - 1][1]
 
 
-def pieces_between(text: str, cuts: Sequence[tuple[int, int, Slot, str]]) -> tuple[str, ...]:
+def pieces_between(text: str, cuts: Sequence[tuple[int, int, ValueSlot, str]]) -> tuple[str, ...]:
     """The text around the slots, without comments and without a semicolon at its end."""
     ends = [(0, ""), *((end, after) for _, end, _, after in cuts)]
     firsts = [*(first for first, *_ in cuts), len(text)]
@@ -338,7 +347,7 @@ def pieces_between(text: str, cuts: Sequence[tuple[int, int, Slot, str]]) -> tup
     return tuple(pieces)
 
 
-def key_of(pieces: Sequence[str], slots: Sequence[Slot]) -> str:
+def key_of(pieces: Sequence[str], slots: Sequence[ValueSlot]) -> str:
     """The text with all values as parameters, numbered as they come, spaces made one."""
     numbers: dict[int, int] = {}
     written = [pieces[0]]

@@ -100,7 +100,7 @@ FIXED_PARENTS = (exp.Ordered, exp.Group, exp.DataTypeParam, exp.DataType)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Traits:
+class MysqlTraits:
     """What is known of a statement."""
 
     verb: str
@@ -110,27 +110,31 @@ class Traits:
 
 
 @dataclass(frozen=True)
-class Parsed:
+class MysqlParse:
     """What the parser says of a text in which markers stand for literals."""
 
-    traits: Traits
+    traits: MysqlTraits
     values: frozenset[int]  # the numbers of the markers that stand for values
 
 
-def utility(word: str, text: str) -> Traits | None:
+def utility(word: str, text: str) -> MysqlTraits | None:
     """What is known of a statement by its first words; None: it is a query, or nothing is."""
     if match := TEMPORARY.match(text):
         tables = (match[1].replace("`", ""),)
-        return Traits(verb="definitions", left_out=TEMPORARY_TABLES, tables=tables, writes=True)
+        return MysqlTraits(
+            verb="definitions", left_out=TEMPORARY_TABLES, tables=tables, writes=True
+        )
     if word in UTILITIES:
         tag = UTILITIES[word]
-        return Traits(verb=tag.split(" (")[0].lower().replace(" ", "-"), left_out=tag, writes=True)
+        return MysqlTraits(
+            verb=tag.split(" (")[0].lower().replace(" ", "-"), left_out=tag, writes=True
+        )
     if word in DEFINING:
-        return Traits(verb="definitions", left_out=DEFINITIONS, writes=True)
+        return MysqlTraits(verb="definitions", left_out=DEFINITIONS, writes=True)
     return None
 
 
-def parsed(text: str, word: str) -> Parsed | None:
+def parsed(text: str, word: str) -> MysqlParse | None:
     """What the parser says; None: it does not take the text."""
     if word == "replace":
         text = re.sub(r"(?i)^\s*replace\b", "INSERT", text, count=1)
@@ -144,19 +148,19 @@ def parsed(text: str, word: str) -> Parsed | None:
     verb = word if word in ("insert", "update", "delete", "replace") else verb_of(tree)
     if not verb:
         return None
-    traits = Traits(
+    traits = MysqlTraits(
         verb=verb,
         tables=tuple(tables_of(tree)),
         writes=verb != "select" or writes(text),
         left_out=reason(text),
     )
-    return Parsed(traits, frozenset(values_in(tree)))
+    return MysqlParse(traits, frozenset(values_in(tree)))
 
 
-def unparsed(text: str, word: str) -> Traits:
+def unparsed(text: str, word: str) -> MysqlTraits:
     """What is known of a text that is not parsed."""
     table = FIRST_TABLE.search(text)
-    return Traits(
+    return MysqlTraits(
         verb=word or "text",
         tables=(table[1].replace("`", ""),) if table else (),
         writes=word not in ("select", "with") or writes(text),

@@ -54,7 +54,7 @@ OUTSIDE = re.compile(
 
 
 @dataclass(frozen=True)
-class Token:
+class MysqlToken:
     """A literal or a bound parameter in a text; places count characters."""
 
     first: int
@@ -97,13 +97,13 @@ def taken_out(text: str) -> tuple[str, list[str]]:
     return "".join(parts), tokens
 
 
-def tokens_of(text: str) -> list[Token]:
+def tokens_of(text: str) -> list[MysqlToken]:
     """The literals and bound parameters of a text with their places, as `taken_out` has them."""
     names = '`"' if '"' in text and NAMED_BY_DOUBLE.search(text) else "`"
     tokens, at = [], 0
     for count, part in enumerate(pieces_and_tokens(text)):
         if count % 2 and part[0] not in names and part[0] not in COMMENTS:
-            tokens.append(Token(at, at + len(part), part))
+            tokens.append(MysqlToken(at, at + len(part), part))
         at += len(part)
     return tokens
 

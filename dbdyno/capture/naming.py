@@ -18,7 +18,7 @@ DIGITS = 8
 
 
 @dataclass(frozen=True)
-class Text:
+class QueryText:
     """A query's text, and what of its parameters stands for the clock."""
 
     text: str
@@ -88,7 +88,7 @@ def plain(word: str) -> str:
     return re.sub(r"[^a-z0-9_]+", "-", word.lower()).strip("-")
 
 
-def text_of(query: Query, dialect: Dialect, at_s: float | None = None) -> Text:
+def text_of(query: Query, dialect: Dialect, at_s: float | None = None) -> QueryText:
     """The text with its parameters; literals that are its own stand in it."""
     form = query.form
     kept = query.literals
@@ -103,4 +103,4 @@ def text_of(query: Query, dialect: Dialect, at_s: float | None = None) -> Text:
             own = dialect.within(query.settings)
             place = own.quoted(kept[number - form.bound - 1])
         written += [slot.before, place, piece]
-    return Text("".join(written), clock)
+    return QueryText("".join(written), clock)

@@ -36,7 +36,7 @@ HINT = "/*+"
 
 
 @dataclass(frozen=True)
-class Token:
+class PostgresToken:
     """A literal or a bound parameter in a text; places count characters."""
 
     first: int
@@ -99,14 +99,14 @@ def is_word(character: str) -> bool:
     return character.isalnum() or character in ("_", "$")
 
 
-def tokens_of(text: str) -> list[Token]:
+def tokens_of(text: str) -> list[PostgresToken]:
     """The literals and bound parameters of a text with their places, as `taken_out` has them."""
     tokens = []
     for match in matches(text):
         if match.lastgroup not in ("name", "comment"):
             first, end = match.span()
             first = beginning(text, first) if text[first] == "'" else first
-            tokens.append(Token(first, end, text[first:end]))
+            tokens.append(PostgresToken(first, end, text[first:end]))
     return tokens
 
 

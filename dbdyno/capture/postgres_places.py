@@ -15,7 +15,7 @@ import postgast
 from google.protobuf.message import Message
 from postgast import PgQueryError, pg_query_pb2
 
-from dbdyno.capture.drawing import SHARE, Draft, Place, Places, Use
+from dbdyno.capture.drawing import SHARE, ParameterPlace, ParameterPlaces, Use, ValueQueries
 from dbdyno.capture.postgres_statement import below, children, name_of, unwrapped
 
 STATEMENTS = frozenset({"SelectStmt", "UpdateStmt", "DeleteStmt", "InsertStmt"})
@@ -32,16 +32,16 @@ TRUE = "SELECT true"
 AND = pg_query_pb2.BoolExprType.Value("AND_EXPR")
 
 
-def places_of(text: str) -> Places:
+def places_of(text: str) -> ParameterPlaces:
     """The places of a query's parameters, and the drafts for them; none where it is not parsed."""
     try:
         tree = postgast.parse(text)
     except (PgQueryError, UnicodeError):
-        return Places()
-    reading = _Reading()
+        return ParameterPlaces()
+    reading = _QueryReading()
     if len(tree.stmts) == 1:
         reading.scope(unwrapped(tree.stmts[0].stmt))
-    return Places(places=reading.places, drafts=tuple(reading.drafts), typed=_typed(tree))
+    return ParameterPlaces(places=reading.places, drafts=tuple(reading.drafts), typed=_typed(tree))
 
 
 def _typed(tree: Any) -> str:
@@ -61,11 +61,11 @@ def _typed(tree: Any) -> str:
 
 
 @dataclass
-class _Reading:
+class _QueryReading:
     """What is known of a query after some of its scopes."""
 
-    places: dict[int, Place] = field(default_factory=dict)
-    drafts: list[Draft] = field(default_factory=list)
+    places: dict[int, ParameterPlace] = field(default_factory=dict)
+    drafts: list[ValueQueries] = field(default_factory=list)
 
     def scope(self, statement: Message) -> None:
         """Reads a statement, then those within it."""
@@ -105,7 +105,7 @@ class _Scope:
         self.statement = statement
         self.what = type(statement).__name__
         self.columns: dict[str, Any] = {}  # expressions of the draft, by their texts
-        self.places: list[Place] = []
+        self.places: list[ParameterPlace] = []
         if self.what == "InsertStmt":
             self._inserted()
         elif self.what == "UpdateStmt":
@@ -123,7 +123,7 @@ class _Scope:
             number = _parameter(node)
             if number and number not in known:
                 known.add(number)
-                self.places.append(Place(number=number, use="other"))
+                self.places.append(ParameterPlace(number=number, use="other"))
 
     def _place(self, value: Any, use: Use, column: Any) -> None:
         """Takes note of a value that is a parameter, and of the column that it meets."""
@@ -135,7 +135,7 @@ class _Scope:
             text = _written(column)
             self.columns.setdefault(text, column)
             at = list(self.columns).index(text)
-        self.places.append(Place(number=number, use=use, column=at))
+        self.places.append(ParameterPlace(number=number, use=use, column=at))
 
     def _limits(self) -> None:
         if self.what == "SelectStmt":
@@ -190,10 +190,10 @@ class _Scope:
 
     # --- The draft ---
 
-    def draft(self) -> Draft:
+    def draft(self) -> ValueQueries:
         """The queries of the columns: of all that the statement reads, and of each table."""
         sources = [_joined(source) for source in self._sources()]
-        return Draft(
+        return ValueQueries(
             whole=self._query(sources),
             sampled=self._query([_sampled(source) for source in sources[:1]] + sources[1:]),
             tables=tuple(_written(table) for table in self._tables()),

@@ -19,9 +19,9 @@ from google.protobuf.message import Message
 from postgast import PgQueryError, pg_query_pb2
 
 from dbdyno.capture.cut import is_open
-from dbdyno.capture.dialect import Form, Inside, Setting, Slot, Statement
+from dbdyno.capture.dialect import InnerQuery, NormalForm, ParsedText, Setting, ValueSlot
 from dbdyno.capture.postgres_literals import (
-    Token,
+    PostgresToken,
     as_bound,
     as_text,
     json_of,
@@ -32,7 +32,7 @@ from dbdyno.capture.postgres_literals import (
     without_comments,
 )
 from dbdyno.capture.postgres_session import setting_of
-from dbdyno.capture.postgres_statement import Traits, children, traits_of
+from dbdyno.capture.postgres_statement import PostgresTraits, children, traits_of
 from dbdyno.model.literal import literal
 
 SKELETONS_MAX = 50_000
@@ -73,19 +73,19 @@ OFF = frozenset({"off", "false", "no", "0"})
 
 
 @dataclass(frozen=True)
-class Shape:
+class PostgresShape:
     """How the tokens of a skeleton become a form and its values."""
 
-    form: Form
+    form: NormalForm
     literals: tuple[tuple[int, bool], ...]  # tokens that are values, and whether a `-` is theirs
 
 
 @dataclass(frozen=True)
-class Skeleton:
+class PostgresSkeleton:
     """What is known of a skeleton: which of its tokens are part of the form, and the shapes."""
 
     fixed: tuple[int, ...]
-    shapes: dict[tuple[str, ...], Shape] = field(default_factory=dict)
+    shapes: dict[tuple[str, ...], PostgresShape] = field(default_factory=dict)
 
 
 @dataclass
@@ -93,7 +93,7 @@ class PostgresSql:
     """The parser of PostgreSQL's SQL, which keeps the skeletons that it has seen."""
 
     escapes: bool = False  # a backslash escapes in any text (standard_conforming_strings = off)
-    skeletons: dict[str, Skeleton] = field(default_factory=dict)
+    skeletons: dict[str, PostgresSkeleton] = field(default_factory=dict)
     others: dict[bool, PostgresSql] = field(default_factory=dict)
 
     @property
@@ -120,7 +120,7 @@ class PostgresSql:
             return (text,)
         return [part for part in parts if part]
 
-    def read(self, text: str) -> Statement:
+    def read(self, text: str) -> ParsedText:
         """The text, taken apart; a form of its own where it cannot be parsed."""
         text = with_escapes(text) if self.escapes else text
         skeleton, tokens = taken_out(text)
@@ -129,7 +129,7 @@ class PostgresSql:
             fixed = tuple([tokens[number] for number in known.fixed])
             shape = known.shapes.get(fixed)
             if shape is not None:
-                return Statement(shape.form, tuple(values(shape, tokens)))
+                return ParsedText(shape.form, tuple(values(shape, tokens)))
         if len(self.skeletons) >= SKELETONS_MAX:
             self.skeletons.clear()
         places = tokens_of(text)
@@ -140,10 +140,10 @@ class PostgresSql:
             for number, token in enumerate(places)
             if number not in taken and not token.is_bound
         )
-        known = self.skeletons.setdefault(skeleton, Skeleton(fixed_places))
+        known = self.skeletons.setdefault(skeleton, PostgresSkeleton(fixed_places))
         if known.fixed == fixed_places:
             known.shapes[tuple(tokens[number] for number in fixed_places)] = shape
-        return Statement(shape.form, tuple(values(shape, tokens)))
+        return ParsedText(shape.form, tuple(values(shape, tokens)))
 
     def settings(self, text: str) -> Sequence[Setting]:
         """What the statement sets in its session, as far as queries depend on it."""
@@ -154,12 +154,12 @@ class PostgresSql:
         """Whether the statement ends a transaction."""
         return END.match(text) is not None
 
-    def inside(self, text: str) -> Inside | None:
+    def inside(self, text: str) -> InnerQuery | None:
         """The query inside DECLARE or COPY (…) TO; None: it runs none."""
         if match := DECLARE.match(text):
-            return Inside(match[2], match[1].strip('"'))
+            return InnerQuery(match[2], match[1].strip('"'))
         if match := COPY.match(text):
-            return Inside(match[1])
+            return InnerQuery(match[1])
         return None
 
     def fetched(self, text: str) -> str:
@@ -167,7 +167,7 @@ class PostgresSql:
         match = FETCH.fullmatch(text)
         return match[1].strip('"') if match else ""
 
-    def executed(self, text: str, prepared: str) -> Inside | None:
+    def executed(self, text: str, prepared: str) -> InnerQuery | None:
         """What EXECUTE ran, where `prepared` is the statement's PREPARE; None: unknown."""
         match = PREPARE.match(prepared)
         if match is None:
@@ -176,8 +176,8 @@ class PostgresSql:
         types = tuple(part.strip() for part in written)
         arguments = self.read(text).literals
         if len(arguments) != self.read(match[2]).form.bound:
-            return Inside(match[2], types=types)
-        return Inside(match[2], values=tuple(map(as_bound, arguments)), types=types)
+            return InnerQuery(match[2], types=types)
+        return InnerQuery(match[2], values=tuple(map(as_bound, arguments)), types=types)
 
     def bound(self, value: str | None) -> str:
         """A bound value as JSON."""
@@ -190,7 +190,7 @@ class PostgresSql:
         return literal(msgspec.json.decode(value, type=str), backslash_escapes=self.escapes)
 
 
-def values(shape: Shape, tokens: Sequence[str]) -> Iterator[str]:
+def values(shape: PostgresShape, tokens: Sequence[str]) -> Iterator[str]:
     """The values of a text of that shape, as JSON."""
     for place, negative in shape.literals:
         literal = tokens[place]
@@ -207,7 +207,7 @@ def values(shape: Shape, tokens: Sequence[str]) -> Iterator[str]:
 # --- By the parser, once for each skeleton ----------------------------------------------------
 
 
-def shape_of(text: str, tokens: Sequence[Token]) -> Shape:
+def shape_of(text: str, tokens: Sequence[PostgresToken]) -> PostgresShape:
     """The shape of a text; one of a form that stands as it is where the parser refuses it."""
     try:
         tree = postgast.parse(text)
@@ -224,22 +224,22 @@ def shape_of(text: str, tokens: Sequence[Token]) -> Shape:
     traits = traits_of(statement)
     if FOREIGN_KEY.match(text):
         traits = replace(traits, left_out="checks of foreign keys, within what they check")
-    places = Places(text)
+    places = CharacterPlaces(text)
     constants = {places.character(place) for place in constant_places(statement)}
-    return with_slots(text, tokens, Parsed(traits, fingerprint, constants, places))
+    return with_slots(text, tokens, PostgresParse(traits, fingerprint, constants, places))
 
 
 @dataclass(frozen=True)
-class Parsed:
+class PostgresParse:
     """What the parser says of a text."""
 
-    traits: Traits
+    traits: PostgresTraits
     fingerprint: str
     constants: set[int]
-    places: Places
+    places: CharacterPlaces
 
 
-class Places:
+class CharacterPlaces:
     """Characters of a text by the bytes that the parser counts."""
 
     def __init__(self, text: str) -> None:
@@ -250,7 +250,7 @@ class Places:
         return place if self.raw is None else len(self.raw[:place].decode(errors="replace"))
 
 
-def as_it_stands(text: str, tokens: Sequence[Token]) -> Shape:
+def as_it_stands(text: str, tokens: Sequence[PostgresToken]) -> PostgresShape:
     """The shape of a text that the parser does not take.
 
     Its literals are values all the same, so that it is grouped and keeps none: put back by their
@@ -262,14 +262,14 @@ def as_it_stands(text: str, tokens: Sequence[Token]) -> Shape:
     cuts, literals = [], []
     for place, token in enumerate(tokens):
         if taken[place] and token.is_bound:
-            cuts.append((token.first, token.end, Slot("bound", int(token.text[1:]))))
+            cuts.append((token.first, token.end, ValueSlot("bound", int(token.text[1:]))))
         elif taken[place]:
             literals.append((place, False))
-            cuts.append((token.first, token.end, Slot("literal", bound + len(literals))))
+            cuts.append((token.first, token.end, ValueSlot("literal", bound + len(literals))))
     pieces = pieces_between(text, cuts)
     slots = tuple(slot for _, _, slot in cuts)
     verb = re.match(r"\s*(\w*)", text)
-    form = Form(
+    form = NormalForm(
         key=key_of(pieces, slots),
         pieces=pieces,
         slots=slots,
@@ -280,7 +280,7 @@ def as_it_stands(text: str, tokens: Sequence[Token]) -> Shape:
         writes=(verb is None or verb[1].lower() not in ("select", "with")),
         refused=True,
     )
-    return Shape(form, tuple(literals))
+    return PostgresShape(form, tuple(literals))
 
 
 def comes_back(literal: str) -> bool:
@@ -290,7 +290,7 @@ def comes_back(literal: str) -> bool:
     return literal[0] not in "bBxXuU"
 
 
-def pieces_between(text: str, cuts: Sequence[tuple[int, int, Slot]]) -> tuple[str, ...]:
+def pieces_between(text: str, cuts: Sequence[tuple[int, int, ValueSlot]]) -> tuple[str, ...]:
     """The text around the slots, without comments and without a semicolon at its end."""
     ends = [0, *(end for _, end, _ in cuts)]
     firsts = [*(first for first, _, _ in cuts), len(text)]
@@ -299,11 +299,11 @@ def pieces_between(text: str, cuts: Sequence[tuple[int, int, Slot]]) -> tuple[st
     return tuple(pieces)
 
 
-def agree(text: str, tokens: Sequence[Token]) -> bool:
+def agree(text: str, tokens: Sequence[PostgresToken]) -> bool:
     """Whether the expression takes the same tokens for literals as the parser does."""
     if "UESCAPE" in text.upper():
         return False
-    places = Places(text)
+    places = CharacterPlaces(text)
     scanned = [
         (places.character(token.start), places.character(token.end))
         for token in postgast.scan(text).tokens
@@ -329,7 +329,7 @@ def constant_places(node: Message) -> Iterator[int]:
             yield from constant_places(child)
 
 
-def with_slots(text: str, tokens: Sequence[Token], parsed: Parsed) -> Shape:
+def with_slots(text: str, tokens: Sequence[PostgresToken], parsed: PostgresParse) -> PostgresShape:
     """The shape of a text that the parser takes."""
     bound = max((int(token.text[1:]) for token in tokens if token.is_bound), default=0)
     clocks = [
@@ -337,11 +337,11 @@ def with_slots(text: str, tokens: Sequence[Token], parsed: Parsed) -> Shape:
         for place in parsed.traits.clocks
         if (match := CLOCK.match(text, parsed.places.character(place))) is not None
     ]
-    cuts: list[tuple[int, int, Slot]] = []
+    cuts: list[tuple[int, int, ValueSlot]] = []
     literals: list[tuple[int, bool]] = []
     for place, token in enumerate(tokens):
         if token.is_bound:
-            cuts.append((token.first, token.end, Slot("bound", int(token.text[1:]))))
+            cuts.append((token.first, token.end, ValueSlot("bound", int(token.text[1:]))))
             continue
         sign = sign_of(text, token) if token.text[0] in "0123456789." else None
         negative = sign is not None and sign in parsed.constants
@@ -350,14 +350,14 @@ def with_slots(text: str, tokens: Sequence[Token], parsed: Parsed) -> Shape:
         literals.append((place, negative))
         before = "bit " if token.text[0] in "bBxX" else ""
         first = sign if negative and sign is not None else token.first
-        cuts.append((first, token.end, Slot("literal", bound + len(literals), before)))
+        cuts.append((first, token.end, ValueSlot("literal", bound + len(literals), before)))
     for count, (first, end) in enumerate(clocks, bound + len(literals) + 1):
-        cuts.append((first, end, Slot("clock", count, source=text[first:end])))
+        cuts.append((first, end, ValueSlot("clock", count, source=text[first:end])))
     cuts.sort(key=lambda cut: cut[0])
     pieces = pieces_between(text, cuts)
     slots = tuple(slot for _, _, slot in cuts)
     traits = parsed.traits
-    form = Form(
+    form = NormalForm(
         key=key_of(pieces, slots),
         pieces=pieces,
         slots=slots,
@@ -369,10 +369,10 @@ def with_slots(text: str, tokens: Sequence[Token], parsed: Parsed) -> Shape:
         writes=traits.writes,
         left_out=traits.left_out,
     )
-    return Shape(form, tuple(literals))
+    return PostgresShape(form, tuple(literals))
 
 
-def sign_of(text: str, token: Token) -> int | None:
+def sign_of(text: str, token: PostgresToken) -> int | None:
     """Where a `-` stands directly before a number; None: nothing like it does."""
     place = token.first - 1
     while place >= 0 and text[place].isspace():
@@ -380,7 +380,7 @@ def sign_of(text: str, token: Token) -> int | None:
     return place if place >= 0 and text[place] == "-" else None
 
 
-def key_of(pieces: Sequence[str], slots: Sequence[Slot]) -> str:
+def key_of(pieces: Sequence[str], slots: Sequence[ValueSlot]) -> str:
     """The text with all values as parameters, numbered as they come, spaces made one."""
     numbers: dict[int, int] = {}
     written = [pieces[0]]

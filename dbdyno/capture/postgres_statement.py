@@ -70,7 +70,7 @@ CLOCK_FUNCTIONS = frozenset(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Traits:
+class PostgresTraits:
     """What the tree says of a statement."""
 
     verb: str
@@ -80,7 +80,7 @@ class Traits:
     clocks: tuple[int, ...]  # where calls of the clock begin; bytes
 
 
-def traits_of(statement: Message) -> Traits:
+def traits_of(statement: Message) -> PostgresTraits:
     """What the tree of one statement says."""
     top = unwrapped(statement)
     what = type(top).__name__
@@ -101,7 +101,7 @@ def traits_of(statement: Message) -> Traits:
         left_out = TEMPORARY
     for _, node in functions:
         left_out = left_out or not_alone(node)
-    return Traits(
+    return PostgresTraits(
         verb=verb or utility(what).lower().replace(" ", "-"),
         tables=tables_of(made or nodes),
         writes=any(name in WRITING or name == "LockingClause" for name in names)

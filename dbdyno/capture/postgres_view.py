@@ -12,7 +12,7 @@ from dbdyno.capture.dialect import Dialect
 from dbdyno.capture.gather import APPLICATION, Query
 from dbdyno.capture.naming import text_of
 from dbdyno.capture.postgres_session import KEPT
-from dbdyno.capture.view import Counted, Place, View, difference
+from dbdyno.capture.view import ServerView, StatementCost, ViewedServer, difference
 from dbdyno.model.error import ServerError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ ENABLE = (
 )
 
 
-def read(place: Place, seconds: float | None, wait: Callable[[float], None]) -> View:
+def read(place: ViewedServer, seconds: float | None, wait: Callable[[float], None]) -> ServerView:
     """What the server has counted; with `seconds` what it counts in them, while `wait` waits.
 
     Raises ServerError in a line that says what to do.
@@ -90,12 +90,12 @@ def read(place: Place, seconds: float | None, wait: Callable[[float], None]) -> 
         raise ServerError(f"{place.name}: {' '.join(str(error).split())}") from error
 
 
-def typed(place: Place, queries: Sequence[Query], dialect: Dialect) -> list[Query]:
+def typed(place: ViewedServer, queries: Sequence[Query], dialect: Dialect) -> list[Query]:
     """The queries with the types of bound values that the server infers, where none are known.
 
     Parse and Describe, in a transaction that is undone; nothing runs. Raises ServerError.
     """
-    from dbdyno.engine.inquiry import Call, Unanswered
+    from dbdyno.engine.inquiry import CallError, QueryCall
     from dbdyno.engine.postgres.inquiry import connected
 
     if not any(query.form.bound and query.way != "simple" for query in queries):
@@ -106,9 +106,9 @@ def typed(place: Place, queries: Sequence[Query], dialect: Dialect) -> list[Quer
             inferred: Mapping[int, str] = {}
             if query.form.bound and query.way != "simple" and not all(query.types or [""]):
                 text = text_of(query, dialect).text
-                with suppress(Unanswered):  # of a temporary table, or without a right
+                with suppress(CallError):  # of a temporary table, or without a right
                     inferred = inquirer.parameter_types(
-                        Call(text=text, own_text=text, settings=query.settings)
+                        QueryCall(text=text, own_text=text, settings=query.settings)
                     )
             said = [*query.types, *[""] * (query.form.bound - len(query.types))]
             types = tuple(own or inferred.get(n, "") for n, own in enumerate(said, start=1))
@@ -116,7 +116,7 @@ def typed(place: Place, queries: Sequence[Query], dialect: Dialect) -> list[Quer
     return known
 
 
-def counted(connection: psycopg.Connection[Any], place: Place) -> View:
+def counted(connection: psycopg.Connection[Any], place: ViewedServer) -> ServerView:
     """One reading. Raises ServerError: there is no view; psycopg.Error."""
     extension = connection.execute(EXTENSION).fetchone()
     if extension is None:
@@ -129,7 +129,7 @@ def counted(connection: psycopg.Connection[Any], place: Place) -> View:
     assert facts is not None, "a session is in a database"
     version, encoding, locale, database, prefix, threshold, *rates = facts
     settings = connection.execute(SETTINGS, (list(SIZES),)).fetchall()
-    return View(
+    return ServerView(
         rows=rows,
         seconds=since_reset(connection, schema, columns),
         version=version.split()[0],
@@ -149,8 +149,8 @@ def counted(connection: psycopg.Connection[Any], place: Place) -> View:
 
 
 def statements(
-    connection: psycopg.Connection[Any], schema: str, columns: frozenset[str], place: Place
-) -> tuple[list[Counted], list[str]]:
+    connection: psycopg.Connection[Any], schema: str, columns: frozenset[str], place: ViewedServer
+) -> tuple[list[StatementCost], list[str]]:
     """The rows of the view, and sentences on what they cannot tell. Raises psycopg.Error."""
     total = "total_exec_time" if "total_exec_time" in columns else "total_time"
     nested = "NOT s.toplevel" if "toplevel" in columns else "false"
@@ -167,7 +167,7 @@ LEFT JOIN pg_roles r ON r.oid = s.userid"""
             ) from error
         raise
     rows = [
-        Counted(
+        StatementCost(
             text="" if text is None or text == PRIVATE else text,
             query_id=query_id or 0,
             database=database or "",

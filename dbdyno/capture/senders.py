@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from dbdyno.capture.dialect import Form
+from dbdyno.capture.dialect import NormalForm
 
 OWN = "dyno's own statements"
 MONITORING, DUMPS = "monitoring", "dumps of the database"
@@ -75,7 +75,7 @@ class Sender:
     reason: str  # why its statements are left out, as coverage.md says it
     of_catalogs: bool = False  # known by its user alone: what reads other tables is not its own
 
-    def sent(self, form: Form) -> bool:
+    def sent(self, form: NormalForm) -> bool:
         """Whether a statement of this form is the sender's."""
         if not self.of_catalogs:
             return True

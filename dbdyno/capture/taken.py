@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from dbdyno.capture.cut import CUT
 from dbdyno.capture.gather import Query
 from dbdyno.capture.senders import OWN, is_catalog
-from dbdyno.model.own_query import LeftOut
+from dbdyno.model.own_query import Exclusion
 
 ELSEWHERE = "another database"
 FOREIGN = "tables of other servers"
@@ -16,17 +16,17 @@ CATALOGS = "catalogs alone, with values that are not known (drivers, tools, dump
 
 
 @dataclass(frozen=True)
-class Taken:
+class QuerySet:
     """Queries of one database, and what of it is left out."""
 
     queries: list[Query]
-    left_out: list[LeftOut]
+    left_out: list[Exclusion]
     seconds: float | None
     notes: list[str]
     arrivals: Mapping[int, int] = field(default_factory=dict)  # calls by second of the log
 
 
-def of_one_application(taken: Taken) -> Taken:
+def of_one_application(taken: QuerySet) -> QuerySet:
     """The same, with what is no part of it as sentences: shares are of the application's time."""
     owners = {ELSEWHERE: "other databases'", OWN: "dyno's own"}
     notes = [
@@ -38,7 +38,7 @@ def of_one_application(taken: Taken) -> Taken:
     return replace(taken, left_out=left_out, notes=[*taken.notes, *notes])
 
 
-def without_foreign(taken: Taken, foreign: frozenset[str]) -> Taken:
+def without_foreign(taken: QuerySet, foreign: frozenset[str]) -> QuerySet:
     """The same without queries on tables of other servers, which no race may reach."""
     return without(
         taken,
@@ -47,7 +47,7 @@ def without_foreign(taken: Taken, foreign: frozenset[str]) -> Taken:
     )
 
 
-def without_catalogs(taken: Taken) -> Taken:
+def without_catalogs(taken: QuerySet) -> QuerySet:
     """The same without queries on catalogs alone whose values no source has."""
     return without(
         taken,
@@ -61,14 +61,14 @@ def without_catalogs(taken: Taken) -> Taken:
     )
 
 
-def without_cut(taken: Taken) -> Taken:
+def without_cut(taken: QuerySet) -> QuerySet:
     """The same without writes whose texts may be cut."""
     return without(taken, CUT, lambda query: query.cut and query.form.writes)
 
 
-def without(taken: Taken, reason: str, leaves_out: Callable[[Query], bool]) -> Taken:
+def without(taken: QuerySet, reason: str, leaves_out: Callable[[Query], bool]) -> QuerySet:
     """The same without some queries, whose calls are counted by the reason."""
-    left = LeftOut(reason)
+    left = Exclusion(reason)
     kept = []
     for query in taken.queries:
         if leaves_out(query):
@@ -79,7 +79,7 @@ def without(taken: Taken, reason: str, leaves_out: Callable[[Query], bool]) -> T
     return replace(taken, queries=kept, left_out=[*taken.left_out, left])
 
 
-def scaled(taken: Taken, share: float) -> Taken:
+def scaled(taken: QuerySet, share: float) -> QuerySet:
     """The same as if all calls had been logged, of which a log has a share."""
     return replace(
         taken,
@@ -88,7 +88,7 @@ def scaled(taken: Taken, share: float) -> Taken:
             for query in taken.queries
         ],
         left_out=[
-            LeftOut(each.reason, round(each.calls / share), each.time_s / share)
+            Exclusion(each.reason, round(each.calls / share), each.time_s / share)
             for each in taken.left_out
         ],
         arrivals={second: round(calls / share) for second, calls in taken.arrivals.items()},

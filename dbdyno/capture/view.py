@@ -9,7 +9,7 @@ from dbdyno.model.address import Address
 
 
 @dataclass(frozen=True)
-class Place:
+class ViewedServer:
     """The server that is read, as messages call it, and where it answers."""
 
     name: str
@@ -17,7 +17,7 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counted:
+class StatementCost:
     """A row: what one statement has cost since the counting began."""
 
     text: str  # empty: the server no longer has it
@@ -34,10 +34,10 @@ class Counted:
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
+class ServerView:
     """The rows, and what the server says of itself."""
 
-    rows: Sequence[Counted]
+    rows: Sequence[StatementCost]
     seconds: float | None  # in which the calls were made; None: not known
     version: str
     encoding: str
@@ -53,7 +53,7 @@ class View:
     foreign: frozenset[str] = frozenset()  # names of tables that lie on other servers
 
 
-def difference(before: View, after: View, seconds: float) -> View:
+def difference(before: ServerView, after: ServerView, seconds: float) -> ServerView:
     """What was counted between two readings of one server."""
     earlier = {key(row): row for row in before.rows}
     rows = []
@@ -71,6 +71,6 @@ def difference(before: View, after: View, seconds: float) -> View:
     return replace(after, rows=rows, seconds=seconds)
 
 
-def key(row: Counted) -> tuple[int, str, str, bool]:
+def key(row: StatementCost) -> tuple[int, str, str, bool]:
     """What makes a row the same in two readings."""
     return row.query_id, row.database, row.user, row.nested

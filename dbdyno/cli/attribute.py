@@ -53,7 +53,7 @@ PlanToBe = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class AttributeOptions:
     """What a person asks for."""
 
     plan_file: Path
@@ -107,7 +107,7 @@ def attribute(
     from dbdyno.host.lock import HostLock
     from dbdyno.report.section import attribution
 
-    asked = Asked(
+    asked = AttributeOptions(
         plan_file=plan_file,
         arm=arm,
         base=base,
@@ -140,7 +140,7 @@ def attribute(
     raise typer.Exit(exit_status.of(comparison, outcome.folder))
 
 
-def refuse(asked: Asked) -> None:
+def refuse(asked: AttributeOptions) -> None:
     """Raises DynoError where options contradict each other."""
     from dbdyno.model.document import suggestion
 
@@ -155,7 +155,7 @@ def refuse(asked: Asked) -> None:
         raise DynoError(f"--blocks: must be at least 1, not {asked.blocks}")
 
 
-def settled(asked: Asked) -> str:
+def settled(asked: AttributeOptions) -> str:
     """The plan's text: as it lies there from this command, perhaps edited, else a new one."""
     from dbdyno.plan.attribute import MADE_BY
 
@@ -171,7 +171,7 @@ def settled(asked: Asked) -> str:
     return text
 
 
-def made(asked: Asked) -> str:
+def made(asked: AttributeOptions) -> str:
     """A new plan from the two arms. Raises DynoError."""
     from dbdyno import plan as plans
     from dbdyno.plan import attribute as attributes
@@ -188,7 +188,7 @@ def made(asked: Asked) -> str:
         attributes.refuse(base, arm)
         sides = looked_at(replace(whole, base=base.name, arms=(base, arm)))
         design, arms = attributes.designed(sides, attributes.exchanges(sides, words), kind)
-        source = attributes.Source(plan=whole, command=asked.command, blocks=asked.blocks)
+        source = attributes.AttributedPlan(plan=whole, command=asked.command, blocks=asked.blocks)
         return attributes.text_of(source, design, arms)
     except DynoError as error:
         said = str(error)

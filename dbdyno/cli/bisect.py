@@ -12,17 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dbdyno.cli import options
 from dbdyno.cli.exit_status import INTERRUPTED, NOT_YET, say
-from dbdyno.cli.options import (
-    RESULTS,
-    Configure,
-    DryRun,
-    Jobs,
-    Out,
-    Quiet,
-    Recipe,
-    Wait,
-)
 from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
@@ -124,14 +115,14 @@ def bisect(
     smallest: Smallest = None,
     config: Config = None,
     minutes: Minutes = MINUTES,
-    recipe: Recipe = None,
+    recipe: options.Recipe = None,
     cflags: Cflags = None,
-    configure: Configure = None,
-    jobs: Jobs = None,
-    out: Out = RESULTS,
-    wait: Wait = False,
-    dry_run: DryRun = False,
-    quiet: Quiet = False,
+    configure: options.Configure = None,
+    jobs: options.Jobs = None,
+    out: options.Out = options.RESULTS,
+    wait: options.Wait = False,
+    dry_run: options.DryRun = False,
+    quiet: options.Quiet = False,
     as_json: AsDocument = False,
 ) -> None:
     """Find the commit that made a step slower or faster: exit with status 0 if sure, else 3.
@@ -144,7 +135,7 @@ def bisect(
     """
     from dbdyno.host.lock import HostLock
 
-    asked = Asked(
+    asked = BisectOptions(
         source=source, good=good, bad=bad, workload=workload, steps=steps or [], by=by,
         every=every, smallest=smallest, config=config or [], minutes=minutes, recipe=recipe,
         cflags=cflags, configure=configure or [], jobs=jobs,
@@ -164,14 +155,14 @@ def bisect(
         raise typer.Exit(INTERRUPTED) from None
 
 
-def go(begun: Begun, minutes: float, *, quiet: bool, as_json: bool) -> None:
+def go(begun: CheckedSearch, minutes: float, *, quiet: bool, as_json: bool) -> None:
     """Searches by time, and shows the answer."""
     from dbdyno.report import bisection
     from dbdyno.run import bisect as runner
-    from dbdyno.run.bisect import Searching
+    from dbdyno.run.bisect import BlockSearch
     from dbdyno.store.bisection import document
 
-    at = Searching(
+    at = BlockSearch(
         worktree=begun.worktree,
         folder=begun.folder,
         relaid=begun.relaid,
@@ -191,14 +182,14 @@ def go(begun: Begun, minutes: float, *, quiet: bool, as_json: bool) -> None:
         raise typer.Exit(NOT_YET)
 
 
-def go_counting(begun: Begun, minutes: float, *, quiet: bool, as_json: bool) -> None:
+def go_counting(begun: CheckedSearch, minutes: float, *, quiet: bool, as_json: bool) -> None:
     """Searches by counts, and shows the answer."""
     from dbdyno.cli import bisect_counts
     from dbdyno.run import bisect_counts as runner
-    from dbdyno.run.bisect_counts import Counting
+    from dbdyno.run.bisect_counts import CountSearch
     from dbdyno.store.bisection import document
 
-    at = Counting(
+    at = CountSearch(
         worktree=begun.worktree,
         folder=begun.folder,
         count=lambda plan, into: bisect_counts.count(plan, into, quiet=quiet),
@@ -220,7 +211,7 @@ def silent(text: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class BisectOptions:
     """The words of a person, not yet understood."""
 
     source: str
@@ -263,7 +254,7 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Begun:
+class CheckedSearch:
     """A search that can go on: all that could be refused is past."""
 
     search: Bisection
@@ -273,7 +264,7 @@ class Begun:
     plan: list[str]  # of the first test, its lines
 
 
-def begin(asked: Asked, out: Path) -> Begun:
+def begin(asked: BisectOptions, out: Path) -> CheckedSearch:
     """Understands the words and checks everything that needs no build. Raises DynoError."""
     from dbdyno.builds import commits
     from dbdyno.cli.source_arm import CommitBuilds
@@ -309,10 +300,10 @@ def begin(asked: Asked, out: Path) -> Begun:
         replace(builds, relaid=layout).worktree(repository, worktree.engine)
         for layout in range(1, RELAYOUTS + 1)
     )
-    return Begun(search=search, worktree=worktree, relaid=relaid, folder=folder, plan=plan)
+    return CheckedSearch(search=search, worktree=worktree, relaid=relaid, folder=folder, plan=plan)
 
 
-def refuse(asked: Asked) -> None:
+def refuse(asked: BisectOptions) -> None:
     """Raises DynoError for words that no search has."""
     from dbdyno.host.callgrind import program
     from dbdyno.plan.bisect import COUNTS
@@ -333,7 +324,7 @@ def refuse(asked: Asked) -> None:
         program.find(otherwise="compare --by cpu")
 
 
-def question_of(asked: Asked, worktree: Worktree, between: tuple[Commit, ...]) -> Question:
+def question_of(asked: BisectOptions, worktree: Worktree, between: tuple[Commit, ...]) -> Question:
     """The question, with sizes that suit this host. Raises PlanError, WorkloadError."""
     from dbdyno.cli import race
     from dbdyno.host import capacity, place
@@ -384,7 +375,7 @@ def measured(search: Bisection, plan: Plan, out: Path, arm: str, *, quiet: bool)
     return one_ratio.log_ratio(compare.load(outcome.folder), question.step, arm, question.by)
 
 
-def show_outlook(begun: Begun) -> None:
+def show_outlook(begun: CheckedSearch) -> None:
     """Prints what the search would do first."""
     question = begun.search.question
     print(f"# {question.last} commits after {question.commits[0].short}; the first test:")  # noqa: T201

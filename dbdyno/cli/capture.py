@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from dbdyno.capture.view import Place
+    from dbdyno.capture.view import ViewedServer
 
 Loss = Annotated[
     bool, typer.Option("--accept-loss", help="Go on where much of a log is not understood.")
@@ -26,7 +26,7 @@ Monitoring = Annotated[
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-class Values(StrEnum):
+class ValueOrigin(StrEnum):
     """Where values of parameters come from."""
 
     LOG = "log"
@@ -43,8 +43,8 @@ def capture(
     ],
     out: Annotated[Path, typer.Option("--out", help="The folder to write.")],
     values: Annotated[
-        Values, typer.Option("--values", help="none: no value of the application is kept.")
-    ] = Values.LOG,
+        ValueOrigin, typer.Option("--values", help="none: no value of the application is kept.")
+    ] = ValueOrigin.LOG,
     top: Annotated[
         int, typer.Option("--top", min=1, help="Keep so many queries, those that cost most.")
     ] = 300,
@@ -73,7 +73,7 @@ def capture(
     `dyno race … --workload FOLDER` then measures each of them.
     """
     from dbdyno.capture import coverage
-    from dbdyno.capture.capturing import Wish
+    from dbdyno.capture.capturing import CaptureRequest
     from dbdyno.capture.capturing import capture as captured
     from dbdyno.cli.exit_status import say
     from dbdyno.model.error import DynoError
@@ -86,12 +86,12 @@ def capture(
         raise DynoError("--for: reads a server's statistics twice: name its DSN, or leave it out")
     engine, server = server_of(servers[0]) if servers else ("", None)
     with logs_of([source for source in sources if "://" not in source]) as logs:
-        wish = Wish(
+        wish = CaptureRequest(
             logs=logs,
             server=server,
             engine=engine,
             out=out,
-            keeps_values=values is Values.LOG,
+            keeps_values=values is ValueOrigin.LOG,
             top=top,
             prefix=prefix,
             database=database,
@@ -119,12 +119,12 @@ def logs_of(sources: list[str]) -> Iterator[list[Path]]:
         yield [piped if source == "-" else Path(source) for source in sources]
 
 
-def server_of(text: str) -> tuple[str, Place]:
+def server_of(text: str) -> tuple[str, ViewedServer]:
     """The engine and the place of a DSN, which may end in ;env=NAME or ;passfile=FILE.
 
     Raises PlanError in a line.
     """
-    from dbdyno.capture.view import Place
+    from dbdyno.capture.view import ViewedServer
     from dbdyno.engine import dsn
     from dbdyno.model import Arm, Password
     from dbdyno.model.error import PlanError
@@ -141,7 +141,7 @@ def server_of(text: str) -> tuple[str, Place]:
         address = dsn.address(Arm(name="source", engine=arm.engine, dsn=uri, password=place))
     except PlanError as error:
         raise PlanError(f"{name}: {error}") from error
-    return arm.engine, Place(name, address)
+    return arm.engine, ViewedServer(name, address)
 
 
 def seconds_of(text: str) -> float:

@@ -12,7 +12,7 @@ from dbdyno.cli.exit_status import say
 from dbdyno.parts import number
 
 if TYPE_CHECKING:
-    from dbdyno.capture.folder import Drawn
+    from dbdyno.capture.folder import DrawOutcome
     from dbdyno.model import Plan
     from dbdyno.plan.race import Race
 
@@ -69,7 +69,7 @@ def probing(wanted: Race, app: Path) -> Plan:
     return plans.parse(text, path)
 
 
-def summary(drawn: Sequence[Drawn]) -> Iterator[str]:
+def summary(drawn: Sequence[DrawOutcome]) -> Iterator[str]:
     """What came of it, a line for all that fit and one for each that does not."""
     fits = sum(bool(query.samples) for query in drawn)
     yield f"{fits} of {number.queries(len(drawn))} find as many rows as at the source"

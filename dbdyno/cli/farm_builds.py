@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dbdyno.farm.hands import Sight
+from dbdyno.farm.hands import BranchState
 from dbdyno.farm.journal import Head
 from dbdyno.farm.readings import HEAD, PINNED, PREVIOUS
 from dbdyno.model.bisection import short
@@ -18,15 +18,15 @@ from dbdyno.store import safe_name
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dbdyno.builds.followed import Followed
+    from dbdyno.builds.followed import RepositoryClone
     from dbdyno.farm.file import Branch, Farm
-    from dbdyno.farm.hands import Pair
+    from dbdyno.farm.hands import HeadPair
 
 REPOSITORIES, BUILDS = "repositories", "builds"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Origin:
+class BranchOrigin:
     """A branch's repository, or its command."""
 
     farm: Farm
@@ -34,21 +34,21 @@ class Origin:
     say: Callable[[str], None]
 
     @property
-    def repository(self) -> Followed:
+    def repository(self) -> RepositoryClone:
         """The clone of a branch that has a repository."""
-        from dbdyno.builds.followed import Followed
+        from dbdyno.builds.followed import RepositoryClone
 
         assert self.branch.source is not None, "it has a command"
         source = self.branch.source
         here = self.farm.path.parent / Path(source).expanduser()
-        return Followed(
+        return RepositoryClone(
             origin=str(here) if here.exists() else source,
             folder=self.farm.folder / REPOSITORIES / self.branch.name,
         )
 
     # --- Looks
 
-    def look(self, known: str | None) -> Sight:
+    def look(self, known: str | None) -> BranchState:
         """What the branch has come to. Raises DynoError: not reached, or it has no `since`."""
         if self.branch.command is not None:
             return self.made(known)
@@ -57,7 +57,7 @@ class Origin:
         tip = repository.tip(self.branch.branch)
         odd = self.pinned_words(repository)
         if known is None:
-            return Sight(tip=tip, heads=(self.head(tip),), why=odd)
+            return BranchState(tip=tip, heads=(self.head(tip),), why=odd)
         commit = repository.commit(known)
         first = known == self.branch.since
         if commit is None or (first and not repository.is_on(commit, tip)):
@@ -67,14 +67,14 @@ class Origin:
             )
         since = commit if first else ""
         if repository.is_on(commit, tip):
-            return Sight(tip=tip, since=since, heads=self.heads(commit, tip), why=odd)
+            return BranchState(tip=tip, since=since, heads=self.heads(commit, tip), why=odd)
         parted = repository.parting(commit, tip)
         why = (
             f"`{self.branch.branch}` was rewritten: {short(commit)} is no longer on it; "
             f"goes on with {short(tip)}"
         )
         heads = (self.head(tip),) if parted is None else self.heads(parted, tip)
-        return Sight(tip=tip, heads=heads, parted=parted or "", rewritten=True, why=why)
+        return BranchState(tip=tip, heads=heads, parted=parted or "", rewritten=True, why=why)
 
     def heads(self, after: str, tip: str) -> tuple[Head, ...]:
         """The heads to measure after a commit: all, or the night's last."""
@@ -113,7 +113,7 @@ class Origin:
         repository.keep(name, commit)
         return commit
 
-    def pinned_words(self, repository: Followed) -> str:
+    def pinned_words(self, repository: RepositoryClone) -> str:
         """What has become of the pinned ref, where that is odd."""
         commit = self.pinned_commit()
         if commit is None or repository.commit(self.branch.pinned) == commit:
@@ -125,7 +125,7 @@ class Origin:
 
     # --- Builds
 
-    def arms(self, pair: Pair, *, relaid: bool = False) -> dict[str, str]:
+    def arms(self, pair: HeadPair, *, relaid: bool = False) -> dict[str, str]:
         """The arms of a head as a race has them, built where they are not there yet.
 
         Raises ServerError where the head cannot be built, HostError where another cannot.
@@ -170,7 +170,7 @@ class Origin:
 
     # --- A command in place of a repository
 
-    def made(self, known: str | None) -> Sight:
+    def made(self, known: str | None) -> BranchState:
         """The build that the command makes, if it is a new one. Raises HostError: it fails."""
         from dbdyno.builds.log import BuildLog
 
@@ -197,8 +197,8 @@ class Origin:
         else:
             new.rename(folder)
         if version == known:
-            return Sight(tip=version)
-        return Sight(tip=version, heads=(Head(commit=version),))
+            return BranchState(tip=version)
+        return BranchState(tip=version, heads=(Head(commit=version),))
 
 
 def timed(clock: Callable[[], float] = time.monotonic) -> Callable[[], float]:

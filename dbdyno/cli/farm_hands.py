@@ -16,42 +16,42 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbdyno.cli import farm_placement, farm_plans
-from dbdyno.cli.farm_builds import Origin, timed
-from dbdyno.cli.farm_plans import Wanted
+from dbdyno.cli.farm_builds import BranchOrigin, timed
+from dbdyno.cli.farm_plans import HeadPlan
 from dbdyno.cli.farm_search import Searcher
 from dbdyno.farm import outlet, readings
 from dbdyno.farm.chain import Instrument, Reading, Series
 from dbdyno.farm.file import Branch, Farm
-from dbdyno.farm.hands import Measurement, Pair, Sight
+from dbdyno.farm.hands import BranchState, HeadMeasurement, HeadPair
 from dbdyno.farm.journal import Culprit
 from dbdyno.farm.loop import REPEATS_MAX
-from dbdyno.farm.outlet import Message
-from dbdyno.farm.readings import HEAD, PINNED, PREVIOUS, Taken
-from dbdyno.farm.state import Finding
+from dbdyno.farm.outlet import ReportMessage
+from dbdyno.farm.readings import HEAD, PINNED, PREVIOUS, ReadingContext
+from dbdyno.farm.state import FarmFinding
 from dbdyno.model.bisection import short
 from dbdyno.model.error import DynoError, HostError, ServerError
 from dbdyno.store import safe_name
 from dbdyno.store.file import made, write_atomically
 
 if TYPE_CHECKING:
-    from dbdyno.run.way import Way
+    from dbdyno.run.way import BlockRunner
 
 INSTRUMENTS: tuple[Instrument, ...] = ("work", "time")
 
 
 @dataclass(frozen=True, kw_only=True)
-class FarmHands:
+class HostFarmWorker:
     """Builds, counts and races on this host, on those that the file names, or by Slurm."""
 
     farm: Farm
     say: Callable[[str], None]
-    by_slurm: Callable[[], Way | None]  # how blocks are run; None: as the plan says
+    by_slurm: Callable[[], BlockRunner | None]  # how blocks are run; None: as the plan says
 
-    def look(self, branch: Branch, known: str | None) -> Sight:
+    def look(self, branch: Branch, known: str | None) -> BranchState:
         """What a branch has come to since a commit."""
         return self.origin(branch).look(known)
 
-    def measure(self, pair: Pair) -> Measurement:
+    def measure(self, pair: HeadPair) -> HeadMeasurement:
         """Builds a head, counts it, and measures it in time."""
         branch = pair.branch
         wanted = {"work": branch.count, "time": branch.time}
@@ -62,7 +62,7 @@ class FarmHands:
         ]
         return joined(parts)
 
-    def repeat(self, pair: Pair, series: tuple[Series, ...], number: int) -> Measurement:
+    def repeat(self, pair: HeadPair, series: tuple[Series, ...], number: int) -> HeadMeasurement:
         """Measures suspects again: counts by another fill, time by another layout, too."""
         parts = []
         for instrument in INSTRUMENTS:
@@ -75,7 +75,7 @@ class FarmHands:
                 parts.append(replace(part, readings=kept))
         return joined(parts)
 
-    def search(self, finding: Finding, branch: Branch) -> Culprit:
+    def search(self, finding: FarmFinding, branch: Branch) -> Culprit:
         """The commit of a finding, and its functions."""
         first = finding.alarms[0].first
         folders = sorted(self.farm.folder.glob(f"*-{branch.name}-{folder_name(first)}"))
@@ -86,20 +86,20 @@ class FarmHands:
             run=lambda wanted, path: self.run(branch, wanted, path),
         ).culprit()
 
-    def deliver(self, message: Message) -> str:
+    def deliver(self, message: ReportMessage) -> str:
         """Gives a report to the file's command."""
         assert self.farm.report_command is not None, "only then is anything delivered"
         return outlet.deliver(self.farm.report_command, self.farm.folder, message)
 
     # --- Parts
 
-    def origin(self, branch: Branch) -> Origin:
+    def origin(self, branch: Branch) -> BranchOrigin:
         """Where a branch comes from."""
-        return Origin(farm=self.farm, branch=branch, say=self.say)
+        return BranchOrigin(farm=self.farm, branch=branch, say=self.say)
 
     def part(
-        self, pair: Pair, instrument: Instrument, steps: tuple[str, ...], *, repetition: int
-    ) -> Measurement:
+        self, pair: HeadPair, instrument: Instrument, steps: tuple[str, ...], *, repetition: int
+    ) -> HeadMeasurement:
         """One instrument's plan of a head, built and run. Raises ServerError: the head's fault."""
         origin, taken_s, spent = self.origin(pair.branch), time.time(), timed()
         relaid = instrument == "time" and repetition % 2 == 1
@@ -108,10 +108,10 @@ class FarmHands:
         kept = farm_plans.arms_apart(arms)
         pinned = origin.pinned_commit() or pair.branch.pinned
         if len(kept) < 2:  # the head is the pinned release
-            return Measurement(readings=(), pinned=pinned, build_s=build_s)
+            return HeadMeasurement(readings=(), pinned=pinned, build_s=build_s)
         ending = f"-again-{repetition}" if repetition else ""
         path = self.folder(pair) / f"{instrument}{ending}.toml"
-        wanted = Wanted(
+        wanted = HeadPlan(
             arms=kept, steps=steps, count=instrument == "work",
             minutes=self.minutes(repetition), seed=1 + repetition,
         )  # fmt: skip
@@ -120,11 +120,11 @@ class FarmHands:
         except ServerError as error:
             elsewhere = not wanted.count and self.is_elsewhere()
             raise at_fault(error, elsewhere=elsewhere) from None
-        taken = Taken(
+        taken = ReadingContext(
             branch=pair.branch.name, instrument=instrument, head=pair.head,
             previous=pair.previous, taken_s=taken_s, repetition=repetition,
         )  # fmt: skip
-        return Measurement(
+        return HeadMeasurement(
             readings=tuple(completed(readings.of_plan(folder, taken, tuple(kept)), arms)),
             pinned=pinned,
             folders=(str(folder.relative_to(self.farm.folder)),),
@@ -143,12 +143,12 @@ class FarmHands:
         share = self.farm.search_minutes / (2 * REPEATS_MAX)
         return max(1.0, min(2 * self.farm.minutes, share))
 
-    def folder(self, pair: Pair) -> Path:
+    def folder(self, pair: HeadPair) -> Path:
         """The folder of a head's results, the same after a break."""
         night = datetime.fromtimestamp(pair.seen_s, UTC).date().isoformat()
         return self.farm.folder / f"{night}-{pair.branch.name}-{folder_name(pair.head)}"
 
-    def run(self, branch: Branch, wanted: Wanted, path: Path) -> Path:
+    def run(self, branch: Branch, wanted: HeadPlan, path: Path) -> Path:
         """Runs a plan, or what is missing of it; the folder of its results. Raises DynoError."""
         from dbdyno import plan as plans
         from dbdyno.cli import measuring
@@ -209,11 +209,11 @@ def folder_name(commit: str) -> str:
     return safe_name(short(commit))
 
 
-def joined(parts: Sequence[Measurement]) -> Measurement:
+def joined(parts: Sequence[HeadMeasurement]) -> HeadMeasurement:
     """The measurements of a head's instruments as one. Raises HostError: there are none."""
     if not parts:
         raise HostError("nothing is to be measured: write count = true, or time = true")
-    return Measurement(
+    return HeadMeasurement(
         readings=tuple(reading for part in parts for reading in part.readings),
         pinned=parts[0].pinned,
         folders=tuple(folder for part in parts for folder in part.folders),

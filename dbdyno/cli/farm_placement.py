@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FOLDER = "placements"
 
 
-class Tried(Struct, frozen=True, kw_only=True):
+class BranchTrial(Struct, frozen=True, kw_only=True):
     """The trial of a branch."""
 
     trial: PlacementTrial | None  # None: its races cannot be placed
@@ -39,9 +39,9 @@ def placed(farm: Farm, branch: Branch, text: str, path: Path, *, elsewhere: bool
     if elsewhere:
         return text
     kept = farm.folder / FOLDER / f"{branch.name}.json"
-    tried = read_struct_if_there(kept, Tried)
+    tried = read_struct_if_there(kept, BranchTrial)
     if tried is None:
-        tried = Tried(trial=trial_of(text, path))
+        tried = BranchTrial(trial=trial_of(text, path))
         write_json(made(kept.parent) / kept.name, tried)
     return text if tried.trial is None else with_placement(text, tried.trial)
 

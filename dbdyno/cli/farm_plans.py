@@ -27,7 +27,7 @@ counts may be off (analysis/commit_work.py)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class HeadPlan:
     """A plan that measures a head."""
 
     arms: Mapping[str, str]  # by the arm's name, as a race has it: a build, a version, a folder
@@ -38,14 +38,14 @@ class Wanted:
     profile: bool = False  # whether the functions are sampled, too
 
 
-def text_of(farm: Farm, branch: Branch, wanted: Wanted, path: Path) -> str:
+def text_of(farm: Farm, branch: Branch, wanted: HeadPlan, path: Path) -> str:
     """The plan as TOML. `path`: the file that it is for. Raises DynoError."""
     from dbdyno.cli import race
     from dbdyno.plan import bisect
     from dbdyno.plan.race.course import DEFAULT
 
     minutes = COUNT_MINUTES if wanted.count else max(COUNT_MINUTES, wanted.minutes)
-    words = race.Asked(
+    words = race.RaceOptions(
         arms=list(wanted.arms.values()), workload=workload_of(farm, branch),
         steps=list(wanted.steps), config=list(branch.config), settings=[], pgbench=[],
         count=wanted.count, minutes=minutes,
@@ -65,7 +65,7 @@ def text_of(farm: Farm, branch: Branch, wanted: Wanted, path: Path) -> str:
     return text + PROFILE * wanted.profile + "".join(of_hosts(farm))
 
 
-def blocks_of(wanted: Wanted) -> int:
+def blocks_of(wanted: HeadPlan) -> int:
     """The blocks of a race: more than BLOCKS where steps are as long as they get."""
     from dbdyno.plan.race.sizes import RUN_S, SECONDS_MAX, STEP_S
 

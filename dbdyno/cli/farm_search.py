@@ -17,19 +17,19 @@ from msgspec import structs
 
 from dbdyno.cli import farm_plans
 from dbdyno.farm import readings
-from dbdyno.farm.journal import Culprit, FunctionCost, Head
+from dbdyno.farm.journal import ChangedFunction, Culprit, Head
 from dbdyno.farm.readings import HEAD, PINNED, PREVIOUS
 from dbdyno.model.error import HostError, ResultError, ServerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dbdyno.builds.followed import Followed
-    from dbdyno.cli.bisect import Asked, Begun
-    from dbdyno.cli.farm_builds import Origin
-    from dbdyno.cli.farm_plans import Wanted
+    from dbdyno.builds.followed import RepositoryClone
+    from dbdyno.cli.bisect import BisectOptions, CheckedSearch
+    from dbdyno.cli.farm_builds import BranchOrigin
+    from dbdyno.cli.farm_plans import HeadPlan
     from dbdyno.farm.chain import Alarm
-    from dbdyno.farm.state import Finding
+    from dbdyno.farm.state import FarmFinding
     from dbdyno.model.bisection import CommitChange
 
 SEARCHES = "searches"
@@ -42,10 +42,10 @@ SMALLEST_OF_TIME = 0.5
 class Searcher:
     """What a search works with."""
 
-    origin: Origin
-    finding: Finding
+    origin: BranchOrigin
+    finding: FarmFinding
     measured: Path | None  # the folder of the first changed head's results
-    run: Callable[[Wanted, Path], Path]  # runs a plan; the folder of its results
+    run: Callable[[HeadPlan, Path], Path]  # runs a plan; the folder of its results
 
     @property
     def alarm(self) -> Alarm:
@@ -90,7 +90,9 @@ class Searcher:
         functions, folder, why = self.functions(good, first)
         return Culprit(commit=first, before=good, functions=functions, folder=folder, why=why)
 
-    def named(self, repository: Followed, commit: str, before: str, why: str = "") -> Culprit:
+    def named(
+        self, repository: RepositoryClone, commit: str, before: str, why: str = ""
+    ) -> Culprit:
         """A commit that is sure, with the functions that it changed."""
         functions, folder, unknown = self.functions(before, commit)
         return Culprit(
@@ -118,7 +120,7 @@ class Searcher:
 
     # --- Functions
 
-    def functions(self, before: str, commit: str) -> tuple[tuple[FunctionCost, ...], str, str]:
+    def functions(self, before: str, commit: str) -> tuple[tuple[ChangedFunction, ...], str, str]:
         """The functions that changed, the folder that says so, and what could not be told."""
         if self.counts:
             return self.counted(before, commit)
@@ -128,7 +130,7 @@ class Searcher:
         costs, folder, none = self.counted(before, commit)
         return costs, folder, "; ".join(word for word in (unknown, none) if word)
 
-    def sampled(self, before: str, commit: str) -> tuple[tuple[FunctionCost, ...], str, str]:
+    def sampled(self, before: str, commit: str) -> tuple[tuple[ChangedFunction, ...], str, str]:
         """The same by profiles; without a folder where nothing can be sampled."""
         from dbdyno.host import perf
 
@@ -143,7 +145,7 @@ class Searcher:
         why = "" if costs else "no function's CPU per operation changed beyond chance"
         return costs, str(place.relative_to(self.origin.farm.folder)), why
 
-    def counted(self, before: str, commit: str) -> tuple[tuple[FunctionCost, ...], str, str]:
+    def counted(self, before: str, commit: str) -> tuple[tuple[ChangedFunction, ...], str, str]:
         """The same by counts."""
         from dbdyno.host.callgrind import program
 
@@ -167,7 +169,7 @@ class Searcher:
     def beside(self, before: str, commit: str, *, count: bool) -> Path:
         """The counts, or profiles, of a commit beside the one before it."""
         arms = {PREVIOUS: self.origin.built(before), HEAD: self.origin.built(commit)}
-        wanted = farm_plans.Wanted(
+        wanted = farm_plans.HeadPlan(
             arms=arms, steps=self.steps, count=count, profile=not count,
             minutes=min(farm_plans.PROFILE_MINUTES, self.origin.farm.minutes),
         )  # fmt: skip
@@ -176,7 +178,7 @@ class Searcher:
 
     # --- Among several commits
 
-    def searched(self, repository: Followed, good: str, first: str) -> Culprit:
+    def searched(self, repository: RepositoryClone, good: str, first: str) -> Culprit:
         """What `dyno bisect` finds. Raises DynoError."""
         from dbdyno.cli import bisect
 
@@ -187,7 +189,7 @@ class Searcher:
             return self.by_counts(repository, begun)
         return self.by_time(repository, begun)
 
-    def words(self, repository: Followed, good: str, first: str) -> Asked:
+    def words(self, repository: RepositoryClone, good: str, first: str) -> BisectOptions:
         """The question of the search."""
         from dbdyno.cli import bisect
 
@@ -197,7 +199,7 @@ class Searcher:
         if not self.counts and alarm.series.metric.startswith(("cpu", "server_cpu")):
             by = "cpu"
         least = SMALLEST_MIN if self.counts else SMALLEST_OF_TIME
-        return bisect.Asked(
+        return bisect.BisectOptions(
             source=str(repository.folder), good=good, bad=first,
             workload=farm_plans.workload_of(self.origin.farm, branch),
             steps=[alarm.series.step[1]], by=by, every=False, smallest=max(least, round(half, 2)),
@@ -205,12 +207,12 @@ class Searcher:
             recipe=branch.build, cflags=branch.cflags, configure=list(branch.configure), jobs=None,
         )  # fmt: skip
 
-    def by_counts(self, repository: Followed, begun: Begun) -> Culprit:
+    def by_counts(self, repository: RepositoryClone, begun: CheckedSearch) -> Culprit:
         """The commit by counts, with its functions."""
         from dbdyno.cli import bisect_counts
         from dbdyno.run import bisect_counts as runner
 
-        at = runner.Counting(
+        at = runner.CountSearch(
             worktree=begun.worktree,
             folder=begun.folder,
             count=lambda plan, into: bisect_counts.count(plan, into, quiet=True),
@@ -247,12 +249,12 @@ class Searcher:
         changes = [of.ratio.value for of in change.work.changes if of.step[1] == step and of.ratio]
         return -min((abs(math.log(value) - wanted) for value in changes), default=math.inf)
 
-    def by_time(self, repository: Followed, begun: Begun) -> Culprit:
+    def by_time(self, repository: RepositoryClone, begun: CheckedSearch) -> Culprit:
         """The commit by time, with the functions that its counts tell."""
         from dbdyno.cli import bisect
         from dbdyno.run import bisect as runner
 
-        at = runner.Searching(
+        at = runner.BlockSearch(
             worktree=begun.worktree,
             relaid=begun.relaid,
             folder=begun.folder,

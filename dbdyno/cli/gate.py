@@ -23,7 +23,7 @@ from dbdyno.cli.options import (
 from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
-    from dbdyno.cli.gating import Side
+    from dbdyno.cli.gating import GateBuild
 
 TREE = "."
 """The checkout as it stands, in place of a ref."""
@@ -136,7 +136,7 @@ def gate(
     from dbdyno.report import write
 
     checkout = checkout_of(source)
-    options = plans.Options(
+    options = plans.GateOptions(
         workload=workload, steps=race.listed(steps), config=race.listed(config), minutes=minutes,
         operations=operations, work=work, time=time, system_calls=system_calls, atomics=atomics,
         recipe=recipe, cflags=cflags, configure=configure or [],
@@ -147,7 +147,7 @@ def gate(
     )
     sides = (side_of("BASE", base, checkout, source), side_of("HEAD", head, checkout, source))
     place = () if source is None else ("--source", str(source))
-    asked = gating.Gated(
+    asked = gating.GateRequest(
         wish=wish, checkout=checkout, builds=builds, sides=apart(sides), out=out, wait=wait,
         quiet=quiet, command=shlex.join(["dyno", "gate", base, head, *place, *options.words()]),
     )  # fmt: skip
@@ -179,27 +179,27 @@ def checkout_of(source: Path | None) -> Path | None:
     return found
 
 
-def side_of(option: str, written: str, checkout: Path | None, source: Path | None) -> Side:
+def side_of(option: str, written: str, checkout: Path | None, source: Path | None) -> GateBuild:
     """What BASE or HEAD means: a commit of the checkout, or an arm as a race has it."""
     from dbdyno.builds import standing
     from dbdyno.builds.commits import no_such_commit
     from dbdyno.cli import source_arm
-    from dbdyno.cli.gating import Side
+    from dbdyno.cli.gating import GateBuild
     from dbdyno.plan.race.arm import named
 
     if checkout is not None:
         if written == TREE:
             tree = standing.of(checkout)
-            return Side(
+            return GateBuild(
                 option=option, written=written, name=named(f"{checkout.name}-tree"),
                 commit=tree.commit, changed=tree.changed,
             )  # fmt: skip
         commit = source_arm.commit_of(checkout, written)
         if commit is not None:
-            return Side(option=option, written=written, name=named(written), commit=commit)
+            return GateBuild(option=option, written=written, name=named(written), commit=commit)
     if checkout is not None and (source is not None or not is_arm(written)):
         raise DynoError(f"{option} {written}: {no_such_commit(checkout)}")
-    return Side(option=option, written=written, name="")
+    return GateBuild(option=option, written=written, name="")
 
 
 def is_arm(written: str) -> bool:
@@ -218,7 +218,7 @@ def is_arm(written: str) -> bool:
     )
 
 
-def apart(sides: tuple[Side, Side]) -> tuple[Side, Side]:
+def apart(sides: tuple[GateBuild, GateBuild]) -> tuple[GateBuild, GateBuild]:
     """The sides with names of their own."""
     base, head = sides
     if head.name and head.name == base.name:

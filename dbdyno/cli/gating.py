@@ -13,7 +13,7 @@ from dbdyno.model.error import DynoError, PlanError, ServerError
 
 if TYPE_CHECKING:
     from dbdyno.analysis.gate import Measured
-    from dbdyno.cli.race import Asked
+    from dbdyno.cli.race import RaceOptions
     from dbdyno.cli.source_arm import CommitBuilds
     from dbdyno.model import Comparison
     from dbdyno.model.gate import Gate, GateSide
@@ -30,7 +30,7 @@ RECORD = "gate.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Side:
+class GateBuild:
     """A build as it was asked for, understood."""
 
     option: str  # BASE or HEAD
@@ -49,13 +49,13 @@ class Side:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gated:
+class GateRequest:
     """A gate that is asked for."""
 
     wish: GateForm
     checkout: Path | None
     builds: CommitBuilds
-    sides: tuple[Side, Side]
+    sides: tuple[GateBuild, GateBuild]
     command: str
     out: Path
     wait: bool
@@ -181,19 +181,19 @@ class Gated:
         count: bool = False,
         minutes: float | None = None,
         steps: tuple[str, ...] = (),
-    ) -> Asked:
+    ) -> RaceOptions:
         """The words of a race of two arms."""
         from dbdyno.cli import race
 
         tolerate = None if count or self.wish.time is None else f"{100 * self.wish.time:g}%"
-        return race.Asked(
+        return race.RaceOptions(
             arms=arms, workload=self.wish.workload, steps=list(steps or self.wish.steps or ()),
             config=list(self.wish.config), settings=[], pgbench=[], count=count,
             minutes=race.MINUTES if minutes is None else max(minutes, RACE_MINUTES_MIN),
             tolerate=tolerate,
         )  # fmt: skip
 
-    def race(self, asked: Asked) -> Race:
+    def race(self, asked: RaceOptions) -> Race:
         """The race, its arms with the names of the sides."""
         from dbdyno.cli import race
 
@@ -275,11 +275,11 @@ class Gated:
         """
         from dbdyno.analysis import compare
         from dbdyno.cli import measuring, race
-        from dbdyno.run.way import Here
+        from dbdyno.run.way import LocalRunner
 
         begun_s = time.monotonic()
         plan = race.planned(wanted, out, quiet=self.quiet, again=True)
-        way = Here(held=True)
+        way = LocalRunner(held=True)
         self.folders.append(str(out / plan.name))
         try:
             outcome = measuring.measure(plan, out, self.wait, quiet=self.quiet, way=way)
@@ -295,7 +295,7 @@ class Gated:
         steps = ", ".join(wish.steps) if wish.steps else "the usual steps of a race"
         print(f"steps: {steps}; {wish.minutes:g} minutes")  # noqa: T201
 
-    def standing(self, side: Side) -> str:
+    def standing(self, side: GateBuild) -> str:
         """Whether a side is there already."""
         from dbdyno.cli import source_arm
 

@@ -24,7 +24,7 @@ from dbdyno.cli.options import (
     Wait,
     Yes,
 )
-from dbdyno.cli.slurm import Cancel, Choice, Nodelist, Partition, SlurmOptions, UseSlurm
+from dbdyno.cli.slurm import Cancel, Nodelist, Partition, SlurmChoice, SlurmOptions, UseSlurm
 from dbdyno.host.terminal import VisibleConsole
 from dbdyno.model import Plan
 from dbdyno.model.error import DynoError, PlanError
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from dbdyno.model import Comparison
     from dbdyno.model.work import Event
     from dbdyno.parts.part import AnyPart
-    from dbdyno.run.blocks import Outcome
+    from dbdyno.run.blocks import PlanOutcome
     from dbdyno.run.check.host_checkup import Checkup
-    from dbdyno.run.way import Way
+    from dbdyno.run.way import BlockRunner
 
 
 Counts = Annotated[
@@ -97,7 +97,7 @@ def run(
     plan = with_lengths(plan, out / plan.name)
     refuse_few(plan, fail_on.remedies(words))
     options = tuple(slurm_option or ())
-    by = Choice(slurm, partition, nodelist, options, cancel=cancel, dry_run=dry_run)
+    by = SlurmChoice(slurm, partition, nodelist, options, cancel=cancel, dry_run=dry_run)
     go_on(plan, out, by, wait=wait, quiet=quiet, as_json=as_json, fail=fail)
 
 
@@ -145,7 +145,7 @@ def calibrate(
 
     asked = plan.load(plan_file)
     options = tuple(slurm_option or ())
-    by = Choice(slurm, partition, nodelist, options, cancel=cancel, dry_run=dry_run)
+    by = SlurmChoice(slurm, partition, nodelist, options, cancel=cancel, dry_run=dry_run)
     if count:
         go_on_counting(calibration.counts(asked), out, by, wait=wait, quiet=quiet, as_json=as_json)
         return
@@ -254,7 +254,7 @@ def can_be_placed(text: str, path: Path | None) -> bool:
 def go_on(
     plan: Plan,
     out: Path,
-    by: Choice,
+    by: SlurmChoice,
     *,
     wait: bool,
     quiet: bool,
@@ -276,7 +276,7 @@ def carry_out(
     wait: bool,
     quiet: bool,
     as_json: bool,
-    way: Way | None = None,
+    way: BlockRunner | None = None,
     fail: str | None = None,
 ) -> None:
     """Runs a plan, or what is missing of it, shows the results and ends `dyno` with the status."""
@@ -303,7 +303,7 @@ def show_outlook(plan: Plan, *, as_json: bool = False) -> None:
 
 
 def go_on_counting(
-    plan: Plan, out: Path, by: Choice, *, wait: bool, quiet: bool, as_json: bool
+    plan: Plan, out: Path, by: SlurmChoice, *, wait: bool, quiet: bool, as_json: bool
 ) -> None:
     """`dyno calibrate --count`: counts, or says what would be counted. Raises DynoError."""
     from dbdyno.cli import count_calibration
@@ -370,8 +370,8 @@ def show_placement(plan: Plan, *, wait: bool) -> None:
 
 
 def measure(
-    plan: Plan, out: Path, wait: bool, *, quiet: bool = False, way: Way | None = None
-) -> Outcome:
+    plan: Plan, out: Path, wait: bool, *, quiet: bool = False, way: BlockRunner | None = None
+) -> PlanOutcome:
     """Runs a plan; where it is interrupted, ends `dyno` with the status that says so.
 
     `way`: how its blocks are run; None: as the plan says.
@@ -395,12 +395,12 @@ def measure(
         raise typer.Exit(INTERRUPTED) from None
 
 
-def way_of(plan: Plan, wait: bool) -> Way:
+def way_of(plan: Plan, wait: bool) -> BlockRunner:
     """How the plan's blocks are run: on this host, or over the hosts that it names."""
     from dbdyno.run.agent import way
-    from dbdyno.run.way import Here
+    from dbdyno.run.way import LocalRunner
 
-    return way.OverHosts(wait=wait) if way.is_needed(plan) else Here(wait=wait)
+    return way.HostsRunner(wait=wait) if way.is_needed(plan) else LocalRunner(wait=wait)
 
 
 def show_results(

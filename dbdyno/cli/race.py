@@ -13,29 +13,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dbdyno.cli import exit_status
+from dbdyno.cli import exit_status, race_options
 from dbdyno.cli.exit_status import say
 from dbdyno.cli.options import RESULTS, AsJson, DryRun, FailOn, Out, Quiet, Tolerate, Wait
-from dbdyno.cli.race_options import (
-    AllowWrites,
-    Answers,
-    Arms,
-    Config,
-    Count,
-    Dsn,
-    Minutes,
-    Restore,
-    Scripts,
-    Settings,
-    Steps,
-    Workload,
-)
 from dbdyno.model import configuration
 from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
     from dbdyno.model import Comparison, Plan
-    from dbdyno.plan.race import Here, Race
+    from dbdyno.plan.race import HostServers, Race
 
 MINUTES = 5.0
 MINUTES_MIN = 0.5
@@ -54,18 +40,18 @@ REPORT = "report.html"
 
 
 def race(
-    arms: Arms = None,
-    workload: Workload = None,
-    steps: Steps = None,
-    config: Config = None,
-    settings: Settings = None,
-    minutes: Minutes = MINUTES,
-    pgbench: Scripts = None,
-    dsn: Dsn = None,
-    restore: Restore = None,
-    allow_writes: AllowWrites = False,
-    count: Count = False,
-    answers: Answers = False,
+    arms: race_options.Arms = None,
+    workload: race_options.Workload = None,
+    steps: race_options.Steps = None,
+    config: race_options.Config = None,
+    settings: race_options.Settings = None,
+    minutes: race_options.Minutes = MINUTES,
+    pgbench: race_options.Scripts = None,
+    dsn: race_options.Dsn = None,
+    restore: race_options.Restore = None,
+    allow_writes: race_options.AllowWrites = False,
+    count: race_options.Count = False,
+    answers: race_options.Answers = False,
     out: Out = RESULTS,
     wait: Wait = False,
     dry_run: DryRun = False,
@@ -83,11 +69,11 @@ def race(
     from dbdyno.cli import drawn, measuring
     from dbdyno.host.lock import HostLock
     from dbdyno.report import fail_on
-    from dbdyno.run.way import Here
+    from dbdyno.run.way import LocalRunner
 
     words = exit_status.words(fail)
     here = look_around(builds_sources=not dry_run)
-    asked = Asked(
+    asked = RaceOptions(
         arms=[*(arms or []), *(dsn or [])],
         workload=workload,
         steps=[*listed(steps), *(["answers"] if answers else [])],
@@ -114,7 +100,9 @@ def race(
     with HostLock(plan=name_of(wanted), wait=wait):
         drawn.draw_missing(wanted)
         plan = planned(wanted, out, quiet=quiet)
-        way = Here(held=True)  # else another lab could measure between its trial and its blocks
+        way = LocalRunner(
+            held=True
+        )  # else another lab could measure between its trial and its blocks
         outcome = measuring.measure(plan, out, wait, quiet=quiet, way=way)
     comparison = show(outcome.folder, as_json=as_json)
     raise typer.Exit(exit_status.of(comparison, outcome.folder, fail=fail, as_json=as_json))
@@ -165,7 +153,7 @@ def init(
 
     here = look_around(builds_sources=False)
     questions = Questions()
-    asked = Asked(
+    asked = RaceOptions(
         arms=questions.words("arms (17 18, mysql:9.7, a folder, a DSN)", "17 18"),
         settings=questions.words("settings of the last one alone (jit=off)", ""),
         pgbench=questions.words("scripts of pgbench's, where they are the load", ""),
@@ -201,7 +189,7 @@ def init(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class RaceOptions:
     """The words of a person, not yet understood."""
 
     arms: list[str]
@@ -246,13 +234,13 @@ def listed(words: list[str] | None) -> list[str]:
     return [name.strip() for word in words or [] for name in word.split(",") if name.strip()]
 
 
-def look_around(*, builds_sources: bool) -> Here:
+def look_around(*, builds_sources: bool) -> HostServers:
     """The servers of this host; a source that an arm names is built, where `builds_sources`."""
     from dbdyno.builds import cache
     from dbdyno.cli import source_arm
     from dbdyno.engine import installed
     from dbdyno.model import engine
-    from dbdyno.plan.race import Found, Here
+    from dbdyno.plan.race import HostServers, RaceServer
     from dbdyno.plan.race.arm import FOR_RECIPE
 
     def newest(name: str) -> str:
@@ -267,7 +255,7 @@ def look_around(*, builds_sources: bool) -> Here:
             )
         return rows[-1].version
 
-    def folder(path: Path, recipe: str | None) -> Found:
+    def folder(path: Path, recipe: str | None) -> RaceServer:
         where = f"arm `{path}`"
         if (commit := source_arm.ref_in(path)) is not None:
             return source_arm.built_ref(*commit, recipe, builds=builds_sources)
@@ -276,20 +264,20 @@ def look_around(*, builds_sources: bool) -> Here:
         if recipe is not None:
             raise DynoError(f"{where}: is no source: {FOR_RECIPE}")
         build = installed.in_folder(path, where)
-        return Found(engine=build.engine, version=build.version)
+        return RaceServer(engine=build.engine, version=build.version)
 
-    def builds() -> dict[str, Found]:
+    def builds() -> dict[str, RaceServer]:
         records = {name: cache.record(cache.root() / name) for name in cache.names()}
         return {
-            name: Found(engine=one["engine"], version=one["version"])
+            name: RaceServer(engine=one["engine"], version=one["version"])
             for name, one in records.items()
             if one is not None
         }
 
-    return Here(builds=builds(), folder=folder, newest=newest)
+    return HostServers(builds=builds(), folder=folder, newest=newest)
 
 
-def race_of(asked: Asked, here: Here) -> Race:
+def race_of(asked: RaceOptions, here: HostServers) -> Race:
     """The race that the words ask for. Raises PlanError in one line."""
     from dbdyno.parts import tolerate as tolerances
     from dbdyno.plan import race as races
@@ -323,7 +311,7 @@ def race_of(asked: Asked, here: Here) -> Race:
     )
 
 
-def refuse_beside_answers(words: Asked) -> None:
+def refuse_beside_answers(words: RaceOptions) -> None:
     """Raises DynoError where a race of answers alone is asked for more."""
     if not is_file(words.workload):
         raise DynoError("--answers: asks queries of your own: name their folder by --workload")
@@ -334,7 +322,7 @@ def refuse_beside_answers(words: Asked) -> None:
         raise DynoError("--answers: asks all queries, and no step runs beside: remove --steps")
 
 
-def usual_config(asked: Asked) -> Sequence[str]:
+def usual_config(asked: RaceOptions) -> Sequence[str]:
     """The configurations of a race that names none.
 
     Queries of the user's own meet servers as they are; published workloads the published presets.

@@ -133,7 +133,7 @@ def server_build(
     name = name or compile.name_of(found, chosen, options)
     if name is None:
         raise DynoError("--name: missing: name this build for plans")
-    wish = compile.Wish(
+    wish = compile.BuildRequest(
         engine=engine,
         name=name,
         source=found,

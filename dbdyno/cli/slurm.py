@@ -13,7 +13,7 @@ from dbdyno.model import Plan
 from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
-    from dbdyno.run.slurm.way import Slurm
+    from dbdyno.run.slurm.way import SlurmRunner
 
 UseSlurm = Annotated[
     bool, typer.Option("--slurm", help="Run each block as a job of Slurm's, on a node of its own.")
@@ -44,7 +44,7 @@ Cancel = Annotated[
 
 
 @dataclass(frozen=True)
-class Choice:
+class SlurmChoice:
     """The options as they were given."""
 
     slurm: bool
@@ -55,16 +55,16 @@ class Choice:
     cancel: bool
     dry_run: bool
 
-    def way(self) -> Slurm | None:
+    def way(self) -> SlurmRunner | None:
         """How blocks are run; None: not by Slurm. Raises DynoError for options that do not go."""
         self._refuse_unfit()
         if not self.slurm:
             return None
-        from dbdyno.run.slurm.cluster import Asked
-        from dbdyno.run.slurm.way import Slurm
+        from dbdyno.run.slurm.cluster import ClusterRequest
+        from dbdyno.run.slurm.way import SlurmRunner
 
-        return Slurm(
-            Asked(
+        return SlurmRunner(
+            ClusterRequest(
                 partition=self.partition,
                 nodelist=self.nodelist,
                 options=dict(map(read_option, self.options)),

@@ -13,7 +13,7 @@ from dbdyno.host import capacity
 from dbdyno.host.lock import HostLock
 from dbdyno.model.engine import having
 from dbdyno.model.error import DynoError, ServerError
-from dbdyno.plan.race import Found
+from dbdyno.plan.race import RaceServer
 from dbdyno.plan.race.arm import named
 
 NAME_MAX = 40
@@ -22,18 +22,20 @@ KEY_DIGITS = 8
 """Digits of a build's key in its name: sources change, and builds of both stay."""
 
 
-def find(folder: Path) -> Found | None:
+def find(folder: Path) -> RaceServer | None:
     """The engine and version of the source in a folder; None where there is none."""
     for engine in having("source"):
         try:
             version = engines.of(engine).method().version(folder, str(folder))
         except ServerError:
             continue
-        return Found(engine=engine, version=version)
+        return RaceServer(engine=engine, version=version)
     return None
 
 
-def built(source: Found, folder: Path, recipe: str | None, where: str, *, builds: bool) -> Found:
+def built(
+    source: RaceServer, folder: Path, recipe: str | None, where: str, *, builds: bool
+) -> RaceServer:
     """The build of a source by a recipe, which is made where it is not there yet.
 
     Raises DynoError where that fails, or where nothing is to be made now (not `builds`).
@@ -42,7 +44,7 @@ def built(source: Found, folder: Path, recipe: str | None, where: str, *, builds
         engines.recipes(source.engine), recipe=recipe, cflags=None, march=None, lto=False
     )
     content = compile.source_of(source.engine, str(folder), None)
-    wish = compile.Wish(
+    wish = compile.BuildRequest(
         engine=source.engine, name="", source=content, flags=chosen, jobs=capacity.cores()
     )
     name = f"{named(folder.name, NAME_MAX)}-{cache.key_of(wish.parts)[:KEY_DIGITS]}"
@@ -95,7 +97,7 @@ class CommitBuilds:
             jobs=self.jobs or capacity.cores(),
         )
 
-    def found(self, checkout: Path, commit: str, *, builds: bool = True) -> Found:
+    def found(self, checkout: Path, commit: str, *, builds: bool = True) -> RaceServer:
         """The build of a commit, made where it is not there yet, while no lab measures here.
 
         Raises DynoError where that fails, or where nothing is to be made now (not `builds`).
@@ -109,7 +111,7 @@ class CommitBuilds:
                 raise ServerError("is not built yet: leave out --dry-run")
             with HostLock(plan=BUILD_LOCK, wait=True):
                 worktree.build(commit, say)
-        return Found(
+        return RaceServer(
             engine=worktree.engine,
             version=worktree.built_version(commit),
             build=worktree.wish(commit).name,
@@ -126,7 +128,7 @@ def ref_in(path: Path) -> tuple[Path, str] | None:
     return next((part for part in parts if (part[0] / ".git").exists()), None)
 
 
-def built_ref(checkout: Path, ref: str, recipe: str | None, *, builds: bool) -> Found:
+def built_ref(checkout: Path, ref: str, recipe: str | None, *, builds: bool) -> RaceServer:
     """The build of a ref of a checkout, as an arm of a race names it. Raises DynoError."""
     from dbdyno.builds.commits import no_such_commit
 

@@ -9,7 +9,7 @@ import typer
 
 from dbdyno.cli.exit_status import INTERRUPTED, say
 from dbdyno.cli.options import Quiet
-from dbdyno.cli.slurm import Choice, Nodelist, Partition, SlurmOptions, UseSlurm
+from dbdyno.cli.slurm import Nodelist, Partition, SlurmChoice, SlurmOptions, UseSlurm
 from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def watch(
     change is measured again, then searched down to its commit and functions. Killed anywhere, the
     same command goes on.
     """
-    from dbdyno.cli.farm_hands import FarmHands
+    from dbdyno.cli.farm_hands import HostFarmWorker
     from dbdyno.farm import file as files
     from dbdyno.farm.journal import Journal
     from dbdyno.farm.watch import Watcher
@@ -47,9 +47,9 @@ def watch(
     farm = files.load(file)
     check(farm)
     options = tuple(slurm_option or ())
-    choice = Choice(slurm, partition, nodelist, options, cancel=False, dry_run=False)
+    choice = SlurmChoice(slurm, partition, nodelist, options, cancel=False, dry_run=False)
     choice.way()  # options that do not go are refused before anything begins
-    hands = FarmHands(farm=farm, say=silent if quiet else say, by_slurm=choice.way)
+    hands = HostFarmWorker(farm=farm, say=silent if quiet else say, by_slurm=choice.way)
     try:
         with Journal(farm.folder, leftovers.boot_id()) as journal:
             watcher = Watcher(farm, journal, hands, silent if quiet else say)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dbdyno.doctor import memory, other_load, processor, requirement, storage
-from dbdyno.doctor.finding import SEVERITIES, Finding, Need
+from dbdyno.doctor.finding import SEVERITIES, HostFinding, MemoryNeed
 from dbdyno.model.host_facts import HostFacts
 
-__all__ = ["Finding", "Need", "findings"]
+__all__ = ["HostFinding", "MemoryNeed", "findings"]
 
 
 def findings(
     facts: HostFacts,
-    needs: Sequence[Need] = (),
+    needs: Sequence[MemoryNeed] = (),
     lab: str | None = None,
     required: Mapping[str, requirement.Value] | None = None,
-) -> tuple[Finding, ...]:
+) -> tuple[HostFinding, ...]:
     """The findings in the facts of host.json, the most disturbing first.
 
     Facts that are missing or null find nothing. `needs`: of servers that are to be started; `lab`:

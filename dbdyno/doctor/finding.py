@@ -17,7 +17,7 @@ KIB = 1 << 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class HostFinding:
     """Something of a host that disturbs measurements, or that a reader of them should know."""
 
     name: str  # stable, for programs: "swap-used"
@@ -29,7 +29,7 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Need:
+class MemoryNeed:
     """Shared memory that a server is going to ask for."""
 
     who: str  # "arm pg18", or how it was asked for
@@ -37,7 +37,7 @@ class Need:
     locks: bool = False  # whether its huge pages count against the limit of locked memory (MySQL)
 
 
-class Mending(TypedDict, total=False):
+class FindingRemedy(TypedDict, total=False):
     """The fields of a finding that say how it is mended."""
 
     mend: tuple[str, ...]
@@ -49,13 +49,13 @@ def sysctl(facts: HostFacts, name: str) -> int | str | None:
     return facts.sysctl.get(name)
 
 
-def tuned(facts: HostFacts, place: str, *commands: str) -> Mending:
+def tuned(facts: HostFacts, place: str, *commands: str) -> FindingRemedy:
     """How a setting under `/sys` or `/proc/sys` is mended, and what may forbid it here."""
     read_only = f"{place} is read-only here, as in a container; on the host below"
     return {"mend": commands, "barred": read_only if place in facts.read_only else None}
 
 
-def set_sysctl(facts: HostFacts, **values: int) -> Mending:
+def set_sysctl(facts: HostFacts, **values: int) -> FindingRemedy:
     """The command that sets settings of the kernel; `__` in a keyword is the dot of its name."""
     words = [f"{name.replace('__', '.')}={value}" for name, value in values.items()]
     return tuned(facts, "/proc/sys", f"sysctl -w {' '.join(words)}")

@@ -7,7 +7,7 @@ from math import ceil
 
 from msgspec.structs import astuple
 
-from dbdyno.doctor.finding import MIB, Finding, Need, set_sysctl, size, sysctl, tuned
+from dbdyno.doctor.finding import MIB, HostFinding, MemoryNeed, set_sysctl, size, sysctl, tuned
 from dbdyno.model.host_facts import HostFacts
 
 THP = "/sys/kernel/mm/transparent_hugepage"
@@ -24,12 +24,12 @@ IDLE_POOL_SHARE_MAX = 0.1
 DIRTY_BACKGROUND_BYTES_MAX = 1024 * MIB
 
 
-def pages_needed(need: Need, page_bytes: int) -> int:
+def pages_needed(need: MemoryNeed, page_bytes: int) -> int:
     """How many huge pages hold a server's shared memory: enough, by less than 1 % of 8 GB."""
     return ceil((need.bytes * SHARED_PER_BUFFERS + SHARED_FIXED_BYTES) / page_bytes)
 
 
-def findings(facts: HostFacts, needs: Sequence[Need]) -> Iterable[Finding]:
+def findings(facts: HostFacts, needs: Sequence[MemoryNeed]) -> Iterable[HostFinding]:
     """All findings about memory; `needs` are those of servers that are not up yet."""
     yield from _swapping(facts)
     yield from _transparent(facts)
@@ -42,10 +42,10 @@ def findings(facts: HostFacts, needs: Sequence[Need]) -> Iterable[Finding]:
     yield from _overcommit(facts)
 
 
-def _swapping(facts: HostFacts) -> Iterable[Finding]:
+def _swapping(facts: HostFacts) -> Iterable[HostFinding]:
     used = facts.swap_used_bytes or 0
     if facts.look is not None and any(pages := astuple(facts.look.swap_pages)):
-        yield Finding(
+        yield HostFinding(
             name="swapping",
             severity="much",
             what=f"the host swaps: {pages[0] or 0:,.0f} pages in, {pages[1] or 0:,.0f} out "
@@ -57,7 +57,7 @@ def _swapping(facts: HostFacts) -> Iterable[Finding]:
     elif used:
         free = facts.memory.available_bytes
         fits = free is None or free > used
-        yield Finding(
+        yield HostFinding(
             name="swap-used",
             severity="some",
             what=f"{size(used)} of memory is in swap",
@@ -68,11 +68,11 @@ def _swapping(facts: HostFacts) -> Iterable[Finding]:
         )
 
 
-def _transparent(facts: HostFacts) -> Iterable[Finding]:
+def _transparent(facts: HostFacts) -> Iterable[HostFinding]:
     if facts.thp.enabled != "always":
         return
     defrag = facts.thp.defrag
-    yield Finding(
+    yield HostFinding(
         name="transparent-huge-pages",
         severity="much" if defrag == "always" else "some",
         what=f"transparent huge pages: enabled = always, defrag = {defrag}",
@@ -82,7 +82,7 @@ def _transparent(facts: HostFacts) -> Iterable[Finding]:
     )
 
 
-def _needed_pages(facts: HostFacts, needs: Sequence[Need]) -> Iterable[Finding]:
+def _needed_pages(facts: HostFacts, needs: Sequence[MemoryNeed]) -> Iterable[HostFinding]:
     """One finding for all servers, as they are up one after the other; the largest need counts."""
     pool = facts.huge_page_pool
     page, total, free = pool.size_bytes, pool.total, pool.free
@@ -92,7 +92,7 @@ def _needed_pages(facts: HostFacts, needs: Sequence[Need]) -> Iterable[Finding]:
     need_words = f"{_by_size(needs, page)} huge pages of {size(page)}; {free:,} are free"
     memory = facts.memory_bytes
     if free >= most:
-        yield Finding(
+        yield HostFinding(
             name="huge-pages",
             severity="know",
             what=need_words,
@@ -100,7 +100,7 @@ def _needed_pages(facts: HostFacts, needs: Sequence[Need]) -> Iterable[Finding]:
         )
         return
     too_many = memory is not None and most * page >= memory
-    yield Finding(
+    yield HostFinding(
         name="huge-pages-missing",
         severity="some",
         what=need_words,
@@ -111,9 +111,9 @@ def _needed_pages(facts: HostFacts, needs: Sequence[Need]) -> Iterable[Finding]:
     )
 
 
-def _by_size(needs: Sequence[Need], page: int) -> str:
+def _by_size(needs: Sequence[MemoryNeed], page: int) -> str:
     """`pg17, pg18: 8.0 GiB of buffers need about 4,255`: servers of one size together."""
-    by_bytes: dict[int, list[Need]] = {}
+    by_bytes: dict[int, list[MemoryNeed]] = {}
     for need in needs:
         by_bytes.setdefault(need.bytes, []).append(need)
     parts = [
@@ -124,11 +124,11 @@ def _by_size(needs: Sequence[Need], page: int) -> str:
     return "; ".join(parts)
 
 
-def _locked(facts: HostFacts, needs: Sequence[Need]) -> Iterable[Finding]:
+def _locked(facts: HostFacts, needs: Sequence[MemoryNeed]) -> Iterable[HostFinding]:
     limit = (facts.limits.locked_memory_bytes or [None])[0]
     needed = max((need.bytes for need in needs if need.locks), default=0)
     if isinstance(limit, int) and limit < needed:
-        yield Finding(
+        yield HostFinding(
             name="locked-memory",
             severity="some",
             what=f"{size(limit)} of memory may be locked (ulimit -l), {size(needed)} are needed",
@@ -137,14 +137,14 @@ def _locked(facts: HostFacts, needs: Sequence[Need]) -> Iterable[Finding]:
         )
 
 
-def _idle_pages(facts: HostFacts, needs: Sequence[Need]) -> Iterable[Finding]:
+def _idle_pages(facts: HostFacts, needs: Sequence[MemoryNeed]) -> Iterable[HostFinding]:
     pool, memory = facts.huge_page_pool, facts.memory_bytes
     page, total, free = pool.size_bytes, pool.total or 0, pool.free
     if not page or not free or not memory:
         return
     spare = free - max((pages_needed(need, page) for need in needs), default=0)
     if spare * page > memory * IDLE_POOL_SHARE_MAX:
-        yield Finding(
+        yield HostFinding(
             name="huge-pages-idle",
             severity="some",
             what=f"{spare:,} free huge pages ({size(spare * page)}) are of no use"
@@ -155,11 +155,11 @@ def _idle_pages(facts: HostFacts, needs: Sequence[Need]) -> Iterable[Finding]:
         )
 
 
-def _swappiness(facts: HostFacts) -> Iterable[Finding]:
+def _swappiness(facts: HostFacts) -> Iterable[HostFinding]:
     value = sysctl(facts, "vm.swappiness")
     if not facts.swap_bytes or not isinstance(value, int) or value <= SWAPPINESS_MAX:
         return
-    yield Finding(
+    yield HostFinding(
         name="swappiness",
         severity="some",
         what=f"vm.swappiness is {value}, with {size(facts.swap_bytes)} of swap",
@@ -169,7 +169,7 @@ def _swappiness(facts: HostFacts) -> Iterable[Finding]:
     )
 
 
-def _available(facts: HostFacts, needs: Sequence[Need]) -> Iterable[Finding]:
+def _available(facts: HostFacts, needs: Sequence[MemoryNeed]) -> Iterable[HostFinding]:
     memory, available = facts.memory_bytes, facts.memory.available_bytes
     if not memory or available is None:
         return
@@ -179,7 +179,7 @@ def _available(facts: HostFacts, needs: Sequence[Need]) -> Iterable[Finding]:
     short = available + pool < largest
     if short or available + pool < memory * AVAILABLE_SHARE_MIN:
         request = f"; a server will request {size(largest)}" if short else ""
-        yield Finding(
+        yield HostFinding(
             name="memory-in-use",
             severity="much" if short else "some",
             what=f"{size(available)} of {size(memory)} of memory are available{request}",
@@ -189,7 +189,7 @@ def _available(facts: HostFacts, needs: Sequence[Need]) -> Iterable[Finding]:
         )
 
 
-def _dirty(facts: HostFacts) -> Iterable[Finding]:
+def _dirty(facts: HostFacts) -> Iterable[HostFinding]:
     unwritten = sysctl(facts, "vm.dirty_background_bytes")
     ratio = sysctl(facts, "vm.dirty_background_ratio")
     available = facts.memory.available_bytes
@@ -198,7 +198,7 @@ def _dirty(facts: HostFacts) -> Iterable[Finding]:
     if not isinstance(unwritten, int) or unwritten <= DIRTY_BACKGROUND_BYTES_MAX:
         return
     named = "vm.dirty_background_bytes" if not ratio else f"vm.dirty_background_ratio = {ratio}"
-    yield Finding(
+    yield HostFinding(
         name="dirty-background",
         severity="some",
         what=f"{size(unwritten)} may be unwritten before the kernel begins to write ({named})",
@@ -208,10 +208,10 @@ def _dirty(facts: HostFacts) -> Iterable[Finding]:
     )
 
 
-def _overcommit(facts: HostFacts) -> Iterable[Finding]:
+def _overcommit(facts: HostFacts) -> Iterable[HostFinding]:
     limit, used = facts.memory.commit_limit_bytes, facts.memory.committed_bytes
     if sysctl(facts, "vm.overcommit_memory") == 2 and limit is not None and used is not None:
-        yield Finding(
+        yield HostFinding(
             name="overcommit",
             severity="know",
             what=f"vm.overcommit_memory is 2: {size(max(limit - used, 0))} can still be reserved",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbdyno.doctor.finding import Finding, percent, set_sysctl, size, sysctl
+from dbdyno.doctor.finding import HostFinding, percent, set_sysctl, size, sysctl
 from dbdyno.model.host_facts import HostFacts
 
 BUSY_SHARE_MAX, BUSY_SHARE_MUCH = 0.05, 0.20
@@ -20,7 +20,7 @@ USER_ID_MIN = 1000
 """The first id of a person's account; those below are the system's, whose files logind leaves."""
 
 
-def findings(facts: HostFacts, lab: str | None) -> Iterable[Finding]:
+def findings(facts: HostFacts, lab: str | None) -> Iterable[HostFinding]:
     """All findings about others; `lab`: who holds the host's lock, another one that measures."""
     yield from _lab(lab)
     yield from _steal(facts)
@@ -32,9 +32,9 @@ def findings(facts: HostFacts, lab: str | None) -> Iterable[Finding]:
     yield from _machine(facts)
 
 
-def _lab(lab: str | None) -> Iterable[Finding]:
+def _lab(lab: str | None) -> Iterable[HostFinding]:
     if lab is not None:
-        yield Finding(
+        yield HostFinding(
             name="lab",
             severity="much",
             what=f"another lab measures on this host ({lab})",
@@ -43,11 +43,11 @@ def _lab(lab: str | None) -> Iterable[Finding]:
         )
 
 
-def _steal(facts: HostFacts) -> Iterable[Finding]:
+def _steal(facts: HostFacts) -> Iterable[HostFinding]:
     steal = None if facts.look is None else facts.look.steal_share
     if facts.look is None or steal is None or steal <= STEAL_SHARE_MAX:
         return
-    yield Finding(
+    yield HostFinding(
         name="steal",
         severity="much" if steal > STEAL_SHARE_MUCH else "some",
         what=f"{percent(steal)} of all CPUs' time went to other machines (steal) in "
@@ -58,14 +58,14 @@ def _steal(facts: HostFacts) -> Iterable[Finding]:
     )
 
 
-def _load(facts: HostFacts) -> Iterable[Finding]:
+def _load(facts: HostFacts) -> Iterable[HostFinding]:
     busy = None if facts.look is None else facts.look.busy_share
     if facts.look is None or busy is None or busy <= BUSY_SHARE_MAX:
         return
     processes = facts.look.processes[:NAMED_MAX]
     named = [f"{process.name} {percent(process.cpu_share)}" for process in processes]
     pids = ",".join(str(process.pid) for process in processes)
-    yield Finding(
+    yield HostFinding(
         name="load",
         severity="much" if busy > BUSY_SHARE_MUCH else "some",
         what=f"others use {percent(busy)} of all CPUs' time"
@@ -79,12 +79,12 @@ def _load(facts: HostFacts) -> Iterable[Finding]:
     )
 
 
-def _control_group(facts: HostFacts) -> Iterable[Finding]:
+def _control_group(facts: HostFacts) -> Iterable[HostFinding]:
     group = facts.control_group
     cpus, memory, pids = group.cpu_max, group.memory_max, group.pids_max
     barred = "a control group limits dyno and its servers; its owner can raise the limit"
     if isinstance(cpus, int | float):
-        yield Finding(
+        yield HostFinding(
             name="cpu-quota",
             severity="much",
             what=f"a control group allows {cpus:g} CPUs' time",
@@ -94,7 +94,7 @@ def _control_group(facts: HostFacts) -> Iterable[Finding]:
         )
     total = facts.memory_bytes
     if isinstance(memory, int) and (total is None or memory < total):
-        yield Finding(
+        yield HostFinding(
             name="memory-limit",
             severity="some",
             what=f"a control group allows {size(memory)} of memory",
@@ -103,7 +103,7 @@ def _control_group(facts: HostFacts) -> Iterable[Finding]:
             barred=f"{barred} (docker run without --memory, MemoryMax= of a unit)",
         )
     if isinstance(pids, int) and pids < PROCESSES_MIN:
-        yield Finding(
+        yield HostFinding(
             name="process-limit",
             severity="some",
             what=f"a control group allows {pids:,} processes and threads",
@@ -112,13 +112,13 @@ def _control_group(facts: HostFacts) -> Iterable[Finding]:
         )
 
 
-def _servers(facts: HostFacts) -> Iterable[Finding]:
+def _servers(facts: HostFacts) -> Iterable[HostFinding]:
     servers = () if facts.look is None else facts.look.servers
     if servers:
         shown = ", ".join(f"{server.name} (process {server.pid})" for server in servers[:NAMED_MAX])
         more = f" and {len(servers) - NAMED_MAX} more" if len(servers) > NAMED_MAX else ""
         pids = ",".join(str(server.pid) for server in servers)
-        yield Finding(
+        yield HostFinding(
             name="servers",
             severity="some",
             what=f"database servers run that belong to no plan here: {shown}{more}",
@@ -128,11 +128,11 @@ def _servers(facts: HostFacts) -> Iterable[Finding]:
         )
 
 
-def _limits(facts: HostFacts) -> Iterable[Finding]:
+def _limits(facts: HostFacts) -> Iterable[HostFinding]:
     limits = facts.limits
     files, processes = ((pair or [None])[0] for pair in (limits.open_files, limits.processes))
     if isinstance(files, int) and files < OPEN_FILES_MIN:
-        yield Finding(
+        yield HostFinding(
             name="open-files",
             severity="some",
             what=f"a process may open {files:,} files (ulimit -n)",
@@ -141,7 +141,7 @@ def _limits(facts: HostFacts) -> Iterable[Finding]:
             mend=("ulimit -n 65536   # in the shell that starts dyno",),
         )
     if isinstance(processes, int) and processes < PROCESSES_MIN:
-        yield Finding(
+        yield HostFinding(
             name="processes",
             severity="some",
             what=f"a user may have {processes:,} processes and threads (ulimit -u)",
@@ -163,7 +163,7 @@ def _limits(facts: HostFacts) -> Iterable[Finding]:
     ):
         value = sysctl(facts, name)
         if isinstance(value, int) and value < least:
-            yield Finding(
+            yield HostFinding(
                 name=name.rpartition(".")[2].replace("_", "-"),
                 severity="some",
                 what=f"{name} is {value:,}",
@@ -173,7 +173,7 @@ def _limits(facts: HostFacts) -> Iterable[Finding]:
     disabled = sysctl(facts, "kernel.io_uring_disabled")
     if disabled in (1, 2):
         whom = "for all but a group" if disabled == 1 else "for everyone"
-        yield Finding(
+        yield HostFinding(
             name="io-uring",
             severity="some",
             what=f"kernel.io_uring_disabled is {disabled}: io_uring is off {whom}",
@@ -182,14 +182,14 @@ def _limits(facts: HostFacts) -> Iterable[Finding]:
         )
 
 
-def _login_service(facts: HostFacts) -> Iterable[Finding]:
+def _login_service(facts: HostFacts) -> Iterable[HostFinding]:
     removes = facts.login_service.remove_ipc
     user = facts.user_id
     ours = user is not None and user >= USER_ID_MIN
     if not facts.login_service.running or not ours:
         return
     if str(removes).lower() not in ("no", "false", "0", "off"):
-        yield Finding(
+        yield HostFinding(
             name="remove-ipc",
             severity="some",
             what=f"RemoveIPC of systemd-logind is {removes or 'not set'}, and servers run as user "
@@ -200,9 +200,9 @@ def _login_service(facts: HostFacts) -> Iterable[Finding]:
         )
 
 
-def _machine(facts: HostFacts) -> Iterable[Finding]:
+def _machine(facts: HostFacts) -> Iterable[HostFinding]:
     if facts.virtual:
-        yield Finding(
+        yield HostFinding(
             name="virtual",
             severity="know",
             what=f"this is a virtual machine ({facts.virtual})",
@@ -210,7 +210,7 @@ def _machine(facts: HostFacts) -> Iterable[Finding]:
             "load differ from bare metal, and from hour to hour.",
         )
     if facts.container:
-        yield Finding(
+        yield HostFinding(
             name="container",
             severity="know",
             what="this is a container",

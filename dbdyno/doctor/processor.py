@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbdyno.doctor.finding import Finding, set_sysctl, sysctl, tuned
+from dbdyno.doctor.finding import HostFinding, set_sysctl, sysctl, tuned
 from dbdyno.model.host_facts import Cpu, HostFacts
 
 CPUS = "/sys/devices/system/cpu"
@@ -16,7 +16,7 @@ CLOCK_NS_SLOW = 1000.0
 NODES_MAX = 1
 
 
-def findings(facts: HostFacts) -> Iterable[Finding]:
+def findings(facts: HostFacts) -> Iterable[HostFinding]:
     """All findings about the processor."""
     yield from _governor(facts)
     yield from _turbo(facts)
@@ -29,11 +29,11 @@ def findings(facts: HostFacts) -> Iterable[Finding]:
     yield from _mitigations(facts)
 
 
-def _governor(facts: HostFacts) -> Iterable[Finding]:
+def _governor(facts: HostFacts) -> Iterable[HostFinding]:
     governor = facts.cpu.governor
     if governor is None:
         if facts.cpu != Cpu():
-            yield Finding(
+            yield HostFinding(
                 name="governor-unknown",
                 severity="know",
                 what="no frequency governor is visible"
@@ -44,7 +44,7 @@ def _governor(facts: HostFacts) -> Iterable[Finding]:
             )
         return
     if governor != "performance":
-        yield Finding(
+        yield HostFinding(
             name="governor",
             severity="much",
             what=f"the frequency governor is {governor}",
@@ -58,11 +58,11 @@ def _governor(facts: HostFacts) -> Iterable[Finding]:
         )
 
 
-def _turbo(facts: HostFacts) -> Iterable[Finding]:
+def _turbo(facts: HostFacts) -> Iterable[HostFinding]:
     if not facts.frequency.turbo:
         return
     file = facts.frequency.turbo_file or ""
-    yield Finding(
+    yield HostFinding(
         name="turbo",
         severity="some",
         what="the cores may run faster than rated (turbo, boost)",
@@ -72,10 +72,10 @@ def _turbo(facts: HostFacts) -> Iterable[Finding]:
     )
 
 
-def _throttled(facts: HostFacts) -> Iterable[Finding]:
+def _throttled(facts: HostFacts) -> Iterable[HostFinding]:
     count = facts.frequency.throttled
     if count:
-        yield Finding(
+        yield HostFinding(
             name="throttled",
             severity="some",
             what=f"heat has slowed the cores {count:,} times since the machine booted",
@@ -85,12 +85,12 @@ def _throttled(facts: HostFacts) -> Iterable[Finding]:
         )
 
 
-def _threads(facts: HostFacts) -> Iterable[Finding]:
+def _threads(facts: HostFacts) -> Iterable[HostFinding]:
     control, siblings = facts.processors.smt_control, facts.processors.siblings
     if not facts.cpu.smt and not siblings:
         return
     can = control == "on"
-    yield Finding(
+    yield HostFinding(
         name="smt",
         severity="some",
         what="two or more logical CPUs share a core (SMT)"
@@ -107,13 +107,13 @@ def _threads(facts: HostFacts) -> Iterable[Finding]:
     )
 
 
-def _clock(facts: HostFacts) -> Iterable[Finding]:
+def _clock(facts: HostFacts) -> Iterable[HostFinding]:
     source, cost_ns = facts.clock_source, facts.clock.read_ns
     others = facts.clock.available or ()
     if cost_ns is None or cost_ns < CLOCK_NS_MAX:
         return
     better = "tsc" if source != "tsc" and "tsc" in others else None
-    yield Finding(
+    yield HostFinding(
         name="clock",
         severity="much" if cost_ns >= CLOCK_NS_SLOW else "some",
         what=f"a reading of the clock takes {cost_ns:,.0f} ns (clock source {source})",
@@ -127,10 +127,10 @@ def _clock(facts: HostFacts) -> Iterable[Finding]:
     )
 
 
-def _nodes(facts: HostFacts) -> Iterable[Finding]:
+def _nodes(facts: HostFacts) -> Iterable[HostFinding]:
     nodes = facts.cpu.numa_nodes or 1
     if sysctl(facts, "vm.zone_reclaim_mode"):
-        yield Finding(
+        yield HostFinding(
             name="zone-reclaim",
             severity="much",
             what=f"vm.zone_reclaim_mode is {sysctl(facts, 'vm.zone_reclaim_mode')}",
@@ -140,7 +140,7 @@ def _nodes(facts: HostFacts) -> Iterable[Finding]:
         )
     if nodes <= NODES_MAX:
         return
-    yield Finding(
+    yield HostFinding(
         name="numa",
         severity="some",
         what=f"the memory has {nodes} nodes (NUMA)",
@@ -149,7 +149,7 @@ def _nodes(facts: HostFacts) -> Iterable[Finding]:
         mend=("numactl --interleave=all COMMAND   # or keep servers and generator to one node",),
     )
     if sysctl(facts, "kernel.numa_balancing"):
-        yield Finding(
+        yield HostFinding(
             name="numa-balancing",
             severity="some",
             what="kernel.numa_balancing is on",
@@ -159,10 +159,10 @@ def _nodes(facts: HostFacts) -> Iterable[Finding]:
         )
 
 
-def _offline(facts: HostFacts) -> Iterable[Finding]:
+def _offline(facts: HostFacts) -> Iterable[HostFinding]:
     offline = facts.processors.offline
     if offline:
-        yield Finding(
+        yield HostFinding(
             name="offline",
             severity="know",
             what=f"logical CPUs {offline} are off",
@@ -170,7 +170,7 @@ def _offline(facts: HostFacts) -> Iterable[Finding]:
         )
     isolated = facts.processors.isolated
     if isolated:
-        yield Finding(
+        yield HostFinding(
             name="isolated",
             severity="know",
             what=f"logical CPUs {isolated} are kept free by the kernel (isolcpus)",
@@ -178,7 +178,7 @@ def _offline(facts: HostFacts) -> Iterable[Finding]:
         )
     allowed, online = facts.processors.allowed, facts.processors.online
     if allowed is not None and online is not None and allowed != online:
-        yield Finding(
+        yield HostFinding(
             name="cpuset",
             severity="some",
             what=f"dyno may use the logical CPUs {allowed} of {online}",
@@ -188,9 +188,9 @@ def _offline(facts: HostFacts) -> Iterable[Finding]:
         )
 
 
-def _interrupts(facts: HostFacts) -> Iterable[Finding]:
+def _interrupts(facts: HostFacts) -> Iterable[HostFinding]:
     if sysctl(facts, "kernel.nmi_watchdog"):
-        yield Finding(
+        yield HostFinding(
             name="watchdog",
             severity="know",
             what="kernel.nmi_watchdog is on",
@@ -198,7 +198,7 @@ def _interrupts(facts: HostFacts) -> Iterable[Finding]:
             **set_sysctl(facts, kernel__nmi_watchdog=0),
         )
     if sysctl(facts, "kernel.sched_autogroup_enabled"):
-        yield Finding(
+        yield HostFinding(
             name="autogroup",
             severity="know",
             what="kernel.sched_autogroup_enabled is on",
@@ -208,14 +208,14 @@ def _interrupts(facts: HostFacts) -> Iterable[Finding]:
         )
 
 
-def _mitigations(facts: HostFacts) -> Iterable[Finding]:
+def _mitigations(facts: HostFacts) -> Iterable[HostFinding]:
     on = sorted(
         name
         for name, words in (facts.mitigations or {}).items()
         if str(words).startswith("Mitigation")
     )
     if on:
-        yield Finding(
+        yield HostFinding(
             name="mitigations",
             severity="know",
             what=f"the kernel works around {len(on)} weaknesses of the CPU: {', '.join(on)}",

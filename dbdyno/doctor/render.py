@@ -8,7 +8,7 @@ from textwrap import wrap
 
 import msgspec
 
-from dbdyno.doctor.finding import SEVERITIES, Finding, Severity
+from dbdyno.doctor.finding import SEVERITIES, HostFinding, Severity
 from dbdyno.model import Json
 from dbdyno.model.host_facts import HostFacts
 
@@ -23,7 +23,7 @@ TITLES: dict[Severity, str] = {
 COUNTED: dict[Severity, str] = {"much": "disturb much", "some": "somewhat", "know": "only to know"}
 
 
-def lines(findings: Sequence[Finding], facts: HostFacts) -> Iterable[str]:
+def lines(findings: Sequence[HostFinding], facts: HostFacts) -> Iterable[str]:
     """The findings by how much they disturb, and how many there are, in lines of WIDTH characters.
 
     Commands stand as they are, so that they can be copied: such a line may be longer.
@@ -39,7 +39,7 @@ def lines(findings: Sequence[Finding], facts: HostFacts) -> Iterable[str]:
     yield from wrap(count(findings, facts), WIDTH)
 
 
-def count(findings: Sequence[Finding], facts: HostFacts) -> str:
+def count(findings: Sequence[HostFinding], facts: HostFacts) -> str:
     """How many findings there are of each kind, and how many facts are not known."""
     words = [f"{number} {COUNTED[severity]}" for severity, number in _counts(findings).items()]
     unread = len(facts.unread)
@@ -48,7 +48,7 @@ def count(findings: Sequence[Finding], facts: HostFacts) -> str:
     return f"Findings: {', '.join(words)}{ending}."
 
 
-def _counts(findings: Sequence[Finding]) -> dict[Severity, int]:
+def _counts(findings: Sequence[HostFinding]) -> dict[Severity, int]:
     return {
         severity: sum(finding.severity == severity for finding in findings)
         for severity in SEVERITIES
@@ -64,7 +64,7 @@ def _host(facts: HostFacts) -> str:
     return f"This host: {', '.join(word for word in words if word)}"
 
 
-def _finding(finding: Finding) -> Iterable[str]:
+def _finding(finding: HostFinding) -> Iterable[str]:
     yield from wrap(
         f"{finding.name}: {finding.what}",
         WIDTH,
@@ -85,7 +85,7 @@ def _indented(text: str) -> list[str]:
     )
 
 
-def document(findings: Sequence[Finding], facts: HostFacts) -> Json:
+def document(findings: Sequence[HostFinding], facts: HostFacts) -> Json:
     """The findings with their counts, and the facts that they were made of."""
     return {
         "format": FORMAT,
@@ -95,7 +95,7 @@ def document(findings: Sequence[Finding], facts: HostFacts) -> Json:
     }
 
 
-def summary(findings: Sequence[Finding]) -> str:
+def summary(findings: Sequence[HostFinding]) -> str:
     """The disturbances in one line, without reasons and remedies; empty if there are none."""
     by_severity = {
         word: [finding.what for finding in findings if finding.severity == severity]

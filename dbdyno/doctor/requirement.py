@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dbdyno.doctor import memory
-from dbdyno.doctor.finding import Finding, Mending, Need, sysctl, tuned
+from dbdyno.doctor.finding import FindingRemedy, HostFinding, MemoryNeed, sysctl, tuned
 from dbdyno.model.host_facts import HostFacts
 
 Value = bool | int | str
@@ -89,8 +89,8 @@ RULES: Mapping[str, Rule] = {
 
 
 def findings(
-    facts: HostFacts, required: Mapping[str, Value], needs: Sequence[Need]
-) -> Iterable[Finding]:
+    facts: HostFacts, required: Mapping[str, Value], needs: Sequence[MemoryNeed]
+) -> Iterable[HostFinding]:
     """The plan's requirements that the host fails; each disturbs much.
 
     `needs` are those of the plan's servers. A fact that cannot be read is not there.
@@ -104,7 +104,7 @@ def findings(
             yield from _compared(facts, key, value)
 
 
-def _compared(facts: HostFacts, key: str, value: Value) -> Iterable[Finding]:
+def _compared(facts: HostFacts, key: str, value: Value) -> Iterable[HostFinding]:
     rule = RULES[key]
     fact = rule.fact(facts)
     if fact == value or (
@@ -122,7 +122,7 @@ def _compared(facts: HostFacts, key: str, value: Value) -> Iterable[Finding]:
     )
 
 
-def _huge_pages(facts: HostFacts, needs: Sequence[Need]) -> Iterable[Finding]:
+def _huge_pages(facts: HostFacts, needs: Sequence[MemoryNeed]) -> Iterable[HostFinding]:
     pool = facts.huge_page_pool
     page, total, free = pool.size_bytes, pool.total, pool.free
     if not page or total is None or free is None:
@@ -139,7 +139,7 @@ def _huge_pages(facts: HostFacts, needs: Sequence[Need]) -> Iterable[Finding]:
         )
 
 
-def _wal_device(facts: HostFacts) -> Iterable[Finding]:
+def _wal_device(facts: HostFacts) -> Iterable[HostFinding]:
     data, wal = facts.data.devices, facts.wal.devices if facts.wal else ()
     if data and wal and not set(data) & set(wal):
         return
@@ -154,8 +154,8 @@ def _wal_device(facts: HostFacts) -> Iterable[Finding]:
     )
 
 
-def _finding(key: str, value: str, what: str, mending: Mending) -> Finding:
-    return Finding(
+def _finding(key: str, value: str, what: str, mending: FindingRemedy) -> HostFinding:
+    return HostFinding(
         name=f"required-{key.replace('_', '-')}",
         severity="much",
         what=f"the plan requires {key} = {value}: {what}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbdyno.doctor.finding import MIB, Finding, size, tuned
+from dbdyno.doctor.finding import MIB, HostFinding, size, tuned
 from dbdyno.model.host_facts import HostFacts
 
 NO_DEVICE = {
@@ -27,7 +27,7 @@ STALL_FACTOR = 20.0
 FREE_SHARE_MIN, FREE_SHARE_LOW = 0.05, 0.15
 
 
-def findings(facts: HostFacts) -> Iterable[Finding]:
+def findings(facts: HostFacts) -> Iterable[HostFinding]:
     """All findings about the storage."""
     yield from _file_system(facts)
     yield from _options(facts)
@@ -38,11 +38,11 @@ def findings(facts: HostFacts) -> Iterable[Finding]:
     yield from _device(facts)
 
 
-def _file_system(facts: HostFacts) -> Iterable[Finding]:
+def _file_system(facts: HostFacts) -> Iterable[HostFinding]:
     file_system, path = facts.data.file_system, facts.data.path
     elsewhere = ("dyno doctor --data-dir DIR   # of a local ext4 or xfs; then server.data_dir",)
     if file_system in NO_DEVICE:
-        yield Finding(
+        yield HostFinding(
             name="no-device",
             severity="much",
             what=f"{path} is on {file_system}",
@@ -51,7 +51,7 @@ def _file_system(facts: HostFacts) -> Iterable[Finding]:
             mend=elsewhere,
         )
     elif file_system in NETWORK or str(file_system).startswith("fuse"):
-        yield Finding(
+        yield HostFinding(
             name="network-storage",
             severity="much",
             what=f"{path} is on {file_system}",
@@ -61,7 +61,7 @@ def _file_system(facts: HostFacts) -> Iterable[Finding]:
         )
     elif file_system in COPYING:
         chattr = (f"chattr +C {path}   # before the data is made",)
-        yield Finding(
+        yield HostFinding(
             name="copy-on-write",
             severity="some",
             what=f"{path} is on {file_system}, which writes each page to a new place",
@@ -70,11 +70,11 @@ def _file_system(facts: HostFacts) -> Iterable[Finding]:
         )
 
 
-def _options(facts: HostFacts) -> Iterable[Finding]:
+def _options(facts: HostFacts) -> Iterable[HostFinding]:
     options = (facts.data.mount_options or "").split(",")
     point = facts.data.mount_point or "MOUNT"
     if "nobarrier" in options or "barrier=0" in options:
-        yield Finding(
+        yield HostFinding(
             name="no-barrier",
             severity="much",
             what=f"{point} is mounted without barriers",
@@ -82,7 +82,7 @@ def _options(facts: HostFacts) -> Iterable[Finding]:
             mend=(f"mount -o remount,barrier=1 {point}",),
         )
     if "sync" in options or "dirsync" in options:
-        yield Finding(
+        yield HostFinding(
             name="sync-mount",
             severity="much",
             what=f"{point} is mounted with sync or dirsync",
@@ -90,7 +90,7 @@ def _options(facts: HostFacts) -> Iterable[Finding]:
             mend=(f"mount -o remount,async {point}",),
         )
     if "data=journal" in options:
-        yield Finding(
+        yield HostFinding(
             name="data-journal",
             severity="some",
             what=f"{point} is mounted with data=journal",
@@ -98,7 +98,7 @@ def _options(facts: HostFacts) -> Iterable[Finding]:
             mend=(f"# in /etc/fstab: data=ordered for {point}, then mount it anew",),
         )
     if "discard" in options:
-        yield Finding(
+        yield HostFinding(
             name="discard",
             severity="some",
             what=f"{point} is mounted with discard",
@@ -107,7 +107,7 @@ def _options(facts: HostFacts) -> Iterable[Finding]:
             mend=(f"mount -o remount,nodiscard {point}", f"fstrim {point}   # between plans"),
         )
     if "noatime" not in options and "relatime" not in options and options != [""]:
-        yield Finding(
+        yield HostFinding(
             name="access-times",
             severity="some",
             what=f"{point} is mounted without noatime or relatime",
@@ -115,7 +115,7 @@ def _options(facts: HostFacts) -> Iterable[Finding]:
             mend=(f"mount -o remount,noatime {point}",),
         )
     elif "relatime" in options:
-        yield Finding(
+        yield HostFinding(
             name="access-times",
             severity="know",
             what=f"{point} is mounted with relatime",
@@ -124,14 +124,14 @@ def _options(facts: HostFacts) -> Iterable[Finding]:
         )
 
 
-def _schedulers(facts: HostFacts) -> Iterable[Finding]:
+def _schedulers(facts: HostFacts) -> Iterable[HostFinding]:
     for layer in facts.data.layers:
         if layer.scheduler not in UNFAIR:
             continue
         others = [name for name in layer.schedulers or () if name not in UNFAIR]
         wanted = "none" if "none" in others and not layer.rotational else "mq-deadline"
         device = layer.device
-        yield Finding(
+        yield HostFinding(
             name="scheduler",
             severity="some",
             what=f"the scheduler of {device} is {layer.scheduler}",
@@ -141,7 +141,7 @@ def _schedulers(facts: HostFacts) -> Iterable[Finding]:
         )
 
 
-def _read_ahead(facts: HostFacts) -> Iterable[Finding]:
+def _read_ahead(facts: HostFacts) -> Iterable[HostFinding]:
     # That of the topmost device counts: it is the one that the file system is on.
     topmost = facts.data.layers[0] if facts.data.layers else None
     if topmost is None or topmost.read_ahead_bytes is None:
@@ -149,7 +149,7 @@ def _read_ahead(facts: HostFacts) -> Iterable[Finding]:
     device, ahead = topmost.device, topmost.read_ahead_bytes
     file = f"/sys/block/{device}/queue/read_ahead_kb"
     if ahead > READ_AHEAD_BYTES_MAX:
-        yield Finding(
+        yield HostFinding(
             name="read-ahead",
             severity="some",
             what=f"read-ahead of {device} is {size(ahead)}",
@@ -158,7 +158,7 @@ def _read_ahead(facts: HostFacts) -> Iterable[Finding]:
             **tuned(facts, "/sys", f"echo 128 > {file}"),
         )
     elif ahead == 0:
-        yield Finding(
+        yield HostFinding(
             name="read-ahead",
             severity="some",
             what=f"{device} reads nothing ahead",
@@ -167,7 +167,7 @@ def _read_ahead(facts: HostFacts) -> Iterable[Finding]:
         )
 
 
-def _syncs(facts: HostFacts) -> Iterable[Finding]:
+def _syncs(facts: HostFacts) -> Iterable[HostFinding]:
     sync = facts.sync
     if not sync:
         return
@@ -178,7 +178,7 @@ def _syncs(facts: HostFacts) -> Iterable[Finding]:
     )
     other = "the device is the cause: choose another one for the data (--data-dir, server.data_dir)"
     if p50 < SYNC_US_FAST:
-        yield Finding(
+        yield HostFinding(
             name="sync-fast",
             severity="some",
             what=times,
@@ -187,7 +187,7 @@ def _syncs(facts: HostFacts) -> Iterable[Finding]:
             barred=other,
         )
     elif p50 > SYNC_US_SLOW:
-        yield Finding(
+        yield HostFinding(
             name="sync-slow",
             severity="much",
             what=times,
@@ -195,7 +195,7 @@ def _syncs(facts: HostFacts) -> Iterable[Finding]:
             barred=other,
         )
     elif most > max(STALL_US, STALL_FACTOR * p50):
-        yield Finding(
+        yield HostFinding(
             name="sync-stalls",
             severity="some",
             what=times,
@@ -204,7 +204,7 @@ def _syncs(facts: HostFacts) -> Iterable[Finding]:
             barred=other,
         )
     else:
-        yield Finding(
+        yield HostFinding(
             name="sync",
             severity="know",
             what=times,
@@ -213,11 +213,11 @@ def _syncs(facts: HostFacts) -> Iterable[Finding]:
         )
 
 
-def _free(facts: HostFacts) -> Iterable[Finding]:
+def _free(facts: HostFacts) -> Iterable[HostFinding]:
     free, total = facts.data.free_bytes, facts.data.total_bytes
     if free is None or not total or free >= total * FREE_SHARE_LOW:
         return
-    yield Finding(
+    yield HostFinding(
         name="disk-full",
         severity="much" if free < total * FREE_SHARE_MIN else "some",
         what=f"{size(free)} of {size(total)} are free under {facts.data.path}",
@@ -227,10 +227,10 @@ def _free(facts: HostFacts) -> Iterable[Finding]:
     )
 
 
-def _device(facts: HostFacts) -> Iterable[Finding]:
+def _device(facts: HostFacts) -> Iterable[HostFinding]:
     data = facts.data
     if data.rotational and data.model:
-        yield Finding(
+        yield HostFinding(
             name="rotating",
             severity="know",
             what=f"{data.device} ({data.model}) is a rotating disk",
@@ -239,7 +239,7 @@ def _device(facts: HostFacts) -> Iterable[Finding]:
     caches = {layer.device: layer.write_cache for layer in data.layers}
     volatile = [name for name in data.devices if caches.get(name) == "write back"]
     if volatile:
-        yield Finding(
+        yield HostFinding(
             name="write-cache",
             severity="know",
             what=f"{', '.join(volatile)} has a write cache that is flushed at each sync",
@@ -247,7 +247,7 @@ def _device(facts: HostFacts) -> Iterable[Finding]:
             "commits faster, so results of the two do not compare.",
         )
     if data.unsure and data.file_system not in NO_DEVICE:
-        yield Finding(
+        yield HostFinding(
             name="device-unknown",
             severity="know",
             what=f"the device under {data.path} is uncertain: {data.unsure}",

@@ -21,12 +21,12 @@ from pathlib import Path
 from msgspec import structs
 
 from dbdyno.host.account import Account, created
-from dbdyno.host.place import Access
+from dbdyno.host.place import RemoteAccess
 from dbdyno.model import Address, Arm, Password, Tls
 from dbdyno.model.error import PlanError
 from dbdyno.model.server_facts import AccessFacts, ServerFacts
 
-__all__ = ["PASSWORD", "Access", "Certificate", "Entrance", "made_certificate", "make"]
+__all__ = ["PASSWORD", "Certificate", "Entrance", "RemoteAccess", "made_certificate", "make"]
 
 PASSWORD = "DYNO_LOAD_PASSWORD"
 """The variable in whose place the load generator's environment has the password."""
@@ -41,12 +41,12 @@ BY_TLS = "TLS, by a certificate made for the run"
 REMEDY = "write `tls = false` in [generator]"
 
 
-def make(address: str, clients: Iterable[str], *, tls: bool, here: bool = False) -> Access:
+def make(address: str, clients: Iterable[str], *, tls: bool, here: bool = False) -> RemoteAccess:
     """The access of one run of a server, with a new password.
 
     Raises ValueError for what is no IP address.
     """
-    return Access(
+    return RemoteAccess(
         address=str(ip_address(address)),
         clients=tuple(dict.fromkeys(str(ip_address(client)) for client in clients)),
         tls=tls,
@@ -108,7 +108,7 @@ def made_certificate(address: str) -> Certificate:
 class Entrance:
     """What a server that load reaches over TCP has for it, in its folder."""
 
-    def __init__(self, access: Access, folder: Path, account: Account) -> None:
+    def __init__(self, access: RemoteAccess, folder: Path, account: Account) -> None:
         """Makes the certificate, where one is needed; `write` brings it into the folder."""
         self.access = access
         self.folder = folder

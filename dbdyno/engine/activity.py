@@ -47,7 +47,7 @@ class Session(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Look:
+class ActivitySample:
     """The activity of all sessions at one moment."""
 
     sessions: tuple[SessionCount, ...]
@@ -58,7 +58,7 @@ class Look:
 
 def look(
     sessions: Iterable[Session], roles: Mapping[int, str], names: Names, *, each: bool = False
-) -> Look:
+) -> ActivitySample:
     """Sorts the sessions of a sample by owner; `roles`: which connection's process is whose.
 
     `each`: keeps every one of them, too.
@@ -90,7 +90,7 @@ def look(
                     xact_start_us=session.xact_start_us,
                 )
             )
-    return Look(
+    return ActivitySample(
         sessions=tuple(SessionCount(*place, count) for place, count in counts.items()),
         idle=dict(idle),
         hidden=hidden,

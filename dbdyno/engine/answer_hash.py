@@ -23,7 +23,7 @@ DIGITS = 9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column:
+class ResultColumn:
     """A column as the server describes it."""
 
     name: str
@@ -33,7 +33,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class _Hashed:
+class _ValueHash:
     """A value, hashed as it is and, if it is a number, to ten digits."""
 
     exact: bytes
@@ -62,7 +62,7 @@ class Rows:
     _columns: list[_Sums] = field(default_factory=list)
     _whole: int = 0
     # Values that were met, as most come again; numbers and others apart.
-    _met: tuple[dict[bytes | None, _Hashed], ...] = field(default_factory=lambda: ({}, {}))
+    _met: tuple[dict[bytes | None, _ValueHash], ...] = field(default_factory=lambda: ({}, {}))
 
     def begin(self, numbers: Sequence[bool]) -> None:
         """Rows follow with so many columns; for each, whether it has numbers."""
@@ -84,10 +84,10 @@ class Rows:
             whole.append(hashed.rounded)
         self._whole += int.from_bytes(self._hash(b"".join(whole)), "big")
 
-    def _meet(self, value: bytes | None, *, number: bool) -> _Hashed:
+    def _meet(self, value: bytes | None, *, number: bool) -> _ValueHash:
         exact = self._hash(NULL if value is None else VALUE + value)
         near = exact if value is None or not number else self._hash(VALUE + rounded(value))
-        hashed = _Hashed(exact, int.from_bytes(exact, "big"), near, int.from_bytes(near, "big"))
+        hashed = _ValueHash(exact, int.from_bytes(exact, "big"), near, int.from_bytes(near, "big"))
         met = self._met[number]
         if len(met) >= MET_MAX:
             met.clear()
@@ -99,7 +99,7 @@ class Rows:
         """The hash of all rows, in whichever order; numbers to ten digits."""
         return _text(self._whole)
 
-    def columns(self, described: Sequence[Column]) -> tuple[AnswerColumn, ...]:
+    def columns(self, described: Sequence[ResultColumn]) -> tuple[AnswerColumn, ...]:
         """The columns with their hashes; an answer without rows has some, too."""
         sums = self._columns or [_Sums(self._hasher(), self._hasher()) for _ in described]
         return tuple(

@@ -6,7 +6,7 @@ from dbdyno import engine
 from dbdyno.builds import Build
 from dbdyno.engine import installed
 from dbdyno.engine.interface import LabServer
-from dbdyno.engine.settings import Demand, Settled
+from dbdyno.engine.settings import ArmSettings, Demand
 from dbdyno.host import capacity as capacities
 from dbdyno.host.place import Place
 from dbdyno.model import Arm
@@ -20,7 +20,7 @@ def settled(
     build: Build | None = None,
     connections: int = 0,
     capacity: Capacity | None = None,
-) -> tuple[Build, Settled]:
+) -> tuple[Build, ArmSettings]:
     """The build of an arm whose server the lab makes, and its settings.
 
     `build`: from `installed.locate`, which is called where it is None (and may go online).

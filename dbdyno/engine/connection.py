@@ -170,7 +170,7 @@ def looked_up(address: Address) -> Address:
 # --- An end to waiting ------------------------------------------------------------------------
 
 
-class Wired(Protocol):
+class SocketConnection(Protocol):
     """A connection with a socket under it, such as psycopg's."""
 
     def fileno(self) -> int:
@@ -178,7 +178,7 @@ class Wired(Protocol):
 
 
 @contextmanager
-def cut_off(connection: Wired, limit_s: float) -> Iterator[None]:
+def cut_off(connection: SocketConnection, limit_s: float) -> Iterator[None]:
     """Shuts the connection's socket after `limit_s` seconds; what waits on it then fails."""
     with socket.socket(fileno=os.dup(connection.fileno())) as end:
 

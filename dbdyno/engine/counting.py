@@ -31,7 +31,7 @@ class Background:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counting:
+class CountMethod:
     """What counts of a family's servers rest on."""
 
     mark: str  # a statement whose execution enters `function` once

@@ -15,9 +15,9 @@ from typing import Any
 from msgspec import structs
 
 from dbdyno.engine import connection, dsn
-from dbdyno.engine.interface import BY_SOCKET, OPEN, Client, Execute, Follower, HostSampler
+from dbdyno.engine.interface import BY_SOCKET, OPEN, Client, Executor, Follower, HostSampler
 from dbdyno.host.observe.device import Device
-from dbdyno.host.observe.sampler import Kept, Sampler
+from dbdyno.host.observe.sampler import ReadingSink, Sampler
 from dbdyno.model import Address, Arm, Json, can, engine, version
 from dbdyno.model.engine import Capability
 from dbdyno.model.error import PlanError, ServerError
@@ -143,7 +143,7 @@ class ExternalServer:
     def use_database(self, name: str) -> None:
         """The DSN's own database is used."""
 
-    def sampler(self, kept: Kept, *, device: Device | None, foreign: bool) -> HostSampler:
+    def sampler(self, kept: ReadingSink, *, device: Device | None, foreign: bool) -> HostSampler:
         """The sampler that reads /proc into `path`; the server's own device is elsewhere."""
         return Sampler(kept, device=None, server=None, foreign=foreign)
 
@@ -153,7 +153,7 @@ class Endpoints:
 
     pids: tuple[int, ...] = ()
 
-    def __init__(self, arm: Arm, client: Client, primary: Execute) -> None:
+    def __init__(self, arm: Arm, client: Client, primary: Executor) -> None:
         """Describes them; nothing is asked yet. `primary` asks the server that they follow."""
         self._arm, self._client, self._primary = arm, client, primary
         self._followers: dict[str, Follower] = {}

@@ -26,7 +26,7 @@ from statistics import median
 import msgspec
 
 from dbdyno import engine
-from dbdyno.engine.golden_copy import Copy, CopyFacts, Origin
+from dbdyno.engine.golden_copy import Copy, CopyFacts, CopyOrigin
 from dbdyno.host import account as accounts
 from dbdyno.host import data_folder, leftovers
 from dbdyno.host.account import Account
@@ -163,7 +163,7 @@ def removal(data_root: Path, key: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class DataDirectory:
     """A data directory of a server that was shut down, and the roots beside which it is kept."""
 
     engine: str
@@ -176,7 +176,7 @@ class Source:
     account: Account
 
 
-def keep(source: Source, parts: Json, origin: Origin) -> Copy:
+def keep(source: DataDirectory, parts: Json, origin: CopyOrigin) -> Copy:
     """Moves a data directory into its place among the golden copies, and says what it is.
 
     `parts`: all that determines the content. Everything is on the disk before the copy has its

@@ -12,7 +12,7 @@ from dbdyno.model.golden import Restored
 
 
 @dataclass(frozen=True, kw_only=True)
-class Origin:
+class CopyOrigin:
     """The step after which a copy is made, and the block that makes it."""
 
     workload: str

@@ -22,7 +22,7 @@ class Inherited:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Memory:
+class CacheMemory:
     """The cache of pages that a server takes whole, and how much of the memory it may have."""
 
     setting: str
@@ -36,7 +36,7 @@ def of(
     own: Collection[str],
     known: Collection[str] | None,
     memory_bytes: int,
-    memory: Memory,
+    memory: CacheMemory,
 ) -> Inherited:
     """The settings of the source for an arm whose server may take so much memory.
 
@@ -62,7 +62,7 @@ def of(
     return Inherited(values=values, said=tuple(said))
 
 
-def bytes_or_none(memory: Memory, written: str) -> int | None:
+def bytes_or_none(memory: CacheMemory, written: str) -> int | None:
     """A size in bytes; None where it is none, which the server says itself."""
     try:
         return memory.bytes_of(written)

@@ -24,7 +24,7 @@ READ_ROWS_MAX = 200_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
+class QueryCall:
     """A query with one tuple of values, as it is sent to one server."""
 
     text: str  # with the values in it, or $1 … for `values`
@@ -36,13 +36,13 @@ class Call:
     role: str | None = None
     limit_s: float = CALL_S_MAX  # the server ends it then
 
-    def writing(self) -> Call:
+    def writing(self) -> QueryCall:
         """The same as a call that may write."""
         return replace(self, writes=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answered:
+class CallOutcome:
     """How a call ended; without a value."""
 
     outcome: Outcome = "rows"
@@ -55,7 +55,7 @@ class Answered:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explained:
+class CallPlan:
     """The plan of a call, in its normal form."""
 
     root: PlanNode | None = None
@@ -65,7 +65,7 @@ class Explained:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lacking:
+class MissingRights:
     """The rights that a session lacks for calls as they were captured."""
 
     user: str  # whose session it is
@@ -74,7 +74,7 @@ class Lacking:
     grants: tuple[str, ...] = ()  # what mends that
 
 
-class Unanswered(Exception):
+class CallError(Exception):
     """The server refused what it was asked; the words are the class of its error alone."""
 
 
@@ -85,14 +85,14 @@ class Drawer(Protocol):
     ServerError where the connection is lost.
     """
 
-    def parameter_types(self, call: Call) -> Mapping[int, str]:
+    def parameter_types(self, call: QueryCall) -> Mapping[int, str]:
         """The types of a text's parameters by their numbers, as the server infers them.
 
-        Raises Unanswered.
+        Raises CallError.
         """
 
-    def drawn(self, call: Call) -> Sequence[tuple[str | None, ...]]:
-        """Some rows of a query, evenly drawn, as texts. Raises Unanswered."""
+    def drawn(self, call: QueryCall) -> Sequence[tuple[str | None, ...]]:
+        """Some rows of a query, evenly drawn, as texts. Raises CallError."""
 
     def share(self, table: str) -> float:
         """The per cent of a table that has READ_ROWS_MAX rows; 100 of smaller ones."""
@@ -118,19 +118,19 @@ class Inquirer(Protocol):
     def drawer(self) -> Drawer | None:
         """The same session, as it draws values; None: each source of the engine has values."""
 
-    def answer(self, call: Call, rows: Rows, planner: Mapping[str, str]) -> Answered:
+    def answer(self, call: QueryCall, rows: Rows, planner: Mapping[str, str]) -> CallOutcome:
         """Runs a call and takes its rows into `rows`; `planner`: settings beside its own."""
 
-    def explain(self, call: Call, *, run: bool = False, generic: bool = False) -> Explained:
+    def explain(self, call: QueryCall, *, run: bool = False, generic: bool = False) -> CallPlan:
         """Its plan; `run`: with the rows of a run; `generic`: for any values."""
 
-    def lacking(self, calls: Mapping[str, Call]) -> Lacking:
+    def lacking(self, calls: Mapping[str, QueryCall]) -> MissingRights:
         """The rights that it lacks for these calls, by their names."""
 
-    def catalog(self, call: Call) -> AbstractContextManager[Catalog]:
+    def catalog(self, call: QueryCall) -> AbstractContextManager[Catalog]:
         """What the server tells of what a call names, in a session of its settings.
 
-        Raises Unanswered, there and within.
+        Raises CallError, there and within.
         """
 
     def anew(self) -> AbstractContextManager[None]:

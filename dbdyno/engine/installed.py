@@ -74,7 +74,7 @@ def in_folder(folder: Path, where: str) -> Build:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class InstalledServer:
     """A server that is here. None: nobody tells."""
 
     engine: str
@@ -87,7 +87,9 @@ class Row:
     features: tuple[str, ...]
 
 
-def rows(cache: Path | None = None, root: Path = Path("/"), only: str | None = None) -> list[Row]:
+def rows(
+    cache: Path | None = None, root: Path = Path("/"), only: str | None = None
+) -> list[InstalledServer]:
     """All of them, by engine, then by version; those that do not run are left out.
 
     `root`: of the file system; `only`: of this engine, as each program is read whole.
@@ -96,9 +98,9 @@ def rows(cache: Path | None = None, root: Path = Path("/"), only: str | None = N
     return [row for name in names for row in _of_engine(name, cache, root)]
 
 
-def _of_engine(name: str, cache: Path | None, root: Path) -> list[Row]:
+def _of_engine(name: str, cache: Path | None, root: Path) -> list[InstalledServer]:
     account = accounts.choose(name)
-    found: dict[Path, tuple[int, Row]] = {}
+    found: dict[Path, tuple[int, InstalledServer]] = {}
     for origin, folder in _folders(name, cache or place.cache_root(), root):
         try:
             build = engine.of(name).inspect(folder, str(folder), account)
@@ -121,13 +123,13 @@ def _folders(name: str, cache: Path, root: Path) -> Iterator[tuple[str, Path]]:
     yield from (("installed", path) for path in engine.of(name).folders(cache, root))
 
 
-def _row(build: Build, origin: str) -> Row:
+def _row(build: Build, origin: str) -> InstalledServer:
     record = built.record(build.base_dir) if origin == "built" else None
     program = build.image or build.program
     compiler, name, features = feature.compiler(program), None, feature.linked(program)
     if record is not None:
         compiler, name, features = record["compiler"], record["name"], record["features"]
-    return Row(
+    return InstalledServer(
         engine=build.engine,
         version=build.version,
         origin=origin,
@@ -139,7 +141,7 @@ def _row(build: Build, origin: str) -> Row:
     )
 
 
-def lines(found: list[Row]) -> list[str]:
+def lines(found: list[InstalledServer]) -> list[str]:
     """A table that fits 80 columns: a line of names, one of what it was made with, its folder."""
     if not found:
         return ["no server is installed: dyno server fetch postgres 17"]

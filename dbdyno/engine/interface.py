@@ -15,25 +15,25 @@ from dbdyno.builds import Build
 from dbdyno.builds.compile import Method
 from dbdyno.builds.flags import Recipes
 from dbdyno.engine.access import Entrance
-from dbdyno.engine.counting import Counting
+from dbdyno.engine.counting import CountMethod
 from dbdyno.engine.dsn_form import DsnForm
 from dbdyno.engine.footprint import Footprint
-from dbdyno.engine.golden_copy import Copy, Origin
+from dbdyno.engine.golden_copy import Copy, CopyOrigin
 from dbdyno.engine.inherited import Inherited
 from dbdyno.engine.inquiry import Inquirer
-from dbdyno.engine.limits import Limits
+from dbdyno.engine.limits import ServerLimits
 from dbdyno.engine.preset import Settings
 from dbdyno.engine.restore import Restorer
-from dbdyno.engine.rights import Lack, Need
-from dbdyno.engine.settings import Demand, Settled
-from dbdyno.engine.snapshot import Subject
+from dbdyno.engine.rights import Need, UnmetNeed
+from dbdyno.engine.settings import ArmSettings, Demand
+from dbdyno.engine.snapshot import SnapshotSubject
 from dbdyno.engine.status import Status
 from dbdyno.host.account import Account
 from dbdyno.host.observe.device import Device
 from dbdyno.host.observe.owned_processes import ServerProcesses
-from dbdyno.host.observe.sampler import Kept
+from dbdyno.host.observe.sampler import ReadingSink
 from dbdyno.host.place import Place
-from dbdyno.model import Address, Arm, Json, Observe
+from dbdyno.model import Address, Arm, Json, Observation
 from dbdyno.model.engine import Capability, Traits
 from dbdyno.model.events import AnyEvent
 from dbdyno.model.job import Job
@@ -42,7 +42,7 @@ from dbdyno.model.server_status import IndexStatistics
 from dbdyno.model.size import Capacity
 from dbdyno.model.snapshot import Snapshot
 from dbdyno.model.standby_lag import StandbyLag
-from dbdyno.model.step_files import LogEvent, Warmed
+from dbdyno.model.step_files import CacheWarming, LogEvent
 from dbdyno.model.wait_samples import WaitLook, WaitsBegin, WaitsEnd
 
 WARM_S_MAX = 24 * 3600.0
@@ -61,7 +61,7 @@ Setting = Callable[[str], str | None]
 """The value of a setting; None where the server's default holds."""
 
 
-class Execute(Protocol):
+class Executor(Protocol):
     """Runs statements in one session and returns the rows of the last (Server.execute)."""
 
     def __call__(self, *statements: str, limit_s: float = 600.0) -> list[tuple[Any, ...]]:
@@ -170,38 +170,38 @@ class Client(Protocol):
         Raises ServerError where one fails or all take longer than `limit_s`.
         """
 
-    def told(self, execute: Execute) -> tuple[str, int, str]:
+    def told(self, execute: Executor) -> tuple[str, int, str]:
         """Engine and version that a server says it is of: as Build.version_num has it, in words."""
 
-    def facts(self, execute: Execute) -> ServerFacts:
+    def facts(self, execute: Executor) -> ServerFacts:
         """The part of server.json that a server itself knows. Raises ServerError."""
 
     def encryption(self, address: Address) -> str | None:
         """How a connection is encrypted; None: not at all. Raises ServerError."""
 
-    def has(self, what: Capability, execute: Execute) -> bool:
+    def has(self, what: Capability, execute: Executor) -> bool:
         """Whether this very server can do what its engine can. Raises ServerError."""
 
-    def warm_up(self, how: str | Sequence[str], execute: Execute) -> Warmed:
+    def warm_up(self, how: str | Sequence[str], execute: Executor) -> CacheWarming:
         """Reads all tables and indexes, or these; `warm` of done.json. Raises ServerError."""
 
-    def checkpoint(self, execute: Execute) -> None:
+    def checkpoint(self, execute: Executor) -> None:
         """Writes what is dirty in the server's cache to its files. Raises ServerError."""
 
-    def snapshot(self, when: Moment, subject: Subject) -> Snapshot:
+    def snapshot(self, when: Moment, subject: SnapshotSubject) -> Snapshot:
         """before.json or after.json. Raises ServerError only where it cannot connect."""
 
     def needed(self, sql: str) -> Need | None:
         """The right that a statement needs; None: every user may run it."""
 
-    def lack(self, need: Need, execute: Execute) -> Lack | None:
+    def lack(self, need: Need, execute: Executor) -> UnmetNeed | None:
         """The right that the user lacks for a need; None: the user has it. Raises ServerError."""
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> ServerLimits:
         """The limits that steps may meet."""
 
-    def no_waits(self, execute: Execute) -> str | None:
+    def no_waits(self, execute: Executor) -> str | None:
         """Why its sessions do not tell what they wait for; None: they do. Raises ServerError."""
 
     def unsuited(self, address: Address) -> str | None:
@@ -210,19 +210,19 @@ class Client(Protocol):
         Raises ServerError where it does not answer.
         """
 
-    def unfit(self, primary: Execute, endpoint: Execute) -> str | None:
+    def unfit(self, primary: Executor, endpoint: Executor) -> str | None:
         """Why the server at an endpoint does not follow the primary; None where it may.
 
         Raises ServerError where one does not answer.
         """
 
-    def log_end(self, execute: Execute) -> str | None:
+    def log_end(self, execute: Executor) -> str | None:
         """Standbys.log_end of a server elsewhere; None where its followers tell no lag."""
 
     def follower(self, address: Address, name: str) -> Follower | None:
         """The server at an endpoint, connected; None where it tells no lag. Raises ServerError."""
 
-    def waits(self, address: Address, job: Job, observe: Observe, write: Write) -> WaitSampler:
+    def waits(self, address: Address, job: Job, observe: Observation, write: Write) -> WaitSampler:
         """A sampler of waits, connected. Raises ServerError where it cannot connect."""
 
     def status(self, address: Address) -> Status:
@@ -231,7 +231,7 @@ class Client(Protocol):
     def inquiry(self, address: Address) -> AbstractContextManager[Inquirer]:
         """A session that asks an application's queries. Raises ServerError."""
 
-    def indexes(self, execute: Execute, tables: Sequence[str]) -> IndexStatistics:
+    def indexes(self, execute: Executor, tables: Sequence[str]) -> IndexStatistics:
         """The state of each index of these tables, whose pages are all read.
 
         Raises ServerError.
@@ -257,7 +257,7 @@ class Engine(Protocol):
         """How its clients write a server's place."""
 
     @property
-    def counting(self) -> Counting:
+    def counting(self) -> CountMethod:
         """How the work of its servers is counted, where it can be (capability `counted`)."""
 
     @property
@@ -293,7 +293,7 @@ class Engine(Protocol):
     def write_config(self, values: Mapping[str, str]) -> str:
         """The same the other way, for `dyno config show`."""
 
-    def settle(self, arm: Arm, build: Build, host: Capacity, demand: Demand) -> Settled:
+    def settle(self, arm: Arm, build: Build, host: Capacity, demand: Demand) -> ArmSettings:
         """Preset, plan and lab together, for what the steps demand of the server.
 
         Raises PlanError where the plan's own do not go, HostError where they do not fit the host.
@@ -310,7 +310,7 @@ class Engine(Protocol):
     def fingerprint(self, data_dir: Path, wal_dir: Path | None) -> Fingerprint:
         """Changes with each start of a server in these data. Raises OSError."""
 
-    def server(self, arm: Arm, build: Build, place: Place, settled: Settled) -> LabServer:
+    def server(self, arm: Arm, build: Build, place: Place, settled: ArmSettings) -> LabServer:
         """A server of the lab, described, not made."""
 
     def unmade(self, arm: Arm) -> Server:
@@ -363,11 +363,11 @@ class Keeper(Protocol):
         Raises ServerError, HostError.
         """
 
-    def keep(self, parts: Json, origin: Origin) -> Copy:
+    def keep(self, parts: Json, origin: CopyOrigin) -> Copy:
         """Shuts the server down and makes its data a golden copy. Raises ServerError, HostError."""
 
 
-class Made(ServerProcesses, Protocol):
+class MadeServer(ServerProcesses, Protocol):
     """A server as the lab that makes it sees it: its data, its processes, its log."""
 
     log_path: Path  # of the server's own log
@@ -434,7 +434,7 @@ class Server(Protocol):
         """Its standbys; None where the arm has none."""
 
     @property
-    def made(self) -> Made | None:
+    def made(self) -> MadeServer | None:
         """The same server as the lab sees it; None where the lab does not make it."""
 
     @property
@@ -488,11 +488,11 @@ class Server(Protocol):
     def use_database(self, name: str) -> None:
         """Uses a database that is there from now on."""
 
-    def sampler(self, kept: Kept, *, device: Device | None, foreign: bool) -> HostSampler:
+    def sampler(self, kept: ReadingSink, *, device: Device | None, foreign: bool) -> HostSampler:
         """A sampler of the host's counters into `kept`: of /proc, or with planted costs."""
 
 
-class LabServer(Server, Made, Keeper, Protocol):
+class LabServer(Server, MadeServer, Keeper, Protocol):
     """A server that the lab makes."""
 
     @property

@@ -23,7 +23,7 @@ class Room:
     mend: str
 
 
-class Limits(Protocol):
+class ServerLimits(Protocol):
     """The limits of one family's servers. Methods raise ServerError."""
 
     def room(self, address: Address) -> Room | None:

@@ -16,14 +16,14 @@ from msgspec import structs
 from dbdyno.builds import Build, cache, features
 from dbdyno.engine import access, golden, log, preloaded
 from dbdyno.engine.access import Entrance
-from dbdyno.engine.golden_copy import Copy, Origin
+from dbdyno.engine.golden_copy import Copy, CopyOrigin
 from dbdyno.engine.interface import BY_LOOPBACK, BY_SOCKET, Client, HostSampler, Standbys
-from dbdyno.engine.settings import Settled
+from dbdyno.engine.settings import ArmSettings
 from dbdyno.host import data_folder, launch, leftovers, process
 from dbdyno.host import port as ports
 from dbdyno.host.observe import device as devices
 from dbdyno.host.observe.device import Device
-from dbdyno.host.observe.sampler import Kept, Sampler
+from dbdyno.host.observe.sampler import ReadingSink, Sampler
 from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json
 from dbdyno.model.error import HostError, ServerError
@@ -119,12 +119,12 @@ class Home:
             what = f"copy {self._arm.name}"
             golden.fill(folder, copied, self._place, shared_blocks=shared_blocks, what=what)
 
-    def keep(self, parts: Json, origin: Origin) -> Copy:
+    def keep(self, parts: Json, origin: CopyOrigin) -> Copy:
         """Makes the data of a server that was shut down a golden copy; it has none then.
 
         `parts` determine the content. Raises ServerError, HostError.
         """
-        source = golden.Source(
+        source = golden.DataDirectory(
             engine=self.build.engine,
             arm=self._arm.name,
             version=self.build.version,
@@ -136,7 +136,7 @@ class Home:
         )
         return golden.keep(source, parts, origin)
 
-    def identity(self, settled: Settled, incidental: Collection[str]) -> Json:
+    def identity(self, settled: ArmSettings, incidental: Collection[str]) -> Json:
         """The facts that determine how data come to lie on the disk, for servers of all engines.
 
         Settings of the names in `incidental` are left out, but for those that the arm names.
@@ -154,10 +154,14 @@ class Home:
             "data_root": str(self._place.data_root.absolute()),
             "wal_root": str(wal_root.absolute()) if wal_root else None,
             # Keys of copies that were made before there was a choice are without it.
-            **({} if settled.transport == Settled.transport else {"transport": settled.transport}),
+            **(
+                {}
+                if settled.transport == ArmSettings.transport
+                else {"transport": settled.transport}
+            ),
         }
 
-    def data_form(self, settled: Settled, shaping: Callable[[str], bool]) -> Json:
+    def data_form(self, settled: ArmSettings, shaping: Callable[[str], bool]) -> Json:
         """The facts by which servers of all engines can go on with data of one another.
 
         `shaping`: whether a setting of a name determines what data are, or how they lie.
@@ -277,7 +281,7 @@ class Home:
         """The log's length in bytes."""
         return self.log_path.stat().st_size if self.log_path.exists() else 0
 
-    def with_home(self, facts: ServerFacts, settled: Settled) -> ServerFacts:
+    def with_home(self, facts: ServerFacts, settled: ArmSettings) -> ServerFacts:
         """The server's own words with the facts of how the lab made it, alike for all engines."""
         return structs.replace(
             facts,
@@ -307,7 +311,7 @@ class LocalServer(ABC):
     reserved: Container[str]  # settings that no plan can name
 
     def __init__(
-        self, arm: Arm, place: Place, settled: Settled, client: Client, home: Home
+        self, arm: Arm, place: Place, settled: ArmSettings, client: Client, home: Home
     ) -> None:
         """Describes the server; nothing is made or started yet."""
         self.name = arm.name
@@ -409,7 +413,7 @@ class LocalServer(ABC):
 
     @abstractmethod
     def check(self) -> None:
-        """Looks whether the server can be made (engine.interface.Made)."""
+        """Looks whether the server can be made (engine.interface.MadeServer)."""
 
     @abstractmethod
     def _write_settings(self) -> None:
@@ -445,7 +449,7 @@ class LocalServer(ABC):
     def leaders(self) -> dict[int, int]:
         """Parallel worker -> the backend that leads it (engine.interface.Server)."""
 
-    def sampler(self, kept: Kept, *, device: Device | None, foreign: bool) -> HostSampler:
+    def sampler(self, kept: ReadingSink, *, device: Device | None, foreign: bool) -> HostSampler:
         """The sampler that reads /proc into `path`."""
         wal = None if self._home.wal_dir is None else devices.find(self._home.wal_dir)
         return Sampler(kept, device=device, wal_device=wal, server=self, foreign=foreign)

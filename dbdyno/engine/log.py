@@ -53,7 +53,7 @@ UNSAID = "its log does not say why"
 
 
 @dataclass(frozen=True)
-class Record:
+class ServerLogRecord:
     """One message of the log with the lines that belong to it."""
 
     unix_ms: int
@@ -62,7 +62,7 @@ class Record:
     text: str
 
 
-def records(lines: Iterator[str]) -> Iterator[Record]:
+def records(lines: Iterator[str]) -> Iterator[ServerLogRecord]:
     """The messages of log lines; a line without the prefix belongs to the message before it.
 
     DETAIL and HINT are added to the message; STATEMENT and CONTEXT are left out.
@@ -87,10 +87,10 @@ def records(lines: Iterator[str]) -> Iterator[Record]:
         yield record(head, held)
 
 
-def record(head: re.Match[str], texts: list[str]) -> Record:
+def record(head: re.Match[str], texts: list[str]) -> ServerLogRecord:
     """A message of its first line and what was added to it."""
     text = "\n".join(texts).strip()
-    return Record(int(head[1]) * 1000 + int(head[2]), int(head[3]), head[4], text)
+    return ServerLogRecord(int(head[1]) * 1000 + int(head[2]), int(head[3]), head[4], text)
 
 
 def read(path: Path, since: int = 0, until: int | None = None) -> list[str]:
@@ -142,7 +142,7 @@ def events(lines: list[str]) -> list[LogEvent]:
     return kept
 
 
-def kind_of(message: Record) -> str | None:
+def kind_of(message: ServerLogRecord) -> str | None:
     """The name of the message in docs/results.md; None for one that is not kept."""
     if message.severity in BAD_SEVERITIES:
         return "error"

@@ -84,7 +84,7 @@ class Tool:
         return tuple(map(int, self.version.split(".")))
 
 
-class Restoring(Protocol):
+class DumpRestore(Protocol):
     """A dump that was looked into, and the program that restores it."""
 
     @property
@@ -95,7 +95,7 @@ class Restoring(Protocol):
         """Raises PlanError or HostError where servers of a build cannot take it."""
 
     def carry_out(
-        self, address: Address, session: Session, statistics: Path | None = None
+        self, address: Address, session: ClientPrograms, statistics: Path | None = None
     ) -> list[str]:
         """Makes the database of the address anew, from the dump; returns what was left out.
 
@@ -124,11 +124,11 @@ class Restorer(Protocol):
     def variable(self) -> str:
         """The environment variable that names folders of such programs."""
 
-    def read(self, wish: Restore, paths: Iterable[Path]) -> Restoring:
+    def read(self, wish: Restore, paths: Iterable[Path]) -> DumpRestore:
         """Looks into a dump; `paths` are programs that are here. Raises PlanError, HostError."""
 
 
-class BrokenOff(Exception):
+class DumpProgramError(Exception):
     """A program that wrote a dump's SQL ended with an error; `said`: its standard error."""
 
     def __init__(self, said: Sequence[str]) -> None:
@@ -137,7 +137,7 @@ class BrokenOff(Exception):
 
 
 @dataclass
-class Session:
+class ClientPrograms:
     """Client programs at work; another thread may end them."""
 
     ended: bool = False
@@ -167,14 +167,14 @@ class Session:
             return status, said_in(said)
 
     def output(self, words: Words, environment: Mapping[str, str]) -> Iterator[bytes]:
-        """The lines that a program writes. Raises BrokenOff at their end where it fails."""
+        """The lines that a program writes. Raises DumpProgramError at their end where it fails."""
         with tempfile.TemporaryFile() as said:
             options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": said}
             with self._started(words, environment, **options) as process:
                 assert process.stdout is not None, "its output is a pipe"
                 yield from process.stdout
                 if process.wait():
-                    raise BrokenOff(said_in(said))
+                    raise DumpProgramError(said_in(said))
 
     @contextmanager
     def _started(

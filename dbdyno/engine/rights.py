@@ -27,7 +27,7 @@ def needed(sql: str, shapes: Shapes) -> Need | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lack:
+class UnmetNeed:
     """A need that the server's user does not meet."""
 
     what: str  # the user may not do, in words after its name

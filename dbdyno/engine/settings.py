@@ -46,7 +46,7 @@ class Demand:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settled:
+class ArmSettings:
     """An arm's settings as they go into its configuration file, and where they come from."""
 
     values: Mapping[str, str]

@@ -18,7 +18,7 @@ from dbdyno.model import Address
 
 
 @dataclass(frozen=True)
-class Subject:
+class SnapshotSubject:
     """The database at `address`, as a step of a workload sees it."""
 
     address: Address
@@ -36,7 +36,7 @@ Row = dict[str, Any]
 Found = TypeVar("Found")
 
 
-class Unavailable(Exception):
+class UnavailableError(Exception):
     """The server has no such thing; the text says why."""
 
 
@@ -52,7 +52,7 @@ def part(
     """
     try:
         return read()
-    except Unavailable as error:
+    except UnavailableError as error:
         reasons[name] = str(error)
     except errors as error:
         reasons[name] = one_line(error)
@@ -88,10 +88,10 @@ def one_line(error: Exception) -> str:
 def data_dir_bytes(data_dir: Path | None, log: Path | None) -> int:
     """All files of the data folder, and of the log where that lies elsewhere, by their length.
 
-    Raises Unavailable where the folder is not known, OSError where it cannot be read.
+    Raises UnavailableError where the folder is not known, OSError where it cannot be read.
     """
     if data_dir is None:
-        raise Unavailable("the server's data folder is not on this machine, or not known")
+        raise UnavailableError("the server's data folder is not on this machine, or not known")
     total = sum(size for _, size in files(data_dir))
     if log is not None and not log.resolve().is_relative_to(data_dir.resolve()):
         total += sum(size for _, size in files(log))

@@ -2,7 +2,7 @@
 
 A connection of its own is asked by a thread. Sampling disturbs a server that is measured, and is
 done only if the plan asks for it; what it costs is in the result, on both sides. How the server is
-asked an engine says (`Asked`); all else is the same of every engine.
+asked an engine says (`WaitConnection`); all else is the same of every engine.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from contextlib import suppress
 from typing import Protocol, Self
 
 from dbdyno.engine.activity import Names, Session, look
-from dbdyno.model import Observe
-from dbdyno.model.events import AnyEvent, Connected
+from dbdyno.model import Observation
+from dbdyno.model.events import AnyEvent, ConnectedEvent
 from dbdyno.model.job import Job
 from dbdyno.model.wait_samples import SESSION_COLUMNS, WaitLook, WaitsBegin, WaitsEnd
 
@@ -34,7 +34,7 @@ BLOCKS_NS = 1_000_000_000
 Write = Callable[[WaitsBegin | WaitLook | WaitsEnd], None]
 
 
-class Asked(Protocol):
+class WaitConnection(Protocol):
     """A connection over which a server's sessions are asked for; it is open."""
 
     broken: tuple[type[Exception], ...]  # what its methods raise where the server does not answer
@@ -69,14 +69,14 @@ def moment(number: int) -> float:
     return number + (number + 0.5) * STRIDE % 1.0
 
 
-class WaitSampler:
+class SessionSampler:
     """Samples a server's sessions from `begin` to `stop`, less the time between `rest` and `begin`.
 
     A context manager: its connection and its thread are gone afterwards. An error that keeps it
     from sampling is in `failure`, and nobody else's trouble.
     """
 
-    def __init__(self, asked: Asked, job: Job, observe: Observe, write: Write) -> None:
+    def __init__(self, asked: WaitConnection, job: Job, observe: Observation, write: Write) -> None:
         """Writes the file's first line.
 
         `asked` is its own from now on, `job` has the names of statements; `write` gets each line.
@@ -121,7 +121,7 @@ class WaitSampler:
 
     def observe(self, event: AnyEvent) -> None:
         """Takes note of whose a connection is, from an event of the generator."""
-        if isinstance(event, Connected) and event.server_pid:
+        if isinstance(event, ConnectedEvent) and event.server_pid:
             self._roles[event.server_pid] = event.role
 
     def begin(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ ROWS_KINDS = ("insert", "delete")
 """The kinds of roles whose work is counted in rows; that of others in operations."""
 
 
-def unit(work: str) -> str:
+def unit(work: str) -> Literal["rows", "operations"]:
     """The unit counted for a role of this work: "rows" or "operations"."""
     return "rows" if work in ROWS_KINDS else "operations"
 

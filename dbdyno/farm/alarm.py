@@ -17,7 +17,7 @@ from itertools import groupby
 import numpy as np
 
 from dbdyno.farm.chain import Against, Alarm, Budget, Instrument, LogRatio, Reading, Series
-from dbdyno.farm.evidence import Change, Detector, Evidence, Flags, Ratios
+from dbdyno.farm.evidence import Detector, Flags, SeriesChange, SeriesEvidence, SeriesRatios
 
 KNOWN = 10_000.0
 """Degrees of freedom of a variance that is widened already."""
@@ -31,29 +31,29 @@ their layout (docs/bisect.md), in counts by what a commit moves by the way."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class EvidenceLimits:
     """From which evidence on an alarm is raised, as logarithms."""
 
     suspect: float
     sure: float
 
 
-def limits(series: int, budget: Budget) -> Limits:
+def limits(series: int, budget: Budget) -> EvidenceLimits:
     """The limits by which so many series keep to the budget."""
     tests = max(1.0, TESTS * series * budget.heads_a_quarter)
-    return Limits(
+    return EvidenceLimits(
         suspect=math.log(max(SUSPECT_MIN, tests / budget.suspects_a_quarter)),
         sure=math.log(max(1.0, tests / budget.false_reports_a_quarter)),
     )
 
 
-def detector(series: Sequence[Series], heads_max: int, limit: Limits) -> Detector:
+def detector(series: Sequence[Series], heads_max: int, limit: EvidenceLimits) -> Detector:
     """A detector of these series."""
     layouts = np.array([LAYOUT[of.instrument] for of in series])
     return Detector(layouts, heads_max, tail=math.exp(-limit.sure) / 2)
 
 
-def above(evidence: Evidence, limit: float) -> Flags:
+def above(evidence: SeriesEvidence, limit: float) -> Flags:
     """Which series have an alarm."""
     raised: Flags = np.maximum(evidence.step, evidence.level) >= limit
     return raised
@@ -84,12 +84,12 @@ def _branch(reading: Reading) -> str:
     return reading.series.branch
 
 
-def _judged(readings: Sequence[Reading], limit: Limits) -> Iterator[Alarm]:
+def _judged(readings: Sequence[Reading], limit: EvidenceLimits) -> Iterator[Alarm]:
     """The alarms of one branch, the strongest of a head first."""
     series = sorted({reading.series for reading in readings})
     heads = [tuple(own) for _, own in groupby(readings, key=lambda reading: reading.head)]
     followed = detector(series, len(heads), limit)
-    reported: list[_Raised] = []
+    reported: list[_SuspectSeries] = []
     for place, own in enumerate(heads):
         evidence, sure = _followed(followed, own, series, limit)
         shown = sure
@@ -106,8 +106,8 @@ def _judged(readings: Sequence[Reading], limit: Limits) -> Iterator[Alarm]:
 
 
 def _followed(
-    followed: Detector, own: Sequence[Reading], series: Sequence[Series], limit: Limits
-) -> tuple[Evidence, Flags]:
+    followed: Detector, own: Sequence[Reading], series: Sequence[Series], limit: EvidenceLimits
+) -> tuple[SeriesEvidence, Flags]:
     """The evidence after all readings of a head, and whether any of them made a series sure."""
     first, *again = (
         [reading for reading in own if reading.repetition == number]
@@ -123,14 +123,16 @@ def _followed(
     return evidence, sure
 
 
-def borne_out(evidence: Evidence, step: Flags, level: Flags) -> Evidence:
+def borne_out(evidence: SeriesEvidence, step: Flags, level: Flags) -> SeriesEvidence:
     """The evidence of those series whose ratio to the previous head, or the pinned, may be news."""
-    return Evidence(
+    return SeriesEvidence(
         step=np.where(step, evidence.step, -np.inf), level=np.where(level, evidence.level, -np.inf)
     )
 
 
-def _said(evidence: Evidence, plan: Sequence[Reading], series: Sequence[Series]) -> Evidence:
+def _said(
+    evidence: SeriesEvidence, plan: Sequence[Reading], series: Sequence[Series]
+) -> SeriesEvidence:
     """The evidence where the rule of counts says more or less work, too."""
     return borne_out(evidence, _news(plan, series, "previous"), _news(plan, series, "pinned"))
 
@@ -141,7 +143,7 @@ def _news(plan: Sequence[Reading], series: Sequence[Series], against: Against) -
     return np.array([ratio is None or ratio.may_be_news for ratio in given])
 
 
-def _sides(plan: Sequence[Reading], series: Sequence[Series]) -> tuple[Ratios, Ratios]:
+def _sides(plan: Sequence[Reading], series: Sequence[Series]) -> tuple[SeriesRatios, SeriesRatios]:
     """The readings of one plan, a row for each series: beside the previous head, and the pinned."""
     known = {reading.series: reading for reading in plan}
     readings = [known.get(of) for of in series]
@@ -151,10 +153,10 @@ def _sides(plan: Sequence[Reading], series: Sequence[Series]) -> tuple[Ratios, R
     )
 
 
-def _ratios(ratios: Sequence[LogRatio | None]) -> Ratios:
+def _ratios(ratios: Sequence[LogRatio | None]) -> SeriesRatios:
     missing = LogRatio(value=math.nan, standard_error=0.0, degrees=1.0)
     given = [missing if ratio is None else ratio for ratio in ratios]
-    return Ratios(
+    return SeriesRatios(
         values=np.array([ratio.value for ratio in given]),
         standard_errors=np.array([ratio.standard_error for ratio in given]),
         degrees=np.array([ratio.degrees for ratio in given]),
@@ -162,15 +164,15 @@ def _ratios(ratios: Sequence[LogRatio | None]) -> Ratios:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Raised:
+class _SuspectSeries:
     """A series whose evidence is beyond a limit, and what shows its change most."""
 
     series: Series
     against: Against
-    change: Change
+    change: SeriesChange
     evidence: float
 
-    def is_known_by(self, earlier: _Raised) -> bool:
+    def is_known_by(self, earlier: _SuspectSeries) -> bool:
         """Whether an earlier one tells of the same step that it changed at the same heads."""
         return (
             self.series.step == earlier.series.step
@@ -179,7 +181,7 @@ class _Raised:
         )
 
     def alarm(
-        self, heads: Sequence[Sequence[Reading]], limit: Limits, *, sure: bool, known: bool
+        self, heads: Sequence[Sequence[Reading]], limit: EvidenceLimits, *, sure: bool, known: bool
     ) -> Alarm:
         """What is said of it; `heads`: the readings of each."""
         change = self.change
@@ -203,12 +205,12 @@ class _Raised:
 
 
 def _raised(
-    followed: Detector, evidence: Evidence, limit: Limits, series: Series, row: int
-) -> _Raised:
+    followed: Detector, evidence: SeriesEvidence, limit: EvidenceLimits, series: Series, row: int
+) -> _SuspectSeries:
     """A change that is sure by the previous head alone is told by it: it began at this head."""
     step, level = (float(of[row]) for of in (evidence.step, evidence.level))
     against: Against = "previous" if step >= min(level, limit.sure) else "pinned"
-    return _Raised(
+    return _SuspectSeries(
         series=series,
         against=against,
         change=followed.change(row, against),

@@ -44,7 +44,7 @@ CREDIBLE = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ratios:
+class SeriesRatios:
     """Log ratios of many series in one plan; NaN where a series was not measured."""
 
     values: Numbers
@@ -53,7 +53,7 @@ class Ratios:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence:
+class SeriesEvidence:
     """ln of the evidence that each series changed, at one head; -inf where there is none."""
 
     step: Numbers
@@ -61,7 +61,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class SeriesChange:
     """How large the change of a series is, and where it began: heads are numbered from 0."""
 
     value: float
@@ -111,9 +111,9 @@ class Detector:
         self._place = -1
         self._now = (_Readings(rows), _Readings(rows))  # of the head, beside previous and pinned
         self._level = np.zeros((2, rows, heads_max))  # weights, weighted sums
-        self._evidence = Evidence(step=np.full(rows, -np.inf), level=np.full(rows, -np.inf))
+        self._evidence = SeriesEvidence(step=np.full(rows, -np.inf), level=np.full(rows, -np.inf))
 
-    def head(self, previous: Ratios, pinned: Ratios) -> Evidence:
+    def head(self, previous: SeriesRatios, pinned: SeriesRatios) -> SeriesEvidence:
         """What the first reading of the next head shows."""
         self._place += 1
         self._now = (_Readings(len(previous.values)), _Readings(len(pinned.values)))
@@ -124,14 +124,14 @@ class Detector:
         self._evidence = self._of(slice(None))
         return self._evidence
 
-    def repetition(self, previous: Ratios, pinned: Ratios) -> Evidence:
+    def repetition(self, previous: SeriesRatios, pinned: SeriesRatios) -> SeriesEvidence:
         """What the head shows after it was measured again, by builds with another layout."""
         self._read(previous, pinned)
         rows = np.flatnonzero(np.isfinite(previous.values) | np.isfinite(pinned.values))
         again, known = self._of(rows), self._evidence
         step, level = known.step.copy(), known.level.copy()
         step[rows], level[rows] = again.step, again.level
-        self._evidence = Evidence(step=step, level=level)
+        self._evidence = SeriesEvidence(step=step, level=level)
         return self._evidence
 
     def begin_anew(self, rows: Flags) -> None:
@@ -140,11 +140,11 @@ class Detector:
             readings.forget(rows)
         self._level[:, rows] = 0.0
 
-    def change(self, row: int, against: Against) -> Change:
+    def change(self, row: int, against: Against) -> SeriesChange:
         """The change of a series by its evidence so far."""
         if against == "previous":
             weight, total = self._now[0].sums()[:, row]
-            return Change(
+            return SeriesChange(
                 value=float(total / weight),
                 variance=float(1 / weight),
                 earliest=self._place,
@@ -157,7 +157,7 @@ class Detector:
         order = np.argsort(-likely)
         shares = np.exp(likely[order] - np.logaddexp.reduce(likely))
         named = order[: int(np.searchsorted(np.cumsum(shares), CREDIBLE)) + 1]
-        return Change(
+        return SeriesChange(
             value=float(changes[0, best]),
             variance=float(variances[0, best]),
             earliest=first + int(named.min()),
@@ -165,7 +165,7 @@ class Detector:
             seen=self._place,
         )
 
-    def _read(self, previous: Ratios, pinned: Ratios) -> Numbers:
+    def _read(self, previous: SeriesRatios, pinned: SeriesRatios) -> Numbers:
         """Adds a reading; returns the variance that blocks give its step."""
         builds_that_differ = (2.0, 1.0)  # the pinned release stays as it was built
         by_blocks = []
@@ -179,13 +179,13 @@ class Detector:
         self._level[:, :, self._place] = self._now[1].sums()
         return by_blocks[0]
 
-    def _of(self, rows: Rows) -> Evidence:
+    def _of(self, rows: Rows) -> SeriesEvidence:
         weights, totals = self._now[0].sums()[:, rows]
         with np.errstate(divide="ignore", invalid="ignore"):
             step = log_evidence(totals / weights, 1 / weights)
         changes, variances, _ = self._candidates(rows)
         level = np.logaddexp.reduce(log_evidence(changes, variances), axis=1)
-        return Evidence(step=step, level=level)
+        return SeriesEvidence(step=step, level=level)
 
     def _candidates(self, rows: Rows) -> tuple[Numbers, Numbers, int]:
         """By where the level changed: by how much, and its variance; and the first such place."""
@@ -241,7 +241,7 @@ class _Scatter:
         self._squares = np.zeros(rows)
         self._degrees = np.zeros(rows)
 
-    def variances(self, ratios: Ratios) -> tuple[Numbers, Numbers]:
+    def variances(self, ratios: SeriesRatios) -> tuple[Numbers, Numbers]:
         """The variance of each log ratio with what earlier heads lend, and its degrees."""
         blocks = ratios.degrees + 1
         lent = np.minimum(LENT_MAX, self._degrees)
@@ -251,7 +251,7 @@ class _Scatter:
         degrees = lent + ratios.degrees
         return (lent * common + own) / degrees / blocks, degrees
 
-    def learn(self, ratios: Ratios) -> None:
+    def learn(self, ratios: SeriesRatios) -> None:
         """Adds a head."""
         measured = np.isfinite(ratios.values)
         own = ratios.degrees * ratios.standard_errors**2 * (ratios.degrees + 1)

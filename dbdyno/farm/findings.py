@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from dbdyno.farm.chain import Alarm
 from dbdyno.farm.file import Branch
-from dbdyno.farm.journal import MICROSECONDS, FunctionCost, Head
-from dbdyno.farm.state import Finding, Standing
+from dbdyno.farm.journal import MICROSECONDS, ChangedFunction, Head
+from dbdyno.farm.state import FarmFinding, Standing
 from dbdyno.model.bisection import short
 from dbdyno.model.json import encoder
 from dbdyno.parts import number
@@ -49,7 +49,7 @@ class FindingReport(Struct, frozen=True, kw_only=True):
     probability: float
     suspects: tuple[Head, ...]  # where no single commit is sure
     changes: tuple[ReportedChange, ...]
-    functions: tuple[FunctionCost, ...]
+    functions: tuple[ChangedFunction, ...]
     command: str  # that measures it again
     results: str  # below the farm's folder
     back_since: str  # the commit that has fixed or reverted it
@@ -57,7 +57,7 @@ class FindingReport(Struct, frozen=True, kw_only=True):
     why: str  # what could not be told
 
 
-def report(finding: Finding, branch: Branch | None) -> FindingReport:
+def report(finding: FarmFinding, branch: Branch | None) -> FindingReport:
     """The report of a finding whose commit was searched.
 
     `branch`: of the file; None: it names that no longer.
@@ -125,7 +125,7 @@ def change_words(change: ReportedChange) -> str:
     return f"{change.step} {number.change(1 + change.change, 2)} {change.metric}"
 
 
-def function_row(cost: FunctionCost) -> str:
+def function_row(cost: ChangedFunction) -> str:
     """A function's line of the table."""
     decimals = 2 if cost.unit == MICROSECONDS else 1
     return (

@@ -12,12 +12,12 @@ from typing import Protocol
 from dbdyno.farm.chain import Reading, Series
 from dbdyno.farm.file import Branch
 from dbdyno.farm.journal import Culprit, Head
-from dbdyno.farm.outlet import Message
-from dbdyno.farm.state import Finding
+from dbdyno.farm.outlet import ReportMessage
+from dbdyno.farm.state import FarmFinding
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sight:
+class BranchState:
     """What was seen of a branch."""
 
     tip: str  # where it is
@@ -29,7 +29,7 @@ class Sight:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pair:
+class HeadPair:
     """A head, and the one that was measured before it."""
 
     branch: Branch
@@ -39,7 +39,7 @@ class Pair:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measurement:
+class HeadMeasurement:
     """What was measured of a head, or once more."""
 
     readings: tuple[Reading, ...]
@@ -50,30 +50,30 @@ class Measurement:
     why: str = ""  # what was not measured
 
 
-class Hands(Protocol):
+class FarmWorker(Protocol):
     """Does what a farm's loop decides.
 
     Each call that is made again after a break goes on where that one was. All raise DynoError
     where something is in the way that is no head's fault: the branch waits then.
     """
 
-    def look(self, branch: Branch, known: str | None) -> Sight:
+    def look(self, branch: Branch, known: str | None) -> BranchState:
         """What a branch has come to since `known`, the last commit that was seen of it."""
 
-    def measure(self, pair: Pair) -> Measurement:
+    def measure(self, pair: HeadPair) -> HeadMeasurement:
         """Builds a head, and measures it beside the one before it and the pinned release.
 
         Raises ServerError where it cannot be built, or its server does not start.
         """
 
-    def repeat(self, pair: Pair, series: tuple[Series, ...], number: int) -> Measurement:
+    def repeat(self, pair: HeadPair, series: tuple[Series, ...], number: int) -> HeadMeasurement:
         """Measures some series of a head again, from builds with another layout.
 
         Raises ServerError where that cannot be.
         """
 
-    def search(self, finding: Finding, branch: Branch) -> Culprit:
+    def search(self, finding: FarmFinding, branch: Branch) -> Culprit:
         """The commit that a finding is of, and the functions that it changed."""
 
-    def deliver(self, message: Message) -> str:
+    def deliver(self, message: ReportMessage) -> str:
         """Gives a report to the report command, unless it has taken it; why it did not take it."""

@@ -41,7 +41,7 @@ INSTRUCTIONS, MICROSECONDS = "instructions", "µs"
 """What the cost of a function is told in: counted, or CPU by samples."""
 
 
-class FunctionCost(Struct, frozen=True, kw_only=True):
+class ChangedFunction(Struct, frozen=True, kw_only=True):
     """A function that a commit changed, by itself, in an operation of a step."""
 
     function: str
@@ -65,20 +65,20 @@ class Culprit(Struct, frozen=True, kw_only=True):
     probability: float = 1.0
     suspects: tuple[Head, ...] = ()  # all that it may be, where that is not sure
     reverts: tuple[str, ...] = ()  # commits that it says it takes back
-    functions: tuple[FunctionCost, ...] = ()  # the largest change first
+    functions: tuple[ChangedFunction, ...] = ()  # the largest change first
     command: str = ""  # that measures it again
     folder: str = ""  # of results, below the farm's
     why: str = ""  # why no commit, or no function, is named
 
 
-class Begun(Struct, frozen=True, kw_only=True, tag="begun"):
+class StartEntry(Struct, frozen=True, kw_only=True, tag="begun"):
     """A file has made this folder its own."""
 
     at_s: float  # Unix time, as of all events
     file: str
 
 
-class Looked(Struct, frozen=True, kw_only=True, tag="looked"):
+class LookEntry(Struct, frozen=True, kw_only=True, tag="looked"):
     """A branch was looked at."""
 
     at_s: float
@@ -91,7 +91,7 @@ class Looked(Struct, frozen=True, kw_only=True, tag="looked"):
     why: str = ""  # a sentence about what is odd; empty: nothing is
 
 
-class Skipped(Struct, frozen=True, kw_only=True, tag="skipped"):
+class SkipEntry(Struct, frozen=True, kw_only=True, tag="skipped"):
     """A head that is not measured: it does not build, or its server does not start."""
 
     at_s: float
@@ -100,7 +100,7 @@ class Skipped(Struct, frozen=True, kw_only=True, tag="skipped"):
     why: str
 
 
-class Measured(Struct, frozen=True, kw_only=True, tag="measured"):
+class MeasurementEntry(Struct, frozen=True, kw_only=True, tag="measured"):
     """A head was measured beside the one before it and the pinned release."""
 
     at_s: float
@@ -115,7 +115,7 @@ class Measured(Struct, frozen=True, kw_only=True, tag="measured"):
     why: str = ""  # what was not measured of it
 
 
-class Repeated(Struct, frozen=True, kw_only=True, tag="repeated"):
+class RepeatEntry(Struct, frozen=True, kw_only=True, tag="repeated"):
     """Suspects of a head were measured again."""
 
     at_s: float
@@ -129,7 +129,7 @@ class Repeated(Struct, frozen=True, kw_only=True, tag="repeated"):
     why: str = ""  # why there are no readings
 
 
-class Held(Struct, frozen=True, kw_only=True, tag="held"):
+class HoldEntry(Struct, frozen=True, kw_only=True, tag="held"):
     """Something could not be done now, by no fault of a head; a branch waits."""
 
     at_s: float
@@ -137,7 +137,7 @@ class Held(Struct, frozen=True, kw_only=True, tag="held"):
     why: str
 
 
-class Opened(Struct, frozen=True, kw_only=True, tag="opened"):
+class FindingEntry(Struct, frozen=True, kw_only=True, tag="opened"):
     """A finding: sure alarms of a branch that begin at one head."""
 
     at_s: float
@@ -146,7 +146,7 @@ class Opened(Struct, frozen=True, kw_only=True, tag="opened"):
     alarms: tuple[Alarm, ...]
 
 
-class Searched(Struct, frozen=True, kw_only=True, tag="searched"):
+class SearchEntry(Struct, frozen=True, kw_only=True, tag="searched"):
     """The commit of a finding was looked for."""
 
     at_s: float
@@ -155,7 +155,7 @@ class Searched(Struct, frozen=True, kw_only=True, tag="searched"):
     seconds: float = 0.0
 
 
-class Resolved(Struct, frozen=True, kw_only=True, tag="resolved"):
+class ResolutionEntry(Struct, frozen=True, kw_only=True, tag="resolved"):
     """A finding is taken back by another one."""
 
     at_s: float
@@ -165,7 +165,7 @@ class Resolved(Struct, frozen=True, kw_only=True, tag="resolved"):
     reverted: bool  # whether that commit says so
 
 
-class Reported(Struct, frozen=True, kw_only=True, tag="reported"):
+class ReportEntry(Struct, frozen=True, kw_only=True, tag="reported"):
     """A report lies in the folder of reports."""
 
     at_s: float
@@ -173,7 +173,7 @@ class Reported(Struct, frozen=True, kw_only=True, tag="reported"):
     revision: int
 
 
-class Delivered(Struct, frozen=True, kw_only=True, tag="delivered"):
+class DeliveryEntry(Struct, frozen=True, kw_only=True, tag="delivered"):
     """The report command took a report."""
 
     at_s: float
@@ -181,7 +181,7 @@ class Delivered(Struct, frozen=True, kw_only=True, tag="delivered"):
     revision: int
 
 
-class Undelivered(Struct, frozen=True, kw_only=True, tag="undelivered"):
+class FailedDeliveryEntry(Struct, frozen=True, kw_only=True, tag="undelivered"):
     """The report command failed, and is to be tried again."""
 
     at_s: float
@@ -191,8 +191,8 @@ class Undelivered(Struct, frozen=True, kw_only=True, tag="undelivered"):
 
 
 Event: TypeAlias = (
-    Begun | Looked | Skipped | Measured | Repeated | Held | Opened | Searched | Resolved
-    | Reported | Delivered | Undelivered
+    StartEntry | LookEntry | SkipEntry | MeasurementEntry | RepeatEntry | HoldEntry | FindingEntry
+    | SearchEntry | ResolutionEntry | ReportEntry | DeliveryEntry | FailedDeliveryEntry
 )  # fmt: skip
 
 

@@ -9,27 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dbdyno.farm import resolution
+from dbdyno.farm import journal, resolution
 from dbdyno.farm.alarm import judge
 from dbdyno.farm.chain import Alarm, Budget, Series
 from dbdyno.farm.file import Branch, Farm
-from dbdyno.farm.hands import Hands, Pair, Sight
-from dbdyno.farm.journal import (
-    Delivered,
-    Event,
-    Held,
-    Looked,
-    Measured,
-    Opened,
-    Repeated,
-    Reported,
-    Resolved,
-    Searched,
-    Skipped,
-    Undelivered,
-)
-from dbdyno.farm.outlet import Message
-from dbdyno.farm.state import Finding, State, Waiting, still_on
+from dbdyno.farm.hands import BranchState, FarmWorker, HeadPair
+from dbdyno.farm.outlet import ReportMessage
+from dbdyno.farm.state import FarmFinding, FarmState, WaitingHead, still_on
 from dbdyno.model.bisection import short
 from dbdyno.model.error import DiskError, DynoError, ServerError
 
@@ -46,32 +32,32 @@ DAY_S = 86_400.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class LookAction:
     """A branch is to be looked at."""
 
     branch: Branch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measure:
+class MeasurementAction:
     """A head is to be measured."""
 
     branch: Branch
-    waiting: Waiting
+    waiting: WaitingHead
 
 
 @dataclass(frozen=True, kw_only=True)
-class Repeat:
+class RepeatAction:
     """Suspects of a head are to be measured again."""
 
     branch: Branch
-    of: Measured
+    of: journal.MeasurementEntry
     series: tuple[Series, ...]
     number: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class Open:
+class FindingAction:
     """Sure alarms that begin at one head become a finding."""
 
     finding: str
@@ -80,49 +66,52 @@ class Open:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Search:
+class SearchAction:
     """The commit of a finding is to be looked for."""
 
     branch: Branch
-    finding: Finding
+    finding: FarmFinding
 
 
 @dataclass(frozen=True, kw_only=True)
-class Resolve:
+class ResolutionAction:
     """A finding is taken back by a later one."""
 
-    finding: Finding
-    by: Finding
+    finding: FarmFinding
+    by: FarmFinding
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class ReportAction:
     """A report is to be written."""
 
-    finding: Finding
+    finding: FarmFinding
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deliver:
+class DeliveryAction:
     """A report is to be given to the report command."""
 
-    finding: Finding
+    finding: FarmFinding
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wait:
+class WaitAction:
     """Nothing is to be done before a time."""
 
     until_s: float
 
 
-Action = Look | Measure | Repeat | Open | Search | Resolve | Report | Deliver | Wait
+Action = (
+    LookAction | MeasurementAction | RepeatAction | FindingAction | SearchAction | ResolutionAction
+    | ReportAction | DeliveryAction | WaitAction
+)  # fmt: skip
 
 
 # --- Decides ----------------------------------------------------------------------------------
 
 
-def next_action(state: State, farm: Farm, now_s: float) -> Action:
+def next_action(state: FarmState, farm: Farm, now_s: float) -> Action:
     """What is to be done at a Unix time."""
     ready = (
         reports(state, farm, now_s),
@@ -135,45 +124,45 @@ def next_action(state: State, farm: Farm, now_s: float) -> Action:
     for actions in ready:
         for action in actions:
             return action
-    return Wait(until_s=min(times(state, farm), default=now_s + 60 * farm.poll_minutes))
+    return WaitAction(until_s=min(times(state, farm), default=now_s + 60 * farm.poll_minutes))
 
 
-def reports(state: State, farm: Farm, now_s: float) -> Iterator[Report | Deliver]:
+def reports(state: FarmState, farm: Farm, now_s: float) -> Iterator[ReportAction | DeliveryAction]:
     """Reports that are to be written, then those that the command is to get."""
     for finding in state.findings.values():
         if finding.reported < finding.revision:
-            yield Report(finding=finding)
+            yield ReportAction(finding=finding)
     if farm.report_command is not None:
         for finding in state.findings.values():
             if finding.delivered < finding.reported and next_try_s(finding) <= now_s:
-                yield Deliver(finding=finding)
+                yield DeliveryAction(finding=finding)
 
 
-def next_try_s(finding: Finding) -> float:
+def next_try_s(finding: FarmFinding) -> float:
     """The Unix time from which the command may be tried for a finding."""
     if not finding.tries:
         return 0.0
     return finding.tried_s + min(TRY_S_MAX, TRY_S * (1 << min(finding.tries - 1, 10)))
 
 
-def resolves(state: State) -> Iterator[Resolve]:
+def resolves(state: FarmState) -> Iterator[ResolutionAction]:
     """Findings that a later one has taken back."""
     for finding in state.findings.values():
         by = resolution.by(finding, state.findings.values())
         if by is not None:
-            yield Resolve(finding=finding, by=by)
+            yield ResolutionAction(finding=finding, by=by)
 
 
-def searches(state: State, farm: Farm, now_s: float) -> Iterator[Search]:
+def searches(state: FarmState, farm: Farm, now_s: float) -> Iterator[SearchAction]:
     """Findings whose commit is not told yet."""
     for branch in farm.branches:
         if not is_held(state, branch, now_s):
             for finding in state.findings.values():
                 if finding.branch == branch.name and finding.culprit is None:
-                    yield Search(branch=branch, finding=finding)
+                    yield SearchAction(branch=branch, finding=finding)
 
 
-def suspects(state: State, farm: Farm, now_s: float) -> Iterator[Repeat | Open]:
+def suspects(state: FarmState, farm: Farm, now_s: float) -> Iterator[RepeatAction | FindingAction]:
     """Alarms that ask for something: repetitions first, so that a finding has all its series."""
     alarms = judge(state.readings, budget_of(farm))
     for branch in farm.branches:
@@ -194,10 +183,10 @@ def suspects(state: State, farm: Farm, now_s: float) -> Iterator[Repeat | Open]:
                 and (other.series, other.head) not in known
                 and (other.series.branch, other.first) == (alarm.series.branch, alarm.first)
             )
-            yield Open(finding=name, branch=alarm.series.branch, alarms=alike)
+            yield FindingAction(finding=name, branch=alarm.series.branch, alarms=alike)
 
 
-def repeats(state: State, branch: Branch, alarms: Sequence[Alarm]) -> Iterator[Repeat]:
+def repeats(state: FarmState, branch: Branch, alarms: Sequence[Alarm]) -> Iterator[RepeatAction]:
     """The repetition that suspects of a branch's last head ask for."""
     of = state.branch(branch.name)
     last = of.last
@@ -210,25 +199,25 @@ def repeats(state: State, branch: Branch, alarms: Sequence[Alarm]) -> Iterator[R
         if not alarm.sure and alarm.series.branch == branch.name and alarm.head == last.head
     }
     if series and done < REPEATS_MAX:
-        yield Repeat(branch=branch, of=last, series=tuple(sorted(series)), number=done + 1)
+        yield RepeatAction(branch=branch, of=last, series=tuple(sorted(series)), number=done + 1)
 
 
-def heads(state: State, farm: Farm, now_s: float) -> Iterator[Measure]:
+def heads(state: FarmState, farm: Farm, now_s: float) -> Iterator[MeasurementAction]:
     """Heads that wait, the oldest of each branch first."""
     for branch in farm.branches:
         waiting = state.branch(branch.name).waiting
         if waiting and not is_held(state, branch, now_s):
-            yield Measure(branch=branch, waiting=waiting[0])
+            yield MeasurementAction(branch=branch, waiting=waiting[0])
 
 
-def looks(state: State, farm: Farm, now_s: float) -> Iterator[Look]:
+def looks(state: FarmState, farm: Farm, now_s: float) -> Iterator[LookAction]:
     """Branches that it is time to look at."""
     for branch in farm.branches:
         if next_look_s(state, farm, branch) <= now_s:
-            yield Look(branch=branch)
+            yield LookAction(branch=branch)
 
 
-def next_look_s(state: State, farm: Farm, branch: Branch) -> float:
+def next_look_s(state: FarmState, farm: Farm, branch: Branch) -> float:
     """The Unix time of the next look: after some minutes, or with the next day (UTC)."""
     of = state.branch(branch.name)
     if of.looked_s is None:
@@ -238,13 +227,13 @@ def next_look_s(state: State, farm: Farm, branch: Branch) -> float:
     return of.looked_s + 60 * farm.poll_minutes
 
 
-def is_held(state: State, branch: Branch, now_s: float) -> bool:
+def is_held(state: FarmState, branch: Branch, now_s: float) -> bool:
     """Whether a branch waits, as something was in its way."""
     held_s = state.branch(branch.name).held_s
     return held_s is not None and now_s < held_s + HOLD_S
 
 
-def times(state: State, farm: Farm) -> Iterator[float]:
+def times(state: FarmState, farm: Farm) -> Iterator[float]:
     """The Unix times at which something may be due."""
     for branch in farm.branches:
         yield next_look_s(state, farm, branch)
@@ -270,22 +259,22 @@ def budget_of(farm: Farm) -> Budget:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Doing:
+class ActionContext:
     """What actions are done with. `write_report` may write the same report again."""
 
     farm: Farm
-    hands: Hands
+    hands: FarmWorker
     now: Callable[[], float]  # Unix time
-    write_report: Callable[[Finding], Message]
+    write_report: Callable[[FarmFinding], ReportMessage]
 
-    def event(self, state: State, action: Action) -> Event:
+    def event(self, state: FarmState, action: Action) -> journal.Event:
         """Does it; what the journal says of it. Raises DiskError; other DynoErrors are events."""
         match action:
             case (
-                Look(branch=branch)
-                | Measure(branch=branch)
-                | Repeat(branch=branch)
-                | Search(branch=branch)
+                LookAction(branch=branch)
+                | MeasurementAction(branch=branch)
+                | RepeatAction(branch=branch)
+                | SearchAction(branch=branch)
             ):
                 try:
                     return self.of_branch(state, action)
@@ -293,108 +282,118 @@ class Doing:
                     raise
                 except DynoError as error:
                     why = str(error)
-                if isinstance(action, Look):
-                    return Looked(at_s=self.now(), branch=branch.name, why=why)
-                return Held(at_s=self.now(), branch=branch.name, why=why)
-            case Open():
-                return Opened(
+                if isinstance(action, LookAction):
+                    return journal.LookEntry(at_s=self.now(), branch=branch.name, why=why)
+                return journal.HoldEntry(at_s=self.now(), branch=branch.name, why=why)
+            case FindingAction():
+                return journal.FindingEntry(
                     at_s=self.now(),
                     finding=action.finding,
                     branch=action.branch,
                     alarms=action.alarms,
                 )
-            case Resolve(finding=finding, by=by):
+            case ResolutionAction(finding=finding, by=by):
                 return resolved(self.now(), finding, by)
-            case Report(finding=finding):
+            case ReportAction(finding=finding):
                 self.write_report(finding)
-                return Reported(at_s=self.now(), finding=finding.name, revision=finding.revision)
-            case Deliver(finding=finding):
+                return journal.ReportEntry(
+                    at_s=self.now(), finding=finding.name, revision=finding.revision
+                )
+            case DeliveryAction(finding=finding):
                 return self.delivered(finding)
         raise AssertionError("waiting is not done here")
 
-    def of_branch(self, state: State, action: Look | Measure | Repeat | Search) -> Event:
+    def of_branch(
+        self, state: FarmState, action: LookAction | MeasurementAction | RepeatAction | SearchAction
+    ) -> journal.Event:
         """What the hands did for a branch."""
         match action:
-            case Look(branch=branch):
+            case LookAction(branch=branch):
                 sight = self.hands.look(branch, known_of(state, branch))
                 return looked(self.now(), state, branch, sight)
-            case Measure():
+            case MeasurementAction():
                 return self.measured(state, action)
-            case Repeat():
+            case RepeatAction():
                 return self.repeated(action)
-            case Search(finding=finding, branch=branch):
+            case SearchAction(finding=finding, branch=branch):
                 begun_s = self.now()
                 culprit = self.hands.search(finding, branch)
                 now_s = self.now()
-                return Searched(
+                return journal.SearchEntry(
                     at_s=now_s, finding=finding.name, culprit=culprit, seconds=now_s - begun_s
                 )
 
-    def measured(self, state: State, action: Measure) -> Measured | Skipped:
+    def measured(
+        self, state: FarmState, action: MeasurementAction
+    ) -> journal.MeasurementEntry | journal.SkipEntry:
         """A head was measured, or cannot be."""
         branch, head = action.branch, action.waiting.head.commit
         previous = state.branch(branch.name).previous
-        pair = Pair(branch=branch, head=head, previous=previous, seen_s=action.waiting.seen_s)
+        pair = HeadPair(branch=branch, head=head, previous=previous, seen_s=action.waiting.seen_s)
         try:
             measurement = self.hands.measure(pair)
         except ServerError as error:
-            return Skipped(at_s=self.now(), branch=branch.name, head=head, why=str(error))
-        return Measured(
+            return journal.SkipEntry(at_s=self.now(), branch=branch.name, head=head, why=str(error))
+        return journal.MeasurementEntry(
             at_s=self.now(), branch=branch.name, head=head, previous=previous,
             pinned=measurement.pinned, readings=measurement.readings,
             folders=measurement.folders, seconds=measurement.seconds,
             build_s=measurement.build_s, why=measurement.why,
         )  # fmt: skip
 
-    def repeated(self, action: Repeat) -> Repeated:
+    def repeated(self, action: RepeatAction) -> journal.RepeatEntry:
         """Suspects were measured again, or cannot be."""
         of, name = action.of, action.branch.name
-        pair = Pair(branch=action.branch, head=of.head, previous=of.previous, seen_s=of.at_s)
+        pair = HeadPair(branch=action.branch, head=of.head, previous=of.previous, seen_s=of.at_s)
         try:
             measurement = self.hands.repeat(pair, action.series, action.number)
         except ServerError as error:
-            return Repeated(
+            return journal.RepeatEntry(
                 at_s=self.now(), branch=name, head=of.head, number=action.number, readings=(),
                 why=str(error),
             )  # fmt: skip
-        return Repeated(
+        return journal.RepeatEntry(
             at_s=self.now(), branch=name, head=of.head, number=action.number,
             readings=measurement.readings, folders=measurement.folders,
             seconds=measurement.seconds, build_s=measurement.build_s, why=measurement.why,
         )  # fmt: skip
 
-    def delivered(self, finding: Finding) -> Delivered | Undelivered:
+    def delivered(
+        self, finding: FarmFinding
+    ) -> journal.DeliveryEntry | journal.FailedDeliveryEntry:
         """The report command got a report."""
         why = self.hands.deliver(self.write_report(finding))
         if why:
-            return Undelivered(
+            return journal.FailedDeliveryEntry(
                 at_s=self.now(), finding=finding.name, revision=finding.reported, why=why
             )
-        return Delivered(at_s=self.now(), finding=finding.name, revision=finding.reported)
+        return journal.DeliveryEntry(
+            at_s=self.now(), finding=finding.name, revision=finding.reported
+        )
 
 
-def known_of(state: State, branch: Branch) -> str | None:
+def known_of(state: FarmState, branch: Branch) -> str | None:
     """The last commit that was seen of a branch."""
     return state.branch(branch.name).tip or branch.since
 
 
-def looked(now_s: float, state: State, branch: Branch, sight: Sight) -> Looked:
+def looked(now_s: float, state: FarmState, branch: Branch, sight: BranchState) -> journal.LookEntry:
     """What a look comes to: heads that were measured or skipped before are none."""
     of = state.branch(branch.name)
     known = {done.head for done in of.measured} | {done.head for done in of.skipped}
     kept = still_on(of.waiting, sight.parted) if sight.rewritten else of.waiting
     known |= {each.head.commit for each in kept}
     heads = tuple(head for head in sight.heads if head.commit not in known)
-    return Looked(
+    return journal.LookEntry(
         at_s=now_s, branch=branch.name, heads=heads, tip=sight.tip,
         since=sight.since, parted=sight.parted, rewritten=sight.rewritten, why=sight.why,
     )  # fmt: skip
 
 
-def resolved(now_s: float, finding: Finding, by: Finding) -> Resolved:
+def resolved(now_s: float, finding: FarmFinding, by: FarmFinding) -> journal.ResolutionEntry:
     """A finding that a later one takes back."""
     assert by.culprit is not None and finding.culprit is not None, "both were searched"
-    return Resolved(
+    return journal.ResolutionEntry(
         at_s=now_s,
         finding=finding.name,
         by=by.name,

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from dbdyno.farm import findings
 from dbdyno.farm.file import Farm
-from dbdyno.farm.state import Finding
+from dbdyno.farm.state import FarmFinding
 from dbdyno.model.error import HostError
 from dbdyno.store import disk
 from dbdyno.store.file import made, write_atomically
@@ -43,7 +43,7 @@ WORDS_MAX = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Message:
+class ReportMessage:
     """A report on its way to the command."""
 
     name: str  # of finding and revision: the same report has the same name
@@ -64,7 +64,7 @@ class Message:
         }
 
 
-def write(farm: Farm, finding: Finding) -> Message:
+def write(farm: Farm, finding: FarmFinding) -> ReportMessage:
     """Writes a report into the folder of reports, for people and programs. Raises DiskError."""
     branches = {branch.name: branch for branch in farm.branches}
     report = findings.report(finding, branches.get(finding.branch))
@@ -73,13 +73,15 @@ def write(farm: Farm, finding: Finding) -> Message:
     page = folder / f"{report.id}.md"
     write_atomically(page, findings.markdown(report).encode())
     write_atomically(folder / f"{report.id}.json", content)
-    return Message(
+    return ReportMessage(
         name=f"{report.id}-{report.revision}", report=content, title=findings.title(report),
         page=page, standing=report.standing, finding=report.id,
     )  # fmt: skip
 
 
-def deliver(command: str, folder: Path, message: Message, *, limit_s: float = COMMAND_S_MAX) -> str:
+def deliver(
+    command: str, folder: Path, message: ReportMessage, *, limit_s: float = COMMAND_S_MAX
+) -> str:
     """Gives a report to the command, unless it has taken the one of this name.
 
     Why it did not take it; empty: it did. Raises HostError where no shell can be started,

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from dbdyno.farm import findings
 from dbdyno.farm.chain import LogRatio, Reading, Series
 from dbdyno.farm.findings import FindingReport
-from dbdyno.farm.journal import Measured
-from dbdyno.farm.state import BranchState, Finding, State
+from dbdyno.farm.journal import MeasurementEntry
+from dbdyno.farm.state import BranchProgress, FarmFinding, FarmState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ class Overview:
         return next(iter(self.branches), None) if name is None else known.get(name)
 
 
-def of(state: State, name: str) -> Overview:
+def of(state: FarmState, name: str) -> Overview:
     """What is known of a farm."""
     return Overview(
         name=name,
@@ -99,7 +99,7 @@ def of(state: State, name: str) -> Overview:
     )
 
 
-def _commits(branch: BranchState) -> list[Commit]:
+def _commits(branch: BranchProgress) -> list[Commit]:
     """The heads of a branch by when they were measured, or skipped."""
     made = [
         Commit(
@@ -123,7 +123,7 @@ def _commits(branch: BranchState) -> list[Commit]:
     return sorted(made, key=lambda commit: commit.at_s)
 
 
-def _cells(measured: Measured, branch: BranchState) -> dict[Series, Cell]:
+def _cells(measured: MeasurementEntry, branch: BranchProgress) -> dict[Series, Cell]:
     """The series of a head; its repetitions count, the first reading's result is named."""
     readings = list(measured.readings)
     for again in branch.repeated:
@@ -148,7 +148,7 @@ def _folder(folders: Sequence[str], series: Series) -> str:
     return next(iter(own), folders[0] if len(folders) == 1 else "")
 
 
-def _found(finding: Finding) -> Found:
+def _found(finding: FarmFinding) -> Found:
     searched = finding.culprit is not None
     report = findings.report(finding, None) if searched else None
     largest = max(finding.alarms, key=lambda alarm: abs(alarm.change.value))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dbdyno.analysis import compare
 from dbdyno.farm.chain import Instrument, LogRatio, Reading, Series
-from dbdyno.farm.journal import MICROSECONDS, FunctionCost
+from dbdyno.farm.journal import MICROSECONDS, ChangedFunction
 from dbdyno.model import Comparison
 from dbdyno.model.error import HostError, ResultError, ServerError
 from dbdyno.model.profile import NO_SYMBOL
@@ -22,7 +22,7 @@ WORK = "instructions"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Taken:
+class ReadingContext:
     """What all readings of a plan share."""
 
     branch: str
@@ -33,7 +33,7 @@ class Taken:
     repetition: int = 0
 
 
-def of_plan(folder: Path, taken: Taken, arms: Sequence[str]) -> tuple[Reading, ...]:
+def of_plan(folder: Path, taken: ReadingContext, arms: Sequence[str]) -> tuple[Reading, ...]:
     """A reading of each step and metric that has a ratio to either arm.
 
     `arms`: those that the plan has. Raises ServerError where the head was not counted, or failed;
@@ -136,14 +136,14 @@ def time_ratios(comparison: Comparison) -> Ratios:
                 )
 
 
-def functions(folder: Path, base: str, steps: Sequence[str]) -> tuple[FunctionCost, ...]:
+def functions(folder: Path, base: str, steps: Sequence[str]) -> tuple[ChangedFunction, ...]:
     """The functions that the head changed, by counts of a folder; the largest change first."""
     work = compare.load(folder, base=base).work
     changes = () if work is None else work.changes
     return costs([change for change in changes if change.arm == HEAD], steps)
 
 
-def sampled(folder: Path, base: str, steps: Sequence[str]) -> tuple[FunctionCost, ...]:
+def sampled(folder: Path, base: str, steps: Sequence[str]) -> tuple[ChangedFunction, ...]:
     """The functions whose CPU for an operation the head changed beyond chance, by profiles.
 
     The largest change first. Raises ResultError where nothing was sampled.
@@ -158,7 +158,7 @@ def sampled(folder: Path, base: str, steps: Sequence[str]) -> tuple[FunctionCost
     if not profiles:
         raise ResultError(f"nothing was sampled; see `{folder}`")
     every = [
-        FunctionCost(
+        ChangedFunction(
             function=f"? of {cost.binary}" if cost.name == NO_SYMBOL else cost.name,
             step=step,
             before=cost.base_us,
@@ -172,10 +172,10 @@ def sampled(folder: Path, base: str, steps: Sequence[str]) -> tuple[FunctionCost
     return tuple(sorted(every, key=lambda cost: -abs(cost.change)))
 
 
-def costs(changes: Sequence[WorkChange], steps: Sequence[str]) -> tuple[FunctionCost, ...]:
+def costs(changes: Sequence[WorkChange], steps: Sequence[str]) -> tuple[ChangedFunction, ...]:
     """The functions that changed in some steps, the largest change first."""
     every = [
-        FunctionCost(
+        ChangedFunction(
             function=function.function,
             step=change.step[1],
             before=function.base,

@@ -8,13 +8,13 @@ from typing import TypeVar
 
 from dbdyno.farm.chain import Series
 from dbdyno.farm.journal import Culprit
-from dbdyno.farm.state import Finding
+from dbdyno.farm.state import FarmFinding
 
 LEFT_MAX = 1 / 3
 """Of a change: so much may be left of it where it is taken back."""
 
 
-def by(finding: Finding, every: Iterable[Finding]) -> Finding | None:
+def by(finding: FarmFinding, every: Iterable[FarmFinding]) -> FarmFinding | None:
     """The first later finding of the branch that takes this one back; None: none does.
 
     `every`: all findings, the oldest first, this one among them.
@@ -38,7 +38,7 @@ def by(finding: Finding, every: Iterable[Finding]) -> Finding | None:
     )
 
 
-def takes_back(finding: Finding, other: Finding) -> bool:
+def takes_back(finding: FarmFinding, other: FarmFinding) -> bool:
     """Whether a later finding takes one back."""
     if finding.culprit is None or other.culprit is None or other.same_as is not None:
         return False
@@ -79,6 +79,6 @@ def largest(culprit: Culprit) -> Mapping[tuple[str, str, str], float]:
     return {key: costs[key] for key in most.values()}
 
 
-def changes_of(finding: Finding) -> Mapping[Series, float]:
+def changes_of(finding: FarmFinding) -> Mapping[Series, float]:
     """By series the log ratio of a finding, as its last alarm has it."""
     return {alarm.series: alarm.change.value for alarm in finding.alarms}

@@ -9,28 +9,28 @@ from typing import Literal
 
 from dbdyno.farm.chain import Alarm, Reading
 from dbdyno.farm.journal import (
-    Begun,
     Culprit,
-    Delivered,
+    DeliveryEntry,
     Event,
+    FailedDeliveryEntry,
+    FindingEntry,
     Head,
-    Held,
-    Looked,
-    Measured,
-    Opened,
-    Repeated,
-    Reported,
-    Resolved,
-    Searched,
-    Skipped,
-    Undelivered,
+    HoldEntry,
+    LookEntry,
+    MeasurementEntry,
+    RepeatEntry,
+    ReportEntry,
+    ResolutionEntry,
+    SearchEntry,
+    SkipEntry,
+    StartEntry,
 )
 
 Standing = Literal["open", "fixed", "reverted"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Waiting:
+class WaitingHead:
     """A head that is to be measured."""
 
     head: Head
@@ -38,24 +38,24 @@ class Waiting:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BranchState:
+class BranchProgress:
     """How far a branch was followed."""
 
     looked_s: float | None = None  # Unix time of the last look
     reached: bool = False  # whether that look has reached it
     tip: str = ""  # the last commit that was seen of it
     since: str = ""  # the head that is taken as known
-    waiting: tuple[Waiting, ...] = ()
-    measured: tuple[Measured, ...] = ()
-    repeated: tuple[Repeated, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
+    waiting: tuple[WaitingHead, ...] = ()
+    measured: tuple[MeasurementEntry, ...] = ()
+    repeated: tuple[RepeatEntry, ...] = ()
+    skipped: tuple[SkipEntry, ...] = ()
     subjects: Mapping[str, str] = field(default_factory=dict)  # of heads, by commit
     odd: str = ""  # what the last look said
     trouble: str = ""  # why something could not be done; empty: it could
     held_s: float | None = None  # since when it waits, as something could not be done
 
     @property
-    def last(self) -> Measured | None:
+    def last(self) -> MeasurementEntry | None:
         """The head that was measured last."""
         return self.measured[-1] if self.measured else None
 
@@ -66,7 +66,7 @@ class BranchState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class FarmFinding:
     """A change that was found in a branch, and what became of it."""
 
     name: str
@@ -74,7 +74,7 @@ class Finding:
     opened_s: float
     alarms: tuple[Alarm, ...]
     culprit: Culprit | None = None  # None: not searched yet
-    resolved: Resolved | None = None
+    resolved: ResolutionEntry | None = None
     same_as: str | None = None  # the finding that has named this commit before
     reported: int = 0  # the last revision that lies in the folder of reports
     delivered: int = 0  # the last one that the command took
@@ -97,38 +97,38 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class State:
+class FarmState:
     """A farm as far as it has come."""
 
     file: str = ""
-    branches: Mapping[str, BranchState] = field(default_factory=dict)
-    findings: Mapping[str, Finding] = field(default_factory=dict)  # the oldest first
+    branches: Mapping[str, BranchProgress] = field(default_factory=dict)
+    findings: Mapping[str, FarmFinding] = field(default_factory=dict)  # the oldest first
     readings: tuple[Reading, ...] = ()  # of all branches, in the order in which they were taken
 
-    def branch(self, name: str) -> BranchState:
+    def branch(self, name: str) -> BranchProgress:
         """A branch, perhaps one that nothing is known of yet."""
-        return self.branches.get(name, BranchState())
+        return self.branches.get(name, BranchProgress())
 
 
-def fold(events: Iterable[Event]) -> State:
+def fold(events: Iterable[Event]) -> FarmState:
     """The state after these events."""
-    return reduce(after, events, State())
+    return reduce(after, events, FarmState())
 
 
-def after(state: State, event: Event) -> State:
+def after(state: FarmState, event: Event) -> FarmState:
     """The state after one event more."""
     match event:
-        case Begun():
+        case StartEntry():
             return replace(state, file=event.file)
-        case Looked() | Skipped() | Measured() | Repeated() | Held():
+        case LookEntry() | SkipEntry() | MeasurementEntry() | RepeatEntry() | HoldEntry():
             branch = of_branch(state.branch(event.branch), event)
-            readings = event.readings if isinstance(event, Measured | Repeated) else ()
+            readings = event.readings if isinstance(event, MeasurementEntry | RepeatEntry) else ()
             return replace(
                 state,
                 branches={**state.branches, event.branch: branch},
                 readings=(*state.readings, *readings),
             )
-        case Opened():
+        case FindingEntry():
             finding = opened(state.findings.get(event.finding), event)
         case _:
             finding = of_finding(state, state.findings[event.finding], event)
@@ -136,12 +136,13 @@ def after(state: State, event: Event) -> State:
 
 
 def of_branch(
-    branch: BranchState, event: Looked | Skipped | Measured | Repeated | Held
-) -> BranchState:
+    branch: BranchProgress,
+    event: LookEntry | SkipEntry | MeasurementEntry | RepeatEntry | HoldEntry,
+) -> BranchProgress:
     """A branch after an event of it."""
     match event:
-        case Looked():
-            new = tuple(Waiting(head=head, seen_s=event.at_s) for head in event.heads)
+        case LookEntry():
+            new = tuple(WaitingHead(head=head, seen_s=event.at_s) for head in event.heads)
             kept = branch.waiting
             if event.rewritten:
                 kept = still_on(kept, event.parted)
@@ -158,54 +159,54 @@ def of_branch(
                 },
                 odd=event.why,
             )
-        case Held():
+        case HoldEntry():
             return replace(branch, trouble=event.why, held_s=event.at_s)
-        case Repeated():
+        case RepeatEntry():
             return replace(branch, repeated=(*branch.repeated, event), trouble="", held_s=None)
-        case Skipped():
+        case SkipEntry():
             branch = replace(branch, skipped=(*branch.skipped, event))
-        case Measured():
+        case MeasurementEntry():
             branch = replace(branch, measured=(*branch.measured, event))
     waiting = tuple(each for each in branch.waiting if each.head.commit != event.head)
     return replace(branch, waiting=waiting, trouble="", held_s=None)
 
 
-def still_on(waiting: Sequence[Waiting], parted: str) -> tuple[Waiting, ...]:
+def still_on(waiting: Sequence[WaitingHead], parted: str) -> tuple[WaitingHead, ...]:
     """The heads that wait and that a rewritten branch still has: those up to where it parts."""
     commits = [each.head.commit for each in waiting]
     return tuple(waiting[: commits.index(parted) + 1]) if parted in commits else ()
 
 
-def opened(before: Finding | None, event: Opened) -> Finding:
+def opened(before: FarmFinding | None, event: FindingEntry) -> FarmFinding:
     """A finding, new or with further alarms."""
     if before is not None:
         return replace(before, alarms=(*before.alarms, *event.alarms))
-    return Finding(
+    return FarmFinding(
         name=event.finding, branch=event.branch, opened_s=event.at_s, alarms=event.alarms
     )
 
 
 def of_finding(
-    state: State,
-    finding: Finding,
-    event: Searched | Resolved | Reported | Delivered | Undelivered,
-) -> Finding:
+    state: FarmState,
+    finding: FarmFinding,
+    event: SearchEntry | ResolutionEntry | ReportEntry | DeliveryEntry | FailedDeliveryEntry,
+) -> FarmFinding:
     """A finding after an event of it."""
     match event:
-        case Searched():
+        case SearchEntry():
             same = next((each.name for each in named(state, finding, event.culprit)), None)
             return replace(finding, culprit=event.culprit, same_as=same)
-        case Resolved():
+        case ResolutionEntry():
             return replace(finding, resolved=event, tries=0, tried_s=0.0)
-        case Reported():
+        case ReportEntry():
             return replace(finding, reported=event.revision)
-        case Delivered():
+        case DeliveryEntry():
             return replace(finding, delivered=event.revision, tries=0, tried_s=0.0)
-        case Undelivered():
+        case FailedDeliveryEntry():
             return replace(finding, tries=finding.tries + 1, tried_s=event.at_s)
 
 
-def named(state: State, finding: Finding, culprit: Culprit) -> Iterable[Finding]:
+def named(state: FarmState, finding: FarmFinding, culprit: Culprit) -> Iterable[FarmFinding]:
     """The findings of the branch that have named this commit before."""
     return (
         other

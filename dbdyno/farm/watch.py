@@ -13,25 +13,25 @@ from pathlib import Path
 
 from dbdyno.farm import findings, outlet, state
 from dbdyno.farm.file import Farm
-from dbdyno.farm.hands import Hands
+from dbdyno.farm.hands import FarmWorker
 from dbdyno.farm.journal import (
-    Begun,
-    Delivered,
+    DeliveryEntry,
     Event,
-    Held,
+    FailedDeliveryEntry,
+    FindingEntry,
+    HoldEntry,
     Journal,
-    Looked,
-    Measured,
-    Opened,
-    Repeated,
-    Reported,
-    Resolved,
-    Searched,
-    Skipped,
-    Undelivered,
+    LookEntry,
+    MeasurementEntry,
+    RepeatEntry,
+    ReportEntry,
+    ResolutionEntry,
+    SearchEntry,
+    SkipEntry,
+    StartEntry,
 )
-from dbdyno.farm.loop import Action, Doing, Look, Wait, next_action
-from dbdyno.farm.state import State
+from dbdyno.farm.loop import Action, ActionContext, LookAction, WaitAction, next_action
+from dbdyno.farm.state import FarmState
 from dbdyno.model.bisection import short
 from dbdyno.model.error import DiskError, PlanError
 
@@ -41,7 +41,7 @@ SLEEP_S_MAX = 3600.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clock:
+class WatchClock:
     """The time, and how it passes."""
 
     now: Callable[[], float] = time.time
@@ -52,16 +52,16 @@ class Watcher:
     """A farm that is followed by this process, which has its journal."""
 
     def __init__(
-        self, farm: Farm, journal: Journal, hands: Hands, say: Callable[[str], None],
-        clock: Clock | None = None,
+        self, farm: Farm, journal: Journal, hands: FarmWorker, say: Callable[[str], None],
+        clock: WatchClock | None = None,
     ) -> None:  # fmt: skip
         """Raises ResultError: a damaged journal; PlanError: another file's folder."""
         self._farm = farm
         self._journal = journal
         self._say = say
-        self._clock = clock or Clock()
+        self._clock = clock or WatchClock()
         self.state = state.fold(journal.events())
-        self._doing = Doing(
+        self._doing = ActionContext(
             farm=farm,
             hands=hands,
             now=self._clock.now,
@@ -72,8 +72,8 @@ class Watcher:
     def once(self) -> None:
         """Looks at every branch, and does all that is due. Raises DiskError."""
         for branch in self._farm.branches:
-            self._do(Look(branch=branch))
-        while not isinstance(action := self._next(), Wait):
+            self._do(LookAction(branch=branch))
+        while not isinstance(action := self._next(), WaitAction):
             self._do(action)
 
     def always(self) -> None:
@@ -82,7 +82,7 @@ class Watcher:
         while True:
             try:
                 action = self._next()
-                if isinstance(action, Wait):
+                if isinstance(action, WaitAction):
                     rest_s = max(0.0, action.until_s - self._clock.now())
                     self._clock.sleep(min(SLEEP_S_MAX, rest_s))
                 else:
@@ -105,7 +105,7 @@ class Watcher:
                 f"{path}: key `folder`: `{self._farm.folder}` is the folder of {owner}: name "
                 "another one"
             )
-        self._keep(Begun(at_s=self._clock.now(), file=path))
+        self._keep(StartEntry(at_s=self._clock.now(), file=path))
 
     def _next(self) -> Action:
         return next_action(self.state, self._farm, self._clock.now())
@@ -113,7 +113,7 @@ class Watcher:
     def _do(self, action: Action) -> None:
         event = self._doing.event(self.state, action)
         before = self.state
-        if isinstance(event, Looked | Held) and not is_news(before, event):
+        if isinstance(event, LookEntry | HoldEntry) and not is_news(before, event):
             self.state = state.after(before, event)
             return
         self._keep(event)
@@ -125,10 +125,10 @@ class Watcher:
         self.state = state.after(self.state, event)
 
 
-def is_news(before: State, event: Looked | Held) -> bool:
+def is_news(before: FarmState, event: LookEntry | HoldEntry) -> bool:
     """Whether a look has seen anything, or a wait has a reason, that the journal does not have."""
     branch = before.branch(event.branch)
-    if isinstance(event, Held):
+    if isinstance(event, HoldEntry):
         return event.why != branch.trouble
     if event.heads or event.rewritten or (event.since and event.since != branch.since):
         return True
@@ -136,40 +136,40 @@ def is_news(before: State, event: Looked | Held) -> bool:
     return moved or event.why != branch.odd
 
 
-def lines(before: State, now: State, event: Event) -> list[str]:
+def lines(before: FarmState, now: FarmState, event: Event) -> list[str]:
     """What a person is told of an event; what was told before is not told again."""
     match event:
-        case Looked(branch=name, why=why):
+        case LookEntry(branch=name, why=why):
             return [f"{name}: {why}"] if why and why != before.branch(name).odd else []
-        case Held(branch=name, why=why):
+        case HoldEntry(branch=name, why=why):
             return [f"{name}: waits: {why}"]
-        case Skipped(branch=name):
+        case SkipEntry(branch=name):
             return [f"{name} {short(event.head)}: skipped: {event.why}"]
-        case Measured(branch=name):
+        case MeasurementEntry(branch=name):
             odd = f"; {event.why}" if event.why else ""
             return [
                 f"{name} {short(event.head)}: measured in {event.seconds:.0f} s, built in "
                 f"{event.build_s:.0f} s{odd}"
             ]
-        case Repeated(branch=name):
+        case RepeatEntry(branch=name):
             odd = f": {event.why}" if event.why else ""
             return [f"{name} {short(event.head)}: measured again ({event.number}){odd}"]
-        case Opened():
+        case FindingEntry():
             series = ", ".join(
                 f"{alarm.series.step[1]} {alarm.series.metric}" for alarm in event.alarms
             )
             return [f"{event.finding}: changed: {series}"]
-        case Searched(finding=name, culprit=culprit):
+        case SearchEntry(finding=name, culprit=culprit):
             who = short(culprit.commit) or "no single commit"
             return [f"{name}: {who} {culprit.subject}".rstrip()]
-        case Resolved():
+        case ResolutionEntry():
             return [f"{event.finding}: back since {short(event.commit)}"]
-        case Reported(finding=name):
+        case ReportEntry(finding=name):
             return [f"report: {findings.title(findings.report(now.findings[name], None))}"]
-        case Delivered(finding=name):
+        case DeliveryEntry(finding=name):
             return [f"{name}: the report command took revision {event.revision}"]
-        case Undelivered(finding=name):
+        case FailedDeliveryEntry(finding=name):
             first = before.findings[name].tries == 0
             return [f"{name}: {event.why}"] if first else []
-        case Begun():
+        case StartEntry():
             return []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dbdyno.host import quiesce
 from dbdyno.host.observe import limits
-from dbdyno.host.observe.reader import Reader
+from dbdyno.host.observe.reader import HostReader
 from dbdyno.model import Arm
 from dbdyno.model.error import HostError
 from dbdyno.model.size import Capacity, bytes_of
@@ -36,7 +36,7 @@ def of_arm(arm: Arm, host: Capacity) -> Capacity:
 
 def cores() -> int:
     """The logical processors that we may use, or the container's limit where that is less."""
-    there, limit = len(os.sched_getaffinity(0)), limits.control_group(Reader()).cpu_max
+    there, limit = len(os.sched_getaffinity(0)), limits.control_group(HostReader()).cpu_max
     return min(there, math.ceil(limit)) if isinstance(limit, int | float) else there
 
 
@@ -69,5 +69,5 @@ def refuse_absent(cpus: str | None, key: str) -> None:
 def memory_bytes() -> int:
     """The host's memory, or the container's limit where that is less."""
     host = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    limit = limits.control_group(Reader()).memory_max
+    limit = limits.control_group(HostReader()).memory_max
     return min(host, limit) if isinstance(limit, int) else host

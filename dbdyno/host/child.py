@@ -168,7 +168,7 @@ def last_line(said: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Ending:
+class ProgramEnding:
     """How a program ended that ran to its end."""
 
     status: int
@@ -183,7 +183,7 @@ def run(
     folder: Path,
     environment: Mapping[str, str],
     limit_s: float | None = None,
-) -> Ending:
+) -> ProgramEnding:
     """Runs a program to its end, with all that it says into a file; nothing of it goes on then.
 
     Whatever breaks it off ends it, too. Raises OSError where it cannot be started.
@@ -198,7 +198,7 @@ def run(
     finally:
         left = end_session(process.pid)
         status = process.wait()
-    return Ending(status, not in_time, tuple(left))
+    return ProgramEnding(status, not in_time, tuple(left))
 
 
 def ends_within(pid: int, limit_s: float | None) -> bool:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dbdyno.host.capacity import cpus_of
 from dbdyno.host.observe import files
 from dbdyno.host.observe.processor import CPUS, placed
-from dbdyno.host.observe.reader import Reader
+from dbdyno.host.observe.reader import HostReader
 from dbdyno.model.error import HostError
 
 NODES = "/sys/devices/system/node"
@@ -23,7 +23,7 @@ Core = frozenset[int]
 """The logical processors of a core."""
 
 
-def whole_cores(reader: Reader, allowed: set[int]) -> tuple[Core, ...]:
+def whole_cores(reader: HostReader, allowed: set[int]) -> tuple[Core, ...]:
     """The cores of the memory node that has most of them, as far as all their threads are allowed.
 
     In the order of their numbers.
@@ -35,7 +35,7 @@ def whole_cores(reader: Reader, allowed: set[int]) -> tuple[Core, ...]:
     return tuple(sorted(found, key=min))
 
 
-def cores_of(reader: Reader) -> Iterator[Core]:
+def cores_of(reader: HostReader) -> Iterator[Core]:
     """The host's cores."""
     cores: dict[tuple[int | None, int | None], set[int]] = {}
     for folder in reader.found(f"{CPUS}/cpu[0-9]*/topology"):
@@ -43,7 +43,7 @@ def cores_of(reader: Reader) -> Iterator[Core]:
     yield from map(frozenset, cores.values())
 
 
-def core_by_core(reader: Reader, allowed: set[int]) -> tuple[int, ...]:
+def core_by_core(reader: HostReader, allowed: set[int]) -> tuple[int, ...]:
     """The processors in an order by which each core has one of its threads before any has two.
 
     The last come first, as the kernel gives the first ones more to do.
@@ -65,7 +65,7 @@ def dealt(cores: Sequence[Core]) -> tuple[str, str]:
 
 def here() -> tuple[Core, ...]:
     """The whole cores of one memory node of this host that we may use."""
-    return whole_cores(Reader(), os.sched_getaffinity(0))
+    return whole_cores(HostReader(), os.sched_getaffinity(0))
 
 
 def moved(thread: int, cpus: frozenset[int]) -> bool:

@@ -21,7 +21,7 @@ FILE = "count-scatter.json"
 REMEDY = "remove it, and run `dyno calibrate --count` again"
 
 
-class Kept(msgspec.Struct, frozen=True):
+class ScatterFile(msgspec.Struct, frozen=True):
     """What the file has: the machine, and by family what was found on it."""
 
     host: Machine
@@ -38,7 +38,7 @@ def keep(family: str, scatter: CountScatter, host: HostFacts) -> str:
     others = kept.families if kept is not None and kept.host == host.machine else {}
     before = others.get(family, CountScatter())
     scatter = structs.replace(scatter, fills={**before.fills, **scatter.fills})
-    text = msgspec.to_builtins(Kept(host.machine, {**others, family: scatter}))
+    text = msgspec.to_builtins(ScatterFile(host.machine, {**others, family: scatter}))
     new = path.with_suffix(".new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -58,11 +58,11 @@ def known(family: str, host: HostFacts) -> CountScatter | None:
     return None if kept is None or kept.host != host.machine else kept.families.get(family)
 
 
-def read() -> Kept | None:
+def read() -> ScatterFile | None:
     """What is kept here. Raises HostError where the file is damaged."""
     path = place.data_root() / FILE
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Kept)
+        return msgspec.json.decode(path.read_bytes(), type=ScatterFile)
     except FileNotFoundError:
         return None
     except msgspec.ValidationError as error:

@@ -17,7 +17,7 @@ from typing import IO, Any
 from dbdyno.host.account import Account
 from dbdyno.host.callgrind import program as counter
 from dbdyno.host.observe import limits
-from dbdyno.host.observe.reader import Reader
+from dbdyno.host.observe.reader import HostReader
 from dbdyno.model import Arm, Placement
 from dbdyno.model.error import HostError, PlanError
 from dbdyno.model.size import bytes_of
@@ -132,10 +132,10 @@ def leave(arm: Arm) -> None:
 
 def group_of(arm: Arm) -> Path:
     """The folder of an arm's cgroup: below the one that dyno itself is in."""
-    return own_group(Reader()) / f"dyno-{os.getpid()}-{arm.name}"
+    return own_group(HostReader()) / f"dyno-{os.getpid()}-{arm.name}"
 
 
-def own_group(reader: Reader) -> Path:
+def own_group(reader: HostReader) -> Path:
     """The folder of the cgroup that dyno is in, by which memory is counted.
 
     Of version 2 the one above it, where processes and groups may not lie in one folder. In a

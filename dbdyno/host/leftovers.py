@@ -29,7 +29,7 @@ GENERATOR_SIGNALS: process.Signals = ((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class Leftover:
     """What was started, by which lab. `pid` is None until its process begins."""
 
     what: str  # "server pg17", "dyno-loadgen"
@@ -68,7 +68,7 @@ def register(
     folder_of_entries = _entries(run_root)
     folder_of_entries.mkdir(parents=True, exist_ok=True)
     lab_ticks = process.start_ticks(os.getpid()) or 0
-    entry = Entry(
+    entry = Leftover(
         what=what,
         boot_id=boot_id(),
         namespace=namespace(),
@@ -158,17 +158,17 @@ def end_rest(path: Path) -> list[int]:
     return end_entry(entry) if entry is not None else []
 
 
-def read(path: Path) -> Entry | None:
+def read(path: Path) -> Leftover | None:
     """An entry of the register; None for what is no entry of this version of dyno."""
     try:
         raw = json.loads(path.read_text())
-        known = {field.name: raw[field.name] for field in fields(Entry)}
-        return Entry(**known | {"shared_memory": tuple(known["shared_memory"])})
+        known = {field.name: raw[field.name] for field in fields(Leftover)}
+        return Leftover(**known | {"shared_memory": tuple(known["shared_memory"])})
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
 
-def end_entry(entry: Entry) -> list[int]:
+def end_entry(entry: Leftover) -> list[int]:
     """Ends the processes of one entry, frees their shared memory; returns those that still ran."""
     if entry.folder is None:
         return end_all(entry.started, GENERATOR_SIGNALS, entry.what)

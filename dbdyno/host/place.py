@@ -21,7 +21,7 @@ COUNTED_NAME_LENGTH = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class Access:
+class RemoteAccess:
     """How load from other hosts reaches a server (made by `engine.access.make`)."""
 
     address: str  # the IP address that the server listens on, beside its socket
@@ -42,7 +42,7 @@ class Place:
     account: Account
     wal_root: Path | None = None  # the write-ahead log lies in wal_root/<arm>; None: with the data
     placement: Placement = field(default_factory=Placement)
-    access: Access | None = None  # None: load comes from this host alone
+    access: RemoteAccess | None = None  # None: load comes from this host alone
 
     def make(self) -> None:
         """Makes the folders that are missing. Raises HostError where that is not possible."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dbdyno.host import core_sets
 from dbdyno.host.capacity import cpus_of
-from dbdyno.host.observe.reader import Reader
+from dbdyno.host.observe.reader import HostReader
 from dbdyno.model import Placement, Plan
 from dbdyno.model.error import HostError
 
@@ -49,4 +49,4 @@ def processors(plan: Plan) -> tuple[int, ...]:
             'generator.cpus: placement = "together" needs a processor that `server.cpus` has, too; '
             "remove one of them"
         )
-    return core_sets.core_by_core(Reader(), allowed)[:THREADS_MAX]
+    return core_sets.core_by_core(HostReader(), allowed)[:THREADS_MAX]

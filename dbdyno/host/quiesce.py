@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from dbdyno.model.error import HostError
-from dbdyno.model.step_files import Rest
+from dbdyno.model.step_files import DeviceWait
 
 UNWRITTEN_BYTES_MAX = 64 << 20
 """Dirty + Writeback of a machine at rest is below this."""
@@ -43,7 +43,7 @@ def existing(path: Path) -> Path:
     return path
 
 
-def quiet(paths: Iterable[Path], limit_s: float = WAIT_S_MAX) -> Rest:
+def quiet(paths: Iterable[Path], limit_s: float = WAIT_S_MAX) -> DeviceWait:
     """Syncs all file systems, then waits until little is unwritten and the devices of `paths` rest.
 
     Never takes longer than about `limit_s` seconds.
@@ -55,9 +55,9 @@ def quiet(paths: Iterable[Path], limit_s: float = WAIT_S_MAX) -> Rest:
     syncing.join(limit_s)
     sync_s = time.monotonic() - begun_s
     if syncing.is_alive():
-        return Rest(sync_s=sync_s, quiet_s=0.0, reason=f"sync took over {limit_s:.0f} s")
+        return DeviceWait(sync_s=sync_s, quiet_s=0.0, reason=f"sync took over {limit_s:.0f} s")
     reason = wait_for_rest(devices_of(paths), begun_s + limit_s)
-    return Rest(sync_s=sync_s, quiet_s=time.monotonic() - begun_s - sync_s, reason=reason)
+    return DeviceWait(sync_s=sync_s, quiet_s=time.monotonic() - begun_s - sync_s, reason=reason)
 
 
 def wait_for_rest(devices: frozenset[str], end_s: float) -> str | None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from dbdyno.evidence import damaged_files, generator_limit
 from dbdyno.judge.pairing import Facing, Still
-from dbdyno.model import Bound, StepRun, metric
+from dbdyno.model import Bound, StepRun, TargetFacts, metric
 from dbdyno.model.metric.primary import TIME, cpu_of, is_cpu
 from dbdyno.model.placement import PlacementTrial
 from dbdyno.model.verdict import Judgement, Reason, Word
@@ -258,7 +258,7 @@ def _word(runs: Sequence[StepRun], compared: int) -> tuple[Word | None, Reason]:
         return "failed", ""
     if lost and compared < COMPARED_MIN:
         return "open", "nothing to compare"
-    if any(run.roles.sla_met is False for run in runs):
+    if any(run.of(TargetFacts).met is False for run in runs):
         return "failed", "target missed"
     return None, ""
 
@@ -271,9 +271,9 @@ def is_damaged(run: StepRun) -> bool:
 def _said(runs: Sequence[StepRun], who: str) -> Iterable[str]:
     """The outcomes of these runs, a part of a sentence for each kind."""
     count = f"of {number_of_blocks(len(runs))}"
-    if any(run.roles.sla_met is False for run in runs):
+    if any(run.of(TargetFacts).met is False for run in runs):
         target = next(run.facts.sla_target for run in runs if run.facts.sla_target is not None)
-        met = sum(run.roles.sla_met is True for run in runs)
+        met = sum(run.of(TargetFacts).met is True for run in runs)
         yield f"{who}held {target:,.0f} rows/s in {met} {count}"
     damaged = sum(is_damaged(run) for run in runs)
     late = [run.ending.timed_out_s for run in runs if run.ending.timed_out_s is not None]

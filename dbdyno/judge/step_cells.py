@@ -10,7 +10,7 @@ from dbdyno.judge import estimates, imbalance
 from dbdyno.judge.arm_vs_base import Where
 from dbdyno.judge.arms_and_blocks import Arms
 from dbdyno.judge.pairing import Facing, facing
-from dbdyno.model import Cell, StepComparison, StepRun
+from dbdyno.model import Cell, StepComparison, StepRun, TargetFacts
 from dbdyno.model.metric.primary import LEDGER, SAMPLED, cpu_of
 from dbdyno.model.placement import PlacementTrial
 from dbdyno.model.plan_record import PlanRecord
@@ -107,7 +107,7 @@ def _cell(arm: str, runs: tuple[StepRun, ...], faced: Facing | None) -> Cell:
         ratio_bound="exact"
         if faced is None
         else generator_limit.ratio_bound(faced.base_runs, runs),
-        sla_met=sum(run.roles.sla_met is True for run in runs) if targets else None,
+        sla_met=sum(run.of(TargetFacts).met is True for run in runs) if targets else None,
         metrics={},
         estimates={},
     )

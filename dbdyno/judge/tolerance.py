@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from dbdyno.judge.arm_vs_base import COMPARED_MIN, Contest, Where, is_damaged
 from dbdyno.judge.looks import Sights
+from dbdyno.model import TargetFacts
 from dbdyno.model.tolerance import StepTolerance
 from dbdyno.model.verdict import Aims
 from dbdyno.stats import tolerance
@@ -89,6 +90,8 @@ def _helpless(contest: Contest) -> str:
 def _failed(contest: Contest) -> bool:
     """Whether the arm failed in a block, or missed a target that the base held."""
     own, bases = contest.faced.runs, contest.faced.base_runs
-    missed, base_missed = (any(run.roles.sla_met is False for run in runs) for runs in (own, bases))
+    missed, base_missed = (
+        any(run.of(TargetFacts).met is False for run in runs) for runs in (own, bases)
+    )
     lost = any(run.ending.status != "ok" and not is_damaged(run) for run in own)
     return lost or (missed and not base_missed)

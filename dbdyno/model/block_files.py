@@ -38,7 +38,7 @@ class Order(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Took:
+class BlockDuration:
     """How long a block took, by the lab's monotonic clock."""
 
     took_s: float  # from its begin to its end

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from dbdyno.model.attribution import Attribution, Design
 from dbdyno.model.basis import Basis
 from dbdyno.model.ceiling import Ceiling
+from dbdyno.model.facts import Facts
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.looks import Looked
 from dbdyno.model.nodes import ByNode
@@ -17,9 +18,8 @@ from dbdyno.model.profile import ProfileComparison
 from dbdyno.model.query_change import QueryChanges
 from dbdyno.model.ratio import Bound, PairedEstimate, Ratio
 from dbdyno.model.server_facts import ServerFacts
-from dbdyno.model.step_run import StepRun
+from dbdyno.model.step_run import F, StepRun
 from dbdyno.model.suspects import Suspects
-from dbdyno.model.sweep import Sweep
 from dbdyno.model.tolerance import StepTolerance, Tolerance
 from dbdyno.model.verdict import Aims, Calibration, Explanation, Judgement, Overall, Verdict
 from dbdyno.model.work import WorkComparison
@@ -51,6 +51,10 @@ class Cell:
     explanation: Explanation | None = None  # of what is faster or slower
     nodes: tuple[ByNode, ...] = ()  # of each primary metric that two nodes have, where they do
 
+    def each(self, facts: type[F]) -> Iterator[F]:
+        """What a finding tells of each run, by block."""
+        return (run.of(facts) for run in self.runs)
+
     @property
     def lost(self) -> bool:
         """Whether a loss beyond the tolerance was shown here, or the arm failed."""
@@ -71,6 +75,10 @@ class StepComparison:
     attributions: tuple[Attribution, ...] = ()  # by metric; none without a design
     profiles: tuple[ProfileComparison, ...] = ()  # of each arm beside the base, where both have one
     suspects: tuple[Suspects, ...] = ()  # of each arm whose commits since the base are known
+
+    def each(self, facts: type[F]) -> Iterator[F]:
+        """What a finding tells of each run, by arm and block."""
+        return (told for cell in self.cells for told in cell.each(facts))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +159,6 @@ class Comparison:
     plan: PlanRecord
     steps: tuple[StepComparison, ...]
     across: tuple[Across, ...] = ()
-    sweeps: tuple[Sweep, ...] = ()
     overall: tuple[Overall, ...] = ()
     applications: tuple[ApplicationResult, ...] = ()
     queries: QueryChanges = field(default_factory=QueryChanges)  # of applications
@@ -164,6 +171,12 @@ class Comparison:
     warnings: tuple[str, ...]
     one_fill: tuple[str, ...] = ()  # workloads of one fill, whose scatter is in no interval
     incomplete: str | None  # "2 of 3 blocks done", else None
+    findings: Mapping[str, Facts] = field(default_factory=dict)  # by the names of their types
+
+    def of(self, facts: type[F]) -> F:
+        """What a finding tells of the result; facts without values where it tells nothing."""
+        kept = self.findings.get(facts.__name__)
+        return kept if isinstance(kept, facts) else facts()
 
     @property
     def tolerances(self) -> tuple[Tolerance, ...]:

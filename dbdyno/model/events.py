@@ -82,7 +82,7 @@ class WindowTimes(Struct, frozen=True):
     service: str | None
 
 
-class InTicks(Struct, frozen=True):
+class TickTotals(Struct, frozen=True):
     """What all ticks of a role add up to, those of the warm-up too."""
 
     count: Natural
@@ -103,7 +103,7 @@ class Totals(Struct, kw_only=True, omit_defaults=True):
     rolled_back: Natural | None = 0
     skipped: Natural | None = 0
     over_limit: Natural | None = 0
-    in_ticks: InTicks | None = None
+    in_ticks: TickTotals | None = None
 
 
 class Thread(Struct, kw_only=True, omit_defaults=True):
@@ -150,7 +150,7 @@ class Hello(Event):
     pid: Natural | None = None
 
 
-class Connected(Event):
+class ConnectedEvent(Event, tag="connected"):
     """A connection has been let in."""
 
     role: str
@@ -161,7 +161,7 @@ class Connected(Event):
     processor: Natural | None = None  # to which the connection's thread keeps
 
 
-class Ready(Event):
+class ReadyEvent(Event, tag="ready"):
     """Everything is prepared; `go` is awaited."""
 
     connections: Natural | None = None
@@ -206,7 +206,7 @@ class Resumed(Event):
     """The step goes on."""
 
 
-class Captured(Event):
+class CapturedEvent(Event, tag="captured"):
     """What a statement returned."""
 
     role: str
@@ -254,7 +254,7 @@ class Error(Event):
     fatal: bool
 
 
-class Gave(Event):
+class GaveEvent(Event, tag="gave"):
     """A part of a bulk load that a program or a file gave has come to its end."""
 
     table: str
@@ -288,18 +288,18 @@ class Done(Event):
 
 AnyEvent = (
     Hello
-    | Connected
-    | Ready
+    | ConnectedEvent
+    | ReadyEvent
     | Started
     | WindowOpen
     | Tick
     | Paused
     | Resumed
-    | Captured
+    | CapturedEvent
     | SessionEnd
     | Operation
     | Error
-    | Gave
+    | GaveEvent
     | WindowClose
     | Done
 )

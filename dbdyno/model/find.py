@@ -13,7 +13,7 @@ METRIC = "highest_rate"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Probed:
+class SearchWindow:
     """A window of a search: so many operations are due each second, at random."""
 
     per_s: Positive

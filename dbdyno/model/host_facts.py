@@ -80,7 +80,7 @@ class Processors(Struct, frozen=True, kw_only=True):
     siblings: tuple[str, ...] = ()  # each those that share a core
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class ProcessLimits(Struct, frozen=True, kw_only=True):
     """The limits of a process, each the soft and the hard one."""
 
     open_files: tuple[Limit, ...] | None = None
@@ -160,7 +160,7 @@ class ServerProcess(Struct, frozen=True, kw_only=True):
     name: str
 
 
-class Look(Struct, frozen=True, kw_only=True):
+class IdleSample(Struct, frozen=True, kw_only=True):
     """What the host did in some seconds while dyno was idle; shares are of all CPUs' time."""
 
     seconds: float
@@ -174,7 +174,7 @@ class Look(Struct, frozen=True, kw_only=True):
     servers: tuple[ServerProcess, ...] = ()
 
 
-class Clock(Struct, frozen=True, kw_only=True):
+class ClockSources(Struct, frozen=True, kw_only=True):
     """The clock sources that the kernel could use, and the time of a reading."""
 
     available: tuple[str, ...] | None = None
@@ -242,16 +242,16 @@ class HostFacts(Struct, frozen=True, kw_only=True):
     frequency: Frequency = Frequency()
     processors: Processors = Processors()
     mitigations: Mapping[str, str | None] | None = None  # the kernel's word on each weakness
-    limits: Limits = Limits()
+    limits: ProcessLimits = ProcessLimits()
     control_group: ControlGroup = ControlGroup()
     login_service: LoginService = LoginService()
     data: Storage = Storage()
     wal: Storage | UnsetType | None = UNSET  # None: logs lie with the data; UNSET: nobody looked
     sysctl: Mapping[str, int | str | None] = {}
     sync: SyncTimes | None = None
-    look: Look | None = None
+    look: IdleSample | None = None
     clock_source: str | None = None
-    clock: Clock = Clock()
+    clock: ClockSources = ClockSources()
     unread: Mapping[str, str] = {}  # by fact why it is None
     counts: CountScatter | UnsetType | None = UNSET  # UNSET: nothing is counted
 

@@ -30,7 +30,7 @@ class OwnQuery:
     cut: bool = False  # the source may have cut its text
 
 
-class LeftOut(Struct):
+class Exclusion(Struct):
     """Calls of the source that no query stands for, by reason; capture counts them up."""
 
     reason: str
@@ -39,7 +39,7 @@ class LeftOut(Struct):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class QuerySource:
     """The server from which queries were captured, as far as it is known."""
 
     engine: str | None = None
@@ -52,14 +52,14 @@ class Source:
     settings: Mapping[str, str] = field(default_factory=dict)
     first: str | None = None  # when the first call began, in ISO 8601; None: not known
     last: str | None = None
-    left_out: tuple[LeftOut, ...] = ()  # by capture
+    left_out: tuple[Exclusion, ...] = ()  # by capture
 
 
 @dataclass(frozen=True, kw_only=True)
 class Application:
     """What an application asks of its database: the queries that run, and where they are from."""
 
-    source: Source
+    source: QuerySource
     queries: tuple[OwnQuery, ...]  # the costliest first
     without_values: tuple[OwnQuery, ...] = ()  # that do not run for want of them
 

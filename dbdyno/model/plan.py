@@ -186,7 +186,7 @@ class Schedule:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProfileWish:
+class ProfileRequest:
     """The profiles that a plan asks for: how its steps are sampled beside what is judged."""
 
     seconds: float = 10.0  # of the further window of a timed step that only reads
@@ -199,14 +199,14 @@ class ProfileWish:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Observe:
+class Observation:
     """The samples taken of the server: while a window is open, and beside what is judged."""
 
     waits_s: float | None = None  # so often sessions are sampled for what they wait for; None: not
     waits_sessions: bool = False  # whether each sample keeps every session
     status_s: float | None = None  # so often a server is asked for its own state; None: not
     indexes: bool = False  # whether the state of all indexes is read at the end of each run
-    profile: ProfileWish | None = None  # None: no profiles
+    profile: ProfileRequest | None = None  # None: no profiles
     # By name how their functions' names begin; beside those that are shipped for the engine.
     subsystems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -222,7 +222,7 @@ COUNTED_FILLS_MAX = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountWish:
+class CountRequest:
     """The counts of work that a plan asks for, before its first block."""
 
     # Counted operations, and those before these, uncounted; a mapping: by step. A step without a
@@ -340,14 +340,14 @@ class Plan:
     hosts: Mapping[str, Host] = field(default_factory=dict)  # that it names, in their order
     generator_hosts: tuple[str, ...] = ()  # that share a step's load; (): where the server runs
     tls: bool = True  # whether load from another host is encrypted
-    observe: Observe = Observe()
+    observe: Observation = Observation()
     placement: Placement = Placement()
     hooks: tuple[Hook, ...] = ()
     aims: Aims = field(default_factory=Aims)
     chosen_s: float | None = None  # the LENGTH that dyno chose; it stands in `workloads`
     require: Mapping[str, bool | int | str] = field(default_factory=dict)  # of the host
     attribution: Design | None = None  # the arms that mix the factors of two
-    count: CountWish | None = None  # None: no work is counted
+    count: CountRequest | None = None  # None: no work is counted
 
     @property
     def counts_only(self) -> bool:

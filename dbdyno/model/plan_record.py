@@ -11,7 +11,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from dbdyno.model.attribution import Design, DesignKind, Factor
-from dbdyno.model.own_query import LeftOut
+from dbdyno.model.own_query import Exclusion
 from dbdyno.model.placement import PlacementTrial
 from dbdyno.model.verdict import Aims
 
@@ -74,7 +74,7 @@ class ApplicationRecord(Struct, frozen=True, kw_only=True):
     calls: float | None = None
     first: str | None = None  # when the first call began, in ISO 8601; None: not known
     last: str | None = None
-    left_out: tuple[LeftOut, ...] = ()  # by capture, of the source's calls
+    left_out: tuple[Exclusion, ...] = ()  # by capture, of the source's calls
     without_values: tuple[QueryRecord, ...] = ()  # queries that do not run for want of values
 
     @property
@@ -93,7 +93,7 @@ class ApplicationRecord(Struct, frozen=True, kw_only=True):
         queries = (*self.queries, *self.without_values)
         return sorted(queries, key=lambda query: (-query.time_s, -query.calls))
 
-    def share(self, of: QueryRecord | LeftOut) -> float:
+    def share(self, of: QueryRecord | Exclusion) -> float:
         """The share of the source's time; of its calls where no time is known."""
         if self.whole_s:
             return of.time_s / self.whole_s

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from dbdyno.model.find import Probed
+from dbdyno.model.find import SearchWindow
 from dbdyno.model.job import Job
 from dbdyno.model.json import Natural, Positive
 
@@ -125,7 +125,7 @@ class Step:
     device_gb: float = 0.0  # (2^30 bytes) that the canary writes and reads before its load
     sweep: str | None = None  # the name that all steps of its sweep begin with; None: it is in none
     p99_below_us: float | None = None  # after it the highest rate is searched that keeps this
-    probed: Probed | None = None  # a window of such a search; None: a step
+    probed: SearchWindow | None = None  # a window of such a search; None: a step
     turn_s: float = 0.0  # the least length of its turns, where arms take turns
     private: bool = False  # whether it has values of the user's, which no result may hold
 

@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from dbdyno.model.events import PROTOCOL, Totals
-from dbdyno.model.find import Probed
+from dbdyno.model.find import SearchWindow
 from dbdyno.model.step import Headline, Sla
 from dbdyno.model.step_run import Link, ToldMetric
 
@@ -28,7 +28,7 @@ class StepRecord(Struct, frozen=True, kw_only=True):
     sla: Sla | None = None
     roles: Mapping[str, str] = {}  # role -> kind in the published tables
     group: str | None = None
-    probed: Probed | None = None
+    probed: SearchWindow | None = None
     arm: str = ""
     block: int = 0
     remote: bool = False  # whether its server runs on a host that is not the lab's
@@ -74,7 +74,7 @@ class LogEvent(Struct, frozen=True, kw_only=True):
     duration_s: float | None = None  # how long what has ended took
 
 
-class Check(Struct, frozen=True, kw_only=True):
+class StepCheck(Struct, frozen=True, kw_only=True):
     """A fact that a step has to leave as expected: rows of a role, the answer to an invariant."""
 
     what: str
@@ -83,7 +83,7 @@ class Check(Struct, frozen=True, kw_only=True):
     ok: bool
 
 
-class Counted(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class HeadlineWork(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The work of the headline's role in the window."""
 
     seconds: float
@@ -99,7 +99,7 @@ class Counted(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return amounts[count]
 
 
-class Rest(Struct, frozen=True, kw_only=True):
+class DeviceWait(Struct, frozen=True, kw_only=True):
     """A wait until what was written is on the disk and the device has nothing to do."""
 
     sync_s: float
@@ -115,7 +115,7 @@ class Resident(Struct, frozen=True, kw_only=True):
     resident_bytes: int
 
 
-class Warmed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class CacheWarming(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a server's cache was filled before a step."""
 
     how: str  # "prewarm" or "scan"
@@ -143,20 +143,20 @@ class StepDone(Struct, kw_only=True, omit_defaults=True):
 
     status: Literal["ok"]
     window_ns: int = 0
-    counted: Counted | None = None
+    counted: HeadlineWork | None = None
     totals: Mapping[str, Totals] = {}  # by role
-    checks: Sequence[Check] = ()
+    checks: Sequence[StepCheck] = ()
     network: Mapping[str, Link] = {}  # by host, where others made the load
     catch_up_s: float | None = None  # until standbys had replayed it
-    warm: Warmed | None = None
+    warm: CacheWarming | None = None
     checkpoint_s: float | None = None  # of the checkpoint before the step
-    rest: Rest | None = None  # after that checkpoint
+    rest: DeviceWait | None = None  # after that checkpoint
     canary: Canary | None = None
     warnings: list[str] = []
     work: int | float | None = None  # the answer to the headline's `work_query`
     metrics: Mapping[str, ToldMetric] = {}  # that the step tells by itself, by name
     waited_s: float | None = None  # for the pad
-    switch: Rest | None = None  # before the arm's server started
+    switch: DeviceWait | None = None  # before the arm's server started
     turns: Turns | None = None
     log_events: Sequence[LogEvent] = ()
     sampler_cpu_us: float | None = None

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from dbdyno.model.find import Probed
+from dbdyno.model.facts import Facts, says
+from dbdyno.model.find import SearchWindow
 from dbdyno.model.profile import Profile
+
+F = TypeVar("F", bound=Facts)
 
 SERVER_OWNERS = ("role:", "parallel:", "background:", "backend:", "exited")
 """How the names of owners begin whose costs are the server's."""
@@ -85,42 +88,34 @@ class Extent:
 class Target:
     """How a role held the rate that the step asks of it, all clients together."""
 
-    role: str
-    kind: str  # "insert" or "delete"
-    rows_per_s: float  # asked for
-    achieved: float  # rows per second of the window
-    met: bool  # at least 95 % of what was asked for (spec insert-benchmark.md 6.3)
-    seconds: int  # whole seconds of the window, of a burst without the first (step/role_seconds)
-    seconds_missed: int  # of these, with less than 95 % of the target
+    role: Annotated[str, says("the role's name")]
+    kind: Annotated[str, says("insert or delete")]
+    target_per_s: Annotated[float, says("requested", "rows/s")]
+    achieved_per_s: Annotated[float, says("the role's actual rate in the window", "rows/s")]
+    # At least 95 % of what was asked for (spec insert-benchmark.md 6.3).
+    met: Annotated[bool, says("whether that is at least 95 % of it")]
+    # Of a burst without the first (evidence/role_seconds.py).
+    seconds: Annotated[int, says("whole seconds of the window", "s")]
+    seconds_missed: Annotated[int, says("of these, with less than 95 % of it", "s")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fairness:
-    """How evenly the clients of a role were served (seed 000; spec insert-benchmark.md 7)."""
+class TargetFacts(Facts):
+    """The rates asked of a step's inserts, and of the deletes tied to them; judges read it, too."""
 
-    role: str
-    kind: str  # insert, delete, query, other
-    unit: str  # "rows" or "operations": what is counted
-    counts: tuple[int, ...]  # by client, in the window
-    rates: tuple[float, ...]  # by client, per second until its own end
-    jain: float | None  # (sum x)^2 / (n sum x^2) of the rates: 1 where all are equal
-    finish_s: tuple[float, ...]  # by client, since the start; empty for a step bound by time
-    min_s: float | None  # the published columns: first and last client to finish,
-    max_s: float | None
-    diff_s: float | None  # max - min,
-    pct: float | None  # and that divided by min, in percent
+    targets: Annotated[
+        tuple[Target, ...], says("a rate that a step requests of a role, and its actual rate")
+    ] = ()
 
+    @property
+    def achieved_per_s(self) -> float | None:
+        """Rows per second of the role whose rate the step asks for; None without a target."""
+        return self.targets[0].achieved_per_s if self.targets else None
 
-@dataclass(frozen=True, kw_only=True)
-class Stalls:
-    """The seconds in which a role all but stood still."""
-
-    role: str
-    kind: str
-    median: float  # rate of the median whole second, all clients
-    seconds: int  # whole seconds of the window, of a burst without the first (step/role_seconds)
-    stalled: int  # of these, with less than 10 % of the median
-    longest_s: int  # the longest run of stalled seconds
+    @property
+    def met(self) -> bool | None:
+        """Whether that role held its rate; None without a target."""
+        return self.targets[0].met if self.targets else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,7 +173,7 @@ class StepFacts:
     headline: str | None = None  # the headline metric's name
     sla_target: float | None = None  # rows per second, all clients
     extent: Extent | None = None  # None: its job is not there
-    probed: Probed | None = None  # a window of a search; None: a step
+    probed: SearchWindow | None = None  # a window of a search; None: a step
 
 
 Slow = Literal["", "filled", "ended"]
@@ -253,21 +248,8 @@ class Outcomes:
 class RoleFigures:
     """The results of a step's roles."""
 
-    targets: tuple[Target, ...] = ()  # the rates asked for: of inserts, and of deletes tied to them
-    fairness: tuple[Fairness, ...] = ()  # roles with several clients
-    stalls: tuple[Stalls, ...] = ()
     statements: tuple[StatementUse, ...] = ()
     outcomes: tuple[Outcomes, ...] = ()  # where some may roll back, or count alone
-
-    @property
-    def sla_achieved(self) -> float | None:
-        """Rows per second of the role whose rate the step asks for; None without a target."""
-        return self.targets[0].achieved if self.targets else None
-
-    @property
-    def sla_met(self) -> bool | None:
-        """Whether that role held its rate; None without a target."""
-        return self.targets[0].met if self.targets else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -347,6 +329,7 @@ class StepRun:
     told: Mapping[str, ToldMetric] = field(default_factory=dict)  # the workload's own, by name
     responses: Responses = Responses()
     roles: RoleFigures = RoleFigures()
+    findings: Mapping[str, Any] = field(default_factory=dict)  # facts by their types' names
     network: Network | None = None  # None: the load was made beside the server
     server: ServerSide = ServerSide()
     owners: Mapping[str, OwnerCost] = field(default_factory=dict)
@@ -355,6 +338,11 @@ class StepRun:
     imprint: Imprint | None = None  # of such a step
     profile: Profile | None = None  # of an unjudged repetition of it; None: there is none
     warnings: tuple[str, ...] = ()
+
+    def of(self, facts: type[F]) -> F:
+        """What a finding tells of the step; facts without values where it tells nothing."""
+        kept = self.findings.get(facts.__name__)
+        return kept if isinstance(kept, facts) else facts()
 
     # --- Tables show one sort of times, of all kinds or operations ---
 

@@ -75,7 +75,7 @@ the two ran after the other or after itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Followed:
+class OrderEffect:
     """An effect of the order of the arms on log ratios."""
 
     pattern: Order
@@ -95,7 +95,7 @@ class Dependence:
 
     drift: float  # how likely they depend on each other in time, by all steps with these blocks
     widened: float  # by so much the interval is wider than that of independent blocks
-    followed: tuple[Followed, ...] = ()  # effects of the order beyond chance
+    followed: tuple[OrderEffect, ...] = ()  # effects of the order beyond chance
 
     @property
     def withholds(self) -> bool:

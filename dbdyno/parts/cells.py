@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from dbdyno.model import Bound, Cell, PairedEstimate, Ratio, StepComparison, metric
+from dbdyno.model import Bound, Cell, PairedEstimate, Ratio, StepComparison, TargetFacts, metric
 from dbdyno.model.metric.over import Over, taken
 from dbdyno.model.ratio import OPPOSITE
 from dbdyno.parts import number
@@ -175,7 +175,7 @@ def judged(result: Cell) -> int:
 
 def missed_target(result: Cell) -> bool:
     """Whether the step has a target rate which a run of it did not hold."""
-    return any(run.roles.sla_met is False for run in result.runs)
+    return any(run.of(TargetFacts).met is False for run in result.runs)
 
 
 def stood_still(result: Cell) -> bool:

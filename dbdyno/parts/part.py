@@ -14,7 +14,6 @@ from typing import Literal
 
 from dbdyno.model import Across, Bound, Comparison, Ratio, Series, Span, StepComparison
 from dbdyno.model.flame import FlameGraph
-from dbdyno.model.sweep import Sweep
 from dbdyno.parts import number
 from dbdyno.parts.colors import Scheme, Tone
 
@@ -458,16 +457,15 @@ class Subject:
         return f"{self.anchor}-overview"
 
     @property
-    def across(self) -> tuple[Across, ...]:
-        """Returns what compares its steps with each other."""
-        workloads = {step.workload for step in self.steps}
-        return tuple(one for one in self.comparison.across if one.workload in workloads)
+    def workloads(self) -> set[str]:
+        """Returns the names of the workloads that its steps are of."""
+        return {step.workload for step in self.steps}
 
     @property
-    def sweeps(self) -> tuple[Sweep, ...]:
-        """Returns the sweeps that its steps belong to."""
-        workloads = {step.workload for step in self.steps}
-        return tuple(sweep for sweep in self.comparison.sweeps if sweep.workload in workloads)
+    def across(self) -> tuple[Across, ...]:
+        """Returns what compares its steps with each other."""
+        pairs, workloads = self.comparison.across, self.workloads
+        return tuple(pair for pair in pairs if pair.workload in workloads)
 
     @property
     def step(self) -> StepComparison:

@@ -49,7 +49,7 @@ def arm_of(question: Question, index: int) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Side:
+class TestedBuild:
     """A build that is tested, or will be."""
 
     build: str  # its name
@@ -58,7 +58,7 @@ class Side:
 
 def text(
     question: Question,
-    sides: Sequence[Side],
+    sides: Sequence[TestedBuild],
     *,
     commits: tuple[int, int],
     blocks: int,
@@ -83,7 +83,7 @@ def text(
 
 
 def count_text(
-    question: Question, side: Side, *, index: int, operations: Mapping[str, int], at: Path
+    question: Question, side: TestedBuild, *, index: int, operations: Mapping[str, int], at: Path
 ) -> str:
     """The plan that counts a commit's work once, as TOML. `at`: the file that it is for.
 
@@ -105,7 +105,7 @@ def count_text(
     return "".join(lines)
 
 
-def arm(question: Question, index: int, side: Side) -> RaceArm:
+def arm(question: Question, index: int, side: TestedBuild) -> RaceArm:
     """The arm of a commit."""
     return RaceArm(
         name=arm_of(question, index),
@@ -115,7 +115,7 @@ def arm(question: Question, index: int, side: Side) -> RaceArm:
     )
 
 
-def config_for(question: Question, side: Side) -> str | None:
+def config_for(question: Question, side: TestedBuild) -> str | None:
     """The configuration of a side; None: the server's defaults.
 
     Raises PlanError where none of those that are asked for is published for its version.
@@ -133,7 +133,7 @@ def config_for(question: Question, side: Side) -> str | None:
     return config
 
 
-def of(question: Question, side: Side) -> Version:
+def of(question: Question, side: TestedBuild) -> Version:
     """The series that a side is of."""
     number = NUMBER.match(side.version)
     assert number is not None, "a source that says no number is refused"

@@ -8,8 +8,8 @@ from dataclasses import replace
 from dbdyno import engine, workload
 from dbdyno.model import (
     Arm,
-    CountWish,
-    Observe,
+    CountRequest,
+    Observation,
     Placement,
     Plan,
     Schedule,
@@ -34,11 +34,11 @@ NO_SHARE = Void(foreign=1.0)
 """Counts hold whatever else the host does."""
 
 
-def wish(form: CountForm | None) -> CountWish | None:
+def wish(form: CountForm | None) -> CountRequest | None:
     """The counts as they are written; None where the plan asks for none."""
     if form is None:
         return None
-    return CountWish(
+    return CountRequest(
         operations=form.operations,
         warmup=form.warmup,
         steps=None if form.steps is None else tuple(form.steps),
@@ -150,7 +150,7 @@ def filling(plan: Plan, fills: int = 1) -> Plan:
         schedule=Schedule(
             blocks=fills, fills=fills, fills_alike=True, repeats_max=0, void=NO_SHARE
         ),
-        observe=Observe(),
+        observe=Observation(),
         hooks=(),
         threads=1,
         chosen_s=None,

@@ -8,11 +8,11 @@ from functools import reduce
 
 from msgspec import structs
 
-from dbdyno.engine.counting import Counting
-from dbdyno.model import CountWish, Step
+from dbdyno.engine.counting import CountMethod
+from dbdyno.model import CountRequest, Step
 from dbdyno.model.job import Job, Stop
 from dbdyno.model.job.programs import Instruction, Program
-from dbdyno.model.job.role import MARKS_BEFORE, Closed, Marks, Role, RoleStop, Tied
+from dbdyno.model.job.role import MARKS_BEFORE, Closed, Role, RoleStop, Tied, WindowMarks
 from dbdyno.model.job.statements import Statement
 
 SECONDS_MAX = 600.0
@@ -52,7 +52,7 @@ Rates = Mapping[str, float]
 
 
 def of_arm(
-    steps: Sequence[Step], wish: CountWish, counting: Counting, rates: Rates, version_num: int
+    steps: Sequence[Step], wish: CountRequest, counting: CountMethod, rates: Rates, version_num: int
 ) -> Iterator[Step]:
     """The steps of one arm, those that are not wanted left out.
 
@@ -75,7 +75,7 @@ def of_arm(
             yield unasked(step)
 
 
-def operations_most(step: Step, wish: CountWish) -> int:
+def operations_most(step: Step, wish: CountRequest) -> int:
     """How many operations of a step are counted, whatever its rate."""
     warmup, operations = wish.lengths(step.name, None)
     _, role = on_one_connection(step.job)
@@ -83,7 +83,7 @@ def operations_most(step: Step, wish: CountWish) -> int:
     return own if own < warmup + operations else operations
 
 
-def timed(steps: Sequence[Step], wish: CountWish) -> Iterator[Step]:
+def timed(steps: Sequence[Step], wish: CountRequest) -> Iterator[Step]:
     """The steps whose rates say how many operations are counted, each for RATE_S."""
     for step in steps:
         if step.measured and wish.needs_rate(step.name) and uncountable(step) is None:
@@ -104,7 +104,7 @@ def unasked(step: Step) -> Step:
     return replace(step, conditions=(), invariants=())
 
 
-def counted(step: Step, lengths: tuple[int, int], counting: Counting, version_num: int) -> Step:
+def counted(step: Step, lengths: tuple[int, int], counting: CountMethod, version_num: int) -> Step:
     """A step that counts: one connection does some operations between marks.
 
     `lengths`: the operations before the window, and in it. A mark also asks the server, a build of
@@ -127,7 +127,7 @@ def counted(step: Step, lengths: tuple[int, int], counting: Counting, version_nu
         role,
         on_error=on_error,
         stop=RoleStop(operations=warmup + MARKS_BEFORE + operations + 1),
-        marks=Marks(program=len(job.programs), warmup=warmup),
+        marks=WindowMarks(program=len(job.programs), warmup=warmup),
         statement_limit_s=None,  # it is of a server that runs by itself
         session=(*role.session, *counting.unlimited),
     )

@@ -95,7 +95,7 @@ class GateForm(Form):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class GateOptions:
     """What the command line says above the file, as it was written; None, or empty: nothing."""
 
     workload: str | None = None
@@ -141,7 +141,7 @@ class Options:
         return form.model_copy(update=values)
 
 
-def load(folder: Path, options: Options) -> GateForm:
+def load(folder: Path, options: GateOptions) -> GateForm:
     """What a gate asks: the file of a folder, where it has one, and the options above it.
 
     Raises PlanError in one line.

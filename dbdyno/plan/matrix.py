@@ -29,7 +29,7 @@ NO_NAME = re.compile(r"[^A-Za-z0-9.+-]")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Value:
+class AxisValue:
     """One place on an axis: a setting's value, or a tag."""
 
     label: str
@@ -68,7 +68,7 @@ def expanded(
 
 
 def combinations(
-    name: str, form: ArmForm, axes: Sequence[Sequence[Value]], *, alone: bool
+    name: str, form: ArmForm, axes: Sequence[Sequence[AxisValue]], *, alone: bool
 ) -> Iterator[tuple[str, ArmForm]]:
     """The arms of a matrix with their names; where it is `alone` they need none of its own."""
     for point in itertools.product(*axes):
@@ -85,7 +85,7 @@ def combinations(
         yield (label if alone else f"{name}_{label}"), made
 
 
-def grid(form: ArmForm, arm: str, source: str) -> list[list[Value]]:
+def grid(form: ArmForm, arm: str, source: str) -> list[list[AxisValue]]:
     """The axes of a matrix in their order. Raises PlanError."""
     written = form.matrix or {}
     key = f"{arm}.matrix"
@@ -93,7 +93,7 @@ def grid(form: ArmForm, arm: str, source: str) -> list[list[Value]]:
         raise refusal(source, key, f'engine "{form.engine}" has no settings; remove it')
     if not written:
         raise refusal(source, key, "is empty; name settings and their values, or remove it")
-    axes: list[list[Value]] = []
+    axes: list[list[AxisValue]] = []
     for name, values in written.items():
         if name == TAGS:
             lists = [value if isinstance(value, list) else [value] for value in values]
@@ -110,7 +110,7 @@ def grid(form: ArmForm, arm: str, source: str) -> list[list[Value]]:
 
 def axis_of_setting(
     engine: str, name: str, values: Sequence[object], key: str, source: str
-) -> list[Value]:
+) -> list[AxisValue]:
     """The values of a setting. Raises PlanError."""
     scalars = [value for value in values if isinstance(value, str | bool | int | float)]
     if not scalars or len(scalars) < len(values):
@@ -125,15 +125,17 @@ def axis_of_setting(
     return [value_of(engine, name, scalar, plain, same) for plain, scalar in seen.items()]
 
 
-def value_of(engine: str, name: str, written: Scalar, plain: str, same: Mapping[str, str]) -> Value:
+def value_of(
+    engine: str, name: str, written: Scalar, plain: str, same: Mapping[str, str]
+) -> AxisValue:
     """A setting's value, named by the first tag that sets just that."""
     for order, tag in enumerate(files.tags(engine)):
         sets = tag.settings.get(name) if len(tag.settings) == 1 else None
         if isinstance(sets, str) and files.NUMBER not in tag.name and normal(sets, same) == plain:
-            return Value(label=tag.name, order=order, settings={name: written}, tag=None)
+            return AxisValue(label=tag.name, order=order, settings={name: written}, tag=None)
     text = {True: "on", False: "off"}[written] if isinstance(written, bool) else str(written)
     label = f"{name}-{NO_NAME.sub('-', text)}"
-    return Value(label=label, order=None, settings={name: written}, tag=None)
+    return AxisValue(label=label, order=None, settings={name: written}, tag=None)
 
 
 def normal(value: Scalar, same: Mapping[str, str]) -> str:
@@ -143,7 +145,7 @@ def normal(value: Scalar, same: Mapping[str, str]) -> str:
     return "on" if text in ON else "off" if text in OFF else text
 
 
-def axis_of_tags(form: ArmForm, tags: Sequence[object], key: str, source: str) -> list[Value]:
+def axis_of_tags(form: ArmForm, tags: Sequence[object], key: str, source: str) -> list[AxisValue]:
     """Tags, one after the other behind the arm's preset. Raises PlanError."""
     words = [tag for tag in tags if isinstance(tag, str)]
     if not words or len(words) < len(tags) or len(set(words)) < len(words):
@@ -157,23 +159,25 @@ def axis_of_tags(form: ArmForm, tags: Sequence[object], key: str, source: str) -
         except PlanError as reason:
             raise refusal(source, key, str(reason).removeprefix("config: ")) from None
     return [
-        Value(label=word, order=order.index(word) if word in order else None, settings={}, tag=word)
+        AxisValue(
+            label=word, order=order.index(word) if word in order else None, settings={}, tag=word
+        )
         for word in words
     ]
 
 
-def in_order(axis: list[Value]) -> list[Value]:
+def in_order(axis: list[AxisValue]) -> list[AxisValue]:
     """Values in the order of the tags that name them; as they are written where one has none."""
     if any(value.order is None for value in axis):
         return axis
     return sorted(axis, key=place_of)
 
 
-def place(axis: Sequence[Value]) -> float:
+def place(axis: Sequence[AxisValue]) -> float:
     """The place of an axis: by its first tag; those without one last, as they are written."""
     return min(map(place_of, axis))
 
 
-def place_of(value: Value) -> float:
+def place_of(value: AxisValue) -> float:
     """The place of a value's tag; those without one last."""
     return math.inf if value.order is None else value.order

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from dbdyno.model import Plan, ProfileWish
+from dbdyno.model import Plan, ProfileRequest
 from dbdyno.model.document import suggestion
 from dbdyno.plan.schema import ObserveForm, ProfileForm, refusal
 
@@ -12,12 +12,12 @@ KEY = "observe.profile"
 KEY_SUBSYSTEMS = "observe.subsystems"
 
 
-def wish(form: ProfileForm | None) -> ProfileWish | None:
+def wish(form: ProfileForm | None) -> ProfileRequest | None:
     """The profiles as they are written; None where the plan asks for none."""
     if form is None:
         return None
     steps = None if form.steps is None else tuple(form.steps)
-    return ProfileWish(seconds=form.seconds, hertz=form.hertz, steps=steps)
+    return ProfileRequest(seconds=form.seconds, hertz=form.hertz, steps=steps)
 
 
 def subsystems(form: ObserveForm, source: str) -> dict[str, tuple[str, ...]]:

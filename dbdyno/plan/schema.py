@@ -8,7 +8,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from dbdyno.model import CountWish, HookMoment, Observe, ProfileWish, Schedule, Transport, Void
+from dbdyno.model import (
+    CountRequest,
+    HookMoment,
+    Observation,
+    ProfileRequest,
+    Schedule,
+    Transport,
+    Void,
+)
 from dbdyno.model.attribution import DesignKind
 from dbdyno.model.document import Form
 from dbdyno.model.error import PlanError
@@ -242,8 +250,8 @@ class ProfileForm(Form):
     """The profiles of steps, as they are written."""
 
     # Below a second, too few samples say where time goes; more than 4,999 each are a load.
-    seconds: float = Field(default=ProfileWish.seconds, ge=1, le=600)
-    hertz: int = Field(default=ProfileWish.hertz, ge=1, le=4_999)
+    seconds: float = Field(default=ProfileRequest.seconds, ge=1, le=600)
+    hertz: int = Field(default=ProfileRequest.hertz, ge=1, le=4_999)
     steps: list[str] | None = Field(
         default=None, min_length=1, description="a step, or remove the key"
     )
@@ -257,13 +265,13 @@ class ObserveForm(Form):
         pattern=r"^[0-9]+(\.[0-9]+)? ?(ms|s)$",
         description='a duration; write it as "50ms" or "1s"',
     )
-    waits_sessions: bool = Observe.waits_sessions
+    waits_sessions: bool = Observation.waits_sessions
     status: str | None = Field(
         default=None,
         pattern=r"^[0-9]+(\.[0-9]+)? ?(ms|s)$",
         description='a duration; write it as "5s" or "30s"',
     )
-    indexes: bool = Observe.indexes
+    indexes: bool = Observation.indexes
     profile: ProfileForm | None = None
     subsystems: dict[str, list[str]] = Field(default_factory=dict)
 
@@ -283,8 +291,8 @@ class CountForm(Form):
         default=None, min_length=1, description="a step, or remove the key"
     )
     parameters: dict[str, Any] = Field(default_factory=dict)
-    repeats: int = Field(default=CountWish.repeats, ge=1, le=REPEATS_MAX)
-    only: bool = CountWish.only
+    repeats: int = Field(default=CountRequest.repeats, ge=1, le=REPEATS_MAX)
+    only: bool = CountRequest.only
 
 
 class VerdictForm(Form):

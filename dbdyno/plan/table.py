@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbdyno.model import Observe, Placement, Schedule, Void
+from dbdyno.model import Observation, Placement, Schedule, Void
 from dbdyno.model.placement import PlacedCost, PlacementTrial
 from dbdyno.model.verdict import Aims
 from dbdyno.plan import profile
@@ -70,12 +70,12 @@ def placement_trial(form: PlacementTrialForm | None) -> PlacementTrial | None:
     return PlacementTrial(step=form.step, together=together, free=free)
 
 
-def observe(form: ObserveForm, interleave: str, source: str) -> Observe:
+def observe(form: ObserveForm, interleave: str, source: str) -> Observation:
     """The samples that are taken of servers."""
     if form.indexes and interleave == "turn":
         sentence = 'indexes are not read with interleave = "turn"; remove it, or use "step"'
         raise refusal(source, "observe.indexes", sentence)
-    profiles = Observe(
+    profiles = Observation(
         status_s=duration(form.status, "status", STATUS_S, interleave, source),
         indexes=form.indexes,
         profile=profile.wish(form.profile),

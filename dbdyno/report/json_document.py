@@ -22,12 +22,12 @@ from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.looks import Looked
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.profile import ProfileComparison
-from dbdyno.model.sweep import Peak, Sweep
 from dbdyno.model.verdict import Explanation, Judgement, Overall
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import tolerate
 from dbdyno.report import network
 from dbdyno.report.estimate_form import of_estimate, of_judgement, of_ratio
+from dbdyno.report.export import derived
 from dbdyno.report.section.application import Answer
 
 FORMAT = 6
@@ -65,7 +65,7 @@ def form(comparison: Comparison) -> Json:
         "applications": [_application(comparison, result) for result in comparison.applications],
         "queries": to_builtins(comparison.queries),
         "across": [_across(one) for one in comparison.across],
-        "sweeps": [_sweep(sweep) for sweep in comparison.sweeps],
+        "tables": _whole_tables(comparison),
         "warnings": comparison.warnings,
         "void_blocks": comparison.void_blocks,
         "incomplete": comparison.incomplete,
@@ -148,6 +148,7 @@ def _step(step: StepComparison) -> Json:
         "notices": step.notices,
         "attributions": [_attribution(attribution) for attribution in step.attributions],
         "profiles": [_profile(profile) for profile in step.profiles],
+        "tables": _tables(step),
         "outcomes": {cell.arm: ended for cell in step.cells if (ended := _outcomes(cell))},
         "told": {cell.arm: told for cell in step.cells if (told := _told(cell))},
         "network": [one for cell in step.cells for one in _network(cell)],
@@ -186,6 +187,24 @@ def _profile(one: ProfileComparison) -> Json:
         "subsystems": [asdict(part) for part in one.subsystems],
         "functions": [asdict(part) for part in one.functions if part.found],
     }
+
+
+def _whole_tables(comparison: Comparison) -> dict[str, list[Json]]:
+    """The tables of findings of the result, as exports have them."""
+    found: dict[str, list[Json]] = {}
+    for table, row in derived.of_comparison(comparison):
+        found.setdefault(table, []).append(row)
+    return found
+
+
+def _tables(step: StepComparison) -> dict[str, list[Json]]:
+    """The tables of findings of the step, as exports have them: a row of an arm and a block."""
+    found: dict[str, list[Json]] = {}
+    for cell in step.cells:
+        for run in cell.runs:
+            for table, row in derived.of_run(run):
+                found.setdefault(table, []).append({"arm": cell.arm, "block": run.block} | row)
+    return found
 
 
 def _outcomes(cell: Cell) -> list[Json]:
@@ -321,28 +340,3 @@ def _across(pair: Across) -> Json:
         "clients": pair.clients,
         **of_ratio(pair.ratio),
     }
-
-
-def _sweep(sweep: Sweep) -> Json:
-    return {
-        "workload": sweep.workload,
-        "title": sweep.title,
-        "parameter": sweep.parameter,
-        "headline": sweep.headline,
-        "steps": [{"value": value, "step": step} for value, step in sweep.steps.items()],
-        "paced": sweep.paced,
-        "peaks": [_peak(peak) for peak in sweep.peaks],
-    }
-
-
-def _peak(peak: Peak) -> Json:
-    figures = {
-        name: None if ratio is None else of_ratio(ratio)
-        for name, ratio in (
-            ("throughput", peak.throughput),
-            ("drop", peak.drop),
-            ("by_base", peak.by_base),
-            ("drop_by_base", peak.drop_by_base),
-        )
-    }
-    return asdict(peak) | figures

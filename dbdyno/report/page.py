@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from dbdyno.findings.fairness import show as fairness
+from dbdyno.findings.sweeps import show as sweeps
+from dbdyno.findings.targets import show as targets
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.parts.colors import Scheme
 from dbdyno.parts.part import AnyPart, Group, Page, Section, Subject, anchored, flat
@@ -18,7 +21,6 @@ from dbdyno.report.section import (
     cost_by_owner,
     device,
     differences,
-    fairness,
     fill_noise,
     flame,
     fragmentation,
@@ -44,8 +46,6 @@ from dbdyno.report.section import (
     statements,
     summary,
     suspects,
-    sweeps,
-    targets,
     throughput,
     time_ledger,
     told,

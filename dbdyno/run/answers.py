@@ -15,7 +15,7 @@ from functools import cached_property
 from msgspec import structs
 
 from dbdyno.engine.answer_hash import Rows
-from dbdyno.engine.inquiry import Answered, Call, Unanswered
+from dbdyno.engine.inquiry import CallError, CallOutcome, QueryCall
 from dbdyno.model.answer import Answer, Answers, Doubt
 from dbdyno.model.answer_word import DIFFER, compared
 from dbdyno.model.error import ServerError
@@ -33,7 +33,7 @@ READ_ONLY = "25006"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asking:
+class AnswerInquiry:
     """The queries of a workload that are asked, under one key."""
 
     workload: str
@@ -63,7 +63,7 @@ class Asking:
             if time.monotonic() - begun_s < QUERY_S_MAX:
                 yield self._answer(run, query, place, call)
 
-    def _answer(self, run: Run, query: OwnQuery, place: int, call: Call) -> Answer:
+    def _answer(self, run: Run, query: OwnQuery, place: int, call: QueryCall) -> Answer:
         begun_s = time.monotonic()
         answered = self.asked(run, call, {})
         return Answer(
@@ -79,7 +79,7 @@ class Asking:
             seconds=round(time.monotonic() - begun_s, 6),
         )
 
-    def asked(self, run: Run, call: Call, planner: Mapping[str, str]) -> Answered:
+    def asked(self, run: Run, call: QueryCall, planner: Mapping[str, str]) -> CallOutcome:
         """How a call ends, on a connection of its own: one that is lost takes no other with it."""
         try:
             with inquiry(run) as inquirer:
@@ -88,17 +88,17 @@ class Asking:
                     written = call.writing()
                     answered = inquirer.answer(written, Rows(key=self.key), planner)
         except ServerError:
-            return Answered(outcome="failed", reason="the connection was lost")
+            return CallOutcome(outcome="failed", reason="the connection was lost")
         if answered.code == READ_ONLY:
-            return Answered(outcome="not asked", reason="it writes, and its sessions only read")
+            return CallOutcome(outcome="not asked", reason="it writes, and its sessions only read")
         return answered
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checking:
+class AnswerCheck:
     """Whether what differs from the base's answers is determined at all."""
 
-    asking: Asking
+    asking: AnswerInquiry
     base: Run
     answers: Answers  # the base's
 
@@ -165,7 +165,7 @@ class Checking:
         try:
             with inquiry(self.base) as inquirer, inquirer.catalog(call) as catalog:
                 parts = open_parts.of(in_usual_mode(query, traits), catalog, self._names(query))
-        except (ServerError, Unanswered) as error:
+        except (ServerError, CallError) as error:
             parts = [open_parts.OpenPart(f"the server does not tell what it reads: {error}")]
         for part in parts:
             yield Doubt(
@@ -192,7 +192,7 @@ class Checking:
                     break
 
 
-def _as_answer(own: Answer, again: Answered) -> Answer:
+def _as_answer(own: Answer, again: CallOutcome) -> Answer:
     """What the base answers again, as an answer to the same call."""
     return structs.replace(
         own, rows=again.rows, cut=again.cut, columns=again.columns, whole=again.whole

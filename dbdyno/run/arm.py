@@ -20,10 +20,10 @@ from dbdyno.engine import Server
 from dbdyno.engine.golden_copy import Copy
 from dbdyno.engine.interface import HostSampler, Keeper
 from dbdyno.host import placement, quiesce
-from dbdyno.host.observe.sampler import Kept
+from dbdyno.host.observe.sampler import ReadingSink
 from dbdyno.model import Arm, Block, HookMoment, Plan, Step, WorkloadUse
 from dbdyno.model.error import LabDied, ServerError
-from dbdyno.model.step_files import Rest, StepDone
+from dbdyno.model.step_files import DeviceWait, StepDone
 from dbdyno.plan import schedule
 from dbdyno.run import disk_space, find, hooks, measurement, profile, server_parts, starting_state
 from dbdyno.run import step as steps
@@ -31,9 +31,9 @@ from dbdyno.run.driver.interface import Bench
 from dbdyno.run.hooks import Hooks
 from dbdyno.run.lab import Lab
 from dbdyno.run.measurement import StepFailed
-from dbdyno.run.prepared import Prepared, provide_server
+from dbdyno.run.prepared import ReadyPlan, provide_server
 from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, duration, rest_leg
-from dbdyno.run.starting_state import Point
+from dbdyno.run.starting_state import StartingPoint
 from dbdyno.stats.few_operations import Claim
 from dbdyno.store.file import made
 
@@ -58,7 +58,7 @@ class Run:
     failed_step: str | None = None  # after it the others are skipped
     counted: bool = False  # among those that are up
     judged: tuple[Step, ...] = ()  # what it goes through in this block, from `begin` on
-    disk: Mapping[int, disk_space.Level] = field(default_factory=dict)  # as it began
+    disk: Mapping[int, disk_space.DiskLevel] = field(default_factory=dict)  # as it began
     rested_s: float | None = None  # how long the host was idle before it; None: it did not rest
     restarted: bool = False  # on the data that the arm's last server left, which no step writes
     server: Server = field(init=False)
@@ -87,7 +87,7 @@ class Run:
         return folder(self.block.number, self.arm.name)
 
     @property
-    def point(self) -> Point | None:
+    def point(self) -> StartingPoint | None:
         """Where the data are kept that the block begins from; None where the plan keeps none."""
         return self.lab.prepared.point(self.use, self.arm.name, self.block.number)
 
@@ -132,7 +132,7 @@ class Run:
             self.broken = self.hook("before-run")
         self.lab.watch.end(self.broken or "ready", alarm=self.broken is not None)
 
-    def disk_now(self) -> dict[int, disk_space.Level]:
+    def disk_now(self) -> dict[int, disk_space.DiskLevel]:
         """The level of each disk that the lab writes to; none where it makes no server here."""
         roots = {need.root for need in self.lab.prepared.disk}
         return disk_space.levels({*roots, self.lab.results.folder}) if roots else {}
@@ -258,7 +258,7 @@ class Run:
             else Claim(self.lab.plan.aims.margin, self.lab.plan.schedule.blocks),
         )
 
-    def come_to_rest(self, ahead: Sequence[Step]) -> Rest | None:
+    def come_to_rest(self, ahead: Sequence[Step]) -> DeviceWait | None:
         """Waits until what was written before is on the disk (docs/results.md, `switch`).
 
         Not where all arms wait together before the next step (`interleave.come_to_rest`), nor where
@@ -368,7 +368,7 @@ class Run:
             return self.bench
         return replace(self.bench, seed=self.point.seed)
 
-    def keep(self, at: Point, took_s: float) -> None:
+    def keep(self, at: StartingPoint, took_s: float) -> None:
         """Keeps what the server holds and starts it anew from a copy; its step took so long.
 
         `broken` says why the server does not run then.
@@ -386,12 +386,12 @@ class Run:
         self.attempt(partial(self.start, fresh=False))
 
 
-def copy_leg(at: Point, prepared: Prepared) -> Leg:
+def copy_leg(at: StartingPoint, prepared: ReadyPlan) -> Leg:
     """The part of the way on which a data directory is copied."""
     return Leg(at.step.workload, "golden copy", starting_state.copy_s(prepared.copy_bytes[at.key]))
 
 
-def new_sampler(kept: Kept, *, arm: Arm, server: Server, lab: Lab) -> HostSampler:
+def new_sampler(kept: ReadingSink, *, arm: Arm, server: Server, lab: Lab) -> HostSampler:
     """The sampler for a step of `arm`."""
     foreign = knows_foreign(arm, lab.plan)
     return server.sampler(kept, device=lab.prepared.device, foreign=foreign)

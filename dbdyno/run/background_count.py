@@ -23,7 +23,7 @@ from pathlib import Path
 from dbdyno.engine.counting import Background
 from dbdyno.host import data_folder, process
 from dbdyno.host.callgrind import counts, program
-from dbdyno.host.callgrind.counts import Counts, Function
+from dbdyno.host.callgrind.counts import CallgrindCounts, Function
 from dbdyno.model.error import HostError
 
 FILE_BYTES_MAX = 64 << 20
@@ -46,7 +46,7 @@ class Mark:
     unix_ns: int
 
 
-class Marks:
+class CountMarks:
     """The mark after a server's last step, which is that before its next one: nothing is between.
 
     So a step has one mark to wait for and not two.
@@ -139,7 +139,7 @@ def between(folder: Path, begun: Mark, ended: Mark, background: Background) -> d
     return dict(sums)
 
 
-def serves(written: Counts, background: Background) -> bool:
+def serves(written: CallgrindCounts, background: Background) -> bool:
     """Whether a thread serves a session, or takes connections."""
     return not background.sessions.isdisjoint(plain(written.with_callees))
 
@@ -153,7 +153,7 @@ def plain(works: Mapping[Function, float]) -> dict[str, float]:
     return dict(sums)
 
 
-def written_between(folder: Path, begun: Mark, ended: Mark) -> Iterator[Counts]:
+def written_between(folder: Path, begun: Mark, ended: Mark) -> Iterator[CallgrindCounts]:
     """What processes and threads wrote at the second mark that had written at the first, too."""
     for name in sorted(os.listdir(folder)):
         if (match := PART.fullmatch(name)) is None:
@@ -165,7 +165,7 @@ def written_between(folder: Path, begun: Mark, ended: Mark) -> Iterator[Counts]:
 
 def ended_between(
     folder: Path, begun: Mark, ended: Mark, known: Collection[int]
-) -> Iterator[Counts]:
+) -> Iterator[CallgrindCounts]:
     """What processes wrote at their end that began and ended between two marks."""
     for path in folder.iterdir():
         pid = path.name.removeprefix(FILE)
@@ -174,7 +174,7 @@ def ended_between(
             yield whole(folder, path.name)
 
 
-def whole(folder: Path, name: str) -> Counts:
+def whole(folder: Path, name: str) -> CallgrindCounts:
     """The counts of a file, once its process has written all of it. Raises HostError, OSError."""
     ends_s = time.monotonic() + MARKED_S_MAX
     while True:

@@ -21,11 +21,11 @@ from dbdyno.model.engine import having
 from dbdyno.model.error import DynoError, HostError, ServerError
 from dbdyno.plan import bisect as plans
 from dbdyno.plan import parse
-from dbdyno.plan.bisect import Side
+from dbdyno.plan.bisect import TestedBuild
 from dbdyno.run.check import preflight
 from dbdyno.stats import bisection as stats
 from dbdyno.stats.bisection import Found, Layout, NextTest
-from dbdyno.stats.commit_chain import Test
+from dbdyno.stats.commit_chain import BlockTest
 from dbdyno.store.bisection import BisectionFolder
 from dbdyno.store.file import made, write_atomically
 
@@ -50,13 +50,13 @@ class Builder:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Searching(Builder):
+class BlockSearch(Builder):
     """What a search works with."""
 
     measure: Measure
     relaid: Sequence[Worktree]  # which build with other layouts, each with one
 
-    def of_layout(self, layout: int) -> Searching:
+    def of_layout(self, layout: int) -> BlockSearch:
         """The same with the builds of a layout; 0: as all commits are built."""
         return replace(self, worktree=self.relaid[layout - 1]) if layout else self
 
@@ -96,7 +96,7 @@ def check(question: Question, worktree: Worktree, versions: tuple[str, str]) -> 
     ends = (0, question.last)
     commits = [question.commits[index].sha for index in ends]
     sides = [
-        Side(build=worktree.wish(commit).name, version=version)
+        TestedBuild(build=worktree.wish(commit).name, version=version)
         for commit, version in zip(commits, versions, strict=True)
     ]
     path = Path("bisect.toml")
@@ -122,7 +122,7 @@ def check(question: Question, worktree: Worktree, versions: tuple[str, str]) -> 
     return next(iter(texts.values())).splitlines()
 
 
-def search(search: Bisection, at: Searching) -> Bisection:
+def search(search: Bisection, at: BlockSearch) -> Bisection:
     """Goes on with a search until the answer is sure, or the time is over; as far as it came.
 
     Raises ServerError where the good or the bad commit cannot be built or tested, and what
@@ -167,10 +167,10 @@ def next_test(search: Bisection) -> NextTest | None:
     )
 
 
-def of_stats(search: Bisection) -> list[Test]:
+def of_stats(search: Bisection) -> list[BlockTest]:
     """The tests as the search of probabilities takes them."""
     return [
-        Test(
+        BlockTest(
             index=test.index,
             log_ratio=test.log_ratio,
             se=test.se,
@@ -205,7 +205,7 @@ def out_of_time(search: Bisection, minutes: float, done: int) -> str:
 
 def build(
     search: Bisection, index: int, at: Builder, *, must: bool = True
-) -> tuple[Bisection, Side]:
+) -> tuple[Bisection, TestedBuild]:
     """The search with what a commit's build took, and the build, made while no lab measures here.
 
     Raises ServerError where the commit cannot be built; HostError with its option where it is the
@@ -221,7 +221,7 @@ def build(
         if must and index in (0, question.last):
             raise HostError(f"{end_words(question, index)}: {error}") from None
         raise
-    side = Side(build=worktree.wish(commit).name, version=worktree.built_version(commit))
+    side = TestedBuild(build=worktree.wish(commit).name, version=worktree.built_version(commit))
     build_s = search.build_s + time.monotonic() - began_s
     return replace(search, built=search.built + made, build_s=build_s), side
 
@@ -241,7 +241,9 @@ def skip(search: Bisection, index: int, why: str, say: Say, spent_s: float) -> B
 # --- Tests -----------------------------------------------------------------------------------
 
 
-def tested(search: Bisection, at: Searching, of: NextTest, sides: tuple[Side, Side]) -> Bisection:
+def tested(
+    search: Bisection, at: BlockSearch, of: NextTest, sides: tuple[TestedBuild, TestedBuild]
+) -> Bisection:
     """The search with more blocks of a commit. Raises ServerError where it cannot be tested."""
     question, index, place = search.question, of.index, (of.index, of.before, of.layout)
     before = next((test for test in search.tests if test.place == place), None)
@@ -266,7 +268,7 @@ def tested(search: Bisection, at: Searching, of: NextTest, sides: tuple[Side, Si
 # --- What is said and kept -------------------------------------------------------------------
 
 
-def keep(search: Bisection, at: Searching) -> None:
+def keep(search: Bisection, at: BlockSearch) -> None:
     """Writes bisect.json."""
     at.folder.write(search, answer(search))
 

@@ -18,7 +18,7 @@ from dbdyno.model.bisection import Bisection, CommitCount, StepWork
 from dbdyno.model.error import ServerError
 from dbdyno.plan import bisect as plans
 from dbdyno.plan import parse
-from dbdyno.plan.bisect import Side
+from dbdyno.plan.bisect import TestedBuild
 from dbdyno.run.bisect import Builder, build, commit_words, end_words, out_of_time, skip
 from dbdyno.stats import halving
 from dbdyno.stats.halving import Stretch
@@ -39,13 +39,13 @@ Count = Callable[[Plan, Path], Mapping[str, StepWork]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counting(Builder):
+class CountSearch(Builder):
     """What a search by counts works with."""
 
     count: Count
 
 
-def search(search: Bisection, at: Counting) -> Bisection:
+def search(search: Bisection, at: CountSearch) -> Bisection:
     """Goes on with a search until all is known, or the time is over; as far as it came.
 
     Raises ServerError where the good or the bad commit cannot be built or counted, and what
@@ -112,7 +112,7 @@ def doubted(search: Bisection, stretches: Sequence[Stretch]) -> set[int]:
     }
 
 
-def counted(search: Bisection, at: Counting, index: int, side: Side) -> Bisection:
+def counted(search: Bisection, at: CountSearch, index: int, side: TestedBuild) -> Bisection:
     """The search with one more count of a commit. Raises ServerError where it cannot be counted."""
     question = search.question
     before = search.counts.get(index)

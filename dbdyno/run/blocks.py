@@ -25,7 +25,7 @@ from dbdyno.host import leftovers
 from dbdyno.host.lock import HostLock
 from dbdyno.host.observe import facts
 from dbdyno.model import Block, Json, Plan, Step, WorkloadUse, can
-from dbdyno.model.block_files import Took
+from dbdyno.model.block_files import BlockDuration
 from dbdyno.model.error import DynoError, LabDied, ResultError
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.plan import schedule
@@ -43,16 +43,16 @@ from dbdyno.run import (
 from dbdyno.run.arm import copy_leg
 from dbdyno.run.check import notices, plan_record, preflight
 from dbdyno.run.driver import ceiling
-from dbdyno.run.lab import Lab, Servers, Went
-from dbdyno.run.prepared import Prepared
+from dbdyno.run.lab import Lab, Servers, SiteRuns
+from dbdyno.run.prepared import ReadyPlan
 from dbdyno.run.progress import RESTART_S, RUN_OVERHEAD_S, Leg, Watch, rest_leg
-from dbdyno.run.starting_state import Point
+from dbdyno.run.starting_state import StartingPoint
 from dbdyno.store import Results
 from dbdyno.store.folder_lock import FolderLock
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class PlanOutcome:
     """The outcome of a plan."""
 
     folder: Path
@@ -60,7 +60,7 @@ class Outcome:
     voids: int  # blocks that were spoiled and done again
 
 
-def run(plan: Plan, parent: Path, *, wait: bool = False) -> Outcome:
+def run(plan: Plan, parent: Path, *, wait: bool = False) -> PlanOutcome:
     """Runs all blocks of `plan`, or what is missing of them, into `parent`/<plan's name>.
 
     `looks.run` reads on the way what they come to. Everything is checked before anything starts.
@@ -105,7 +105,7 @@ def opened(plan: Plan, parent: Path, *, quiet: bool = False) -> Iterator[Lab]:
             )
 
 
-def begun(parent: Path, plan: Plan, prepared: Prepared, host: HostFacts) -> Results:
+def begun(parent: Path, plan: Plan, prepared: ReadyPlan, host: HostFacts) -> Results:
     """The result folder of a plan on a host of these facts, to begin or to go on with.
 
     Raises ResultError where what was measured there is of another plan or machine.
@@ -116,7 +116,7 @@ def begun(parent: Path, plan: Plan, prepared: Prepared, host: HostFacts) -> Resu
     return results
 
 
-def ready(plan: Plan, pinned: Json | None, say: Callable[[str], None]) -> Prepared:
+def ready(plan: Plan, pinned: Json | None, say: Callable[[str], None]) -> ReadyPlan:
     """The plan, checked whole; builds that it still lacks are made when all else is known to go.
 
     Then it is checked again, as these builds read the settings themselves. Raises DynoError.
@@ -133,7 +133,7 @@ def ready(plan: Plan, pinned: Json | None, say: Callable[[str], None]) -> Prepar
     return preflight.prepare(plan, pinned)
 
 
-def host_facts(plan: Plan, prepared: Prepared) -> HostFacts:
+def host_facts(plan: Plan, prepared: ReadyPlan) -> HostFacts:
     """The facts of this host: host.json, without the time since which they are so."""
     return facts.collect(prepared.data_path, wal_path=prepared.wal_path, measure=has_servers(plan))
 
@@ -188,7 +188,7 @@ def begin(lab: Lab, blocks: Sequence[Block]) -> None:
         measure_generator(lab, legs_of(lab, blocks))
 
 
-def said_before(plan: Plan, prepared: Prepared) -> Iterator[str]:
+def said_before(plan: Plan, prepared: ReadyPlan) -> Iterator[str]:
     """All that is said of a plan before its first block, a line each."""
     for use in plan.workloads:
         brought = workload.brought(use, prepared.steps[use.title][plan.base])
@@ -309,7 +309,7 @@ def legs_of_run(  # noqa: PLR0913 (each by its name)
     lab: Lab,
     use: WorkloadUse,
     steps: Sequence[Step],
-    at: Point | None,
+    at: StartingPoint | None,
     there: set[str],
     *,
     restarted: bool,
@@ -334,7 +334,7 @@ def legs_of_run(  # noqa: PLR0913 (each by its name)
 
 def run_blocks(
     lab: Lab, blocks: Sequence[Block], fits: Callable[[], bool] = lambda: True
-) -> Outcome:
+) -> PlanOutcome:
     """Runs the blocks one after the other; one that the lab spoils is void and done again.
 
     `fits`: asked before each, whether there is time for it; the first that has none is the end.
@@ -349,17 +349,17 @@ def run_blocks(
             break
         outcome = run_whole(lab, blocks[index:])
         failed, voids = failed + outcome.failed, voids + outcome.voids
-    return Outcome(folder=lab.results.folder, failed=failed, voids=voids)
+    return PlanOutcome(folder=lab.results.folder, failed=failed, voids=voids)
 
 
-def run_whole(lab: Lab, blocks: Sequence[Block]) -> Outcome:
+def run_whole(lab: Lab, blocks: Sequence[Block]) -> PlanOutcome:
     """Runs the first of these blocks until it counts; the others are ahead."""
     voids = 0
     lab.watch.again(legs_of(lab, blocks), len(legs_of(lab, blocks[:1])))
     while (failed := attempt(lab, blocks[0])) is None:
         voids += 1
         lab.watch.again(legs_of(lab, blocks), len(legs_of(lab, blocks[:1])))
-    return Outcome(folder=lab.results.folder, failed=failed, voids=voids)
+    return PlanOutcome(folder=lab.results.folder, failed=failed, voids=voids)
 
 
 def attempt(lab: Lab, block: Block) -> int | None:
@@ -415,10 +415,10 @@ def last_word(error: LabDied) -> Exception:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ran:
+class JudgedRuns:
     """The judged runs of a block, which are over."""
 
-    went: Sequence[Went]
+    went: Sequence[SiteRuns]
     begun_s: float
     legs_before: int  # that were over when the block began
 
@@ -427,13 +427,13 @@ class Ran:
         """How many steps failed or were skipped."""
         return sum(went.failed for went in self.went)
 
-    def took(self, lab: Lab) -> Took:
+    def took(self, lab: Lab) -> BlockDuration:
         """What the block has taken until now."""
         legs = lab.watch.forecast.took[self.legs_before :]
-        return Took(took_s=time.monotonic() - self.begun_s, steps_s=steps_s(lab, legs))
+        return BlockDuration(took_s=time.monotonic() - self.begun_s, steps_s=steps_s(lab, legs))
 
 
-def run_block(lab: Lab, block: Block) -> Ran:
+def run_block(lab: Lab, block: Block) -> JudgedRuns:
     """Runs every arm once through its steps."""
     host = lab.node or only_host(lab.plan)
     passes = passes_of(lab, block)
@@ -443,7 +443,7 @@ def run_block(lab: Lab, block: Block) -> Ran:
     )
     begun_s, before = time.monotonic(), len(lab.watch.forecast.took)
     went = site.measured(lab, block, passes)
-    return Ran(went=went, begun_s=begun_s, legs_before=before)
+    return JudgedRuns(went=went, begun_s=begun_s, legs_before=before)
 
 
 def only_host(plan: Plan) -> str | None:

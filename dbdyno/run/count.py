@@ -18,26 +18,26 @@ from typing import Self
 from msgspec import structs
 
 from dbdyno import engine, store
-from dbdyno.engine.counting import Counting
+from dbdyno.engine.counting import CountMethod
 from dbdyno.host import data_folder, launch
 from dbdyno.host.callgrind import counts, program
-from dbdyno.host.callgrind.counts import Counts
+from dbdyno.host.callgrind.counts import CallgrindCounts
 from dbdyno.host.callgrind.program import Valgrind
-from dbdyno.model import CountWish, Plan
+from dbdyno.model import CountRequest, Plan
 from dbdyno.model.count import Count, FunctionWork
 from dbdyno.model.error import HostError
-from dbdyno.model.events import AnyEvent, Captured, Connected
+from dbdyno.model.events import AnyEvent, CapturedEvent, ConnectedEvent
 from dbdyno.model.job.role import MARKS_BEFORE, Role
 from dbdyno.model.step_files import StepDone
 from dbdyno.plan import count as plans
 from dbdyno.plan import counted_step, schedule
 from dbdyno.run import background_count, blocks, count_fill, refusal, storage
-from dbdyno.run.background_count import Mark, Marks
+from dbdyno.run.background_count import CountMarks, Mark
 from dbdyno.run.check import preflight
 from dbdyno.run.check.counting import counting_of
 from dbdyno.run.lab import Lab
 from dbdyno.run.measurement import Measurement, StepFailed
-from dbdyno.run.prepared import Prepared, StepsOf
+from dbdyno.run.prepared import ReadyPlan, StepsOf
 from dbdyno.run.progress import Pulse
 from dbdyno.run.step import Load
 from dbdyno.store import Results
@@ -61,7 +61,7 @@ def go(lab: Lab) -> None:
     prepared = preflight.prepare(plan, Results.begun_plan(parent / plan.name))
     rates = count_fill.rates(plan, parent)
     prepared = replace(prepared, steps=counted_steps(plan, prepared, wish, rates))
-    load = partial(CountedLoad, marks=Marks())
+    load = partial(CountedLoad, marks=CountMarks())
     part = replace(count_fill.part_of(lab, plan, prepared, parent), load=load)
     seed = schedule.block(plan, 1).seed  # of all repeats, so that they differ by chance alone
     for block in blocks.missing_blocks(plan, part.results):
@@ -111,7 +111,7 @@ def counter(plan: Plan, valgrind: Valgrind) -> tuple[str, ...]:
 
 
 def counted_steps(
-    plan: Plan, prepared: Prepared, wish: CountWish, of_base: counted_step.Rates
+    plan: Plan, prepared: ReadyPlan, wish: CountRequest, of_base: counted_step.Rates
 ) -> StepsOf:
     """The steps of each arm; measured ones that are wanted end after a number of operations."""
     counting = counting_of(plan)
@@ -132,7 +132,7 @@ def counted_steps(
 
 
 @dataclass(frozen=True)
-class Window:
+class CountWindow:
     """The files of a session's window, and of the empty one before it."""
 
     empty: str
@@ -142,14 +142,14 @@ class Window:
 class CountedLoad(Load):
     """A load whose work the server's counter has written when it ends."""
 
-    def __init__(self, measurement: Measurement, marks: Marks) -> None:
+    def __init__(self, measurement: Measurement, marks: CountMarks) -> None:
         """`marks`: what the loads of one pass share."""
         super().__init__(measurement)
         self._marks = marks
         self._counting = engine.of(self.bench.server.engine).counting
         self._role = next((role for role in self.step.job.roles if role.marks is not None), None)
-        self._session: Connected | None = None
-        self._answers: list[Captured] = []  # of the server, to each mark
+        self._session: ConnectedEvent | None = None
+        self._answers: list[CapturedEvent] = []  # of the server, to each mark
         self._begun: Mark | None = None  # of the background, before the load
 
     def __enter__(self) -> Self:
@@ -183,9 +183,9 @@ class CountedLoad(Load):
     def take(self, event: AnyEvent) -> Pulse | None:
         """As any load; keeps which process or thread serves the marked connection."""
         role = self._role
-        if isinstance(event, Connected) and role is not None and event.role == role.name:
+        if isinstance(event, ConnectedEvent) and role is not None and event.role == role.name:
             self._session = event
-        if isinstance(event, Captured) and event.statement == counted_step.COUNTERS:
+        if isinstance(event, CapturedEvent) and event.statement == counted_step.COUNTERS:
             self._answers.append(event)
         return super().take(event)
 
@@ -221,7 +221,7 @@ class CountedLoad(Load):
         return {purpose: work / operations for purpose, work in sorted(sums.items())}
 
 
-def read(folder: Path, pid: int, role: Role, counting: Counting) -> Count:
+def read(folder: Path, pid: int, role: Role, counting: CountMethod) -> Count:
     """The counts of the window of a process, or one of its threads. Raises HostError, OSError."""
     assert role.marks is not None
     assert role.stop is not None
@@ -246,7 +246,7 @@ def read(folder: Path, pid: int, role: Role, counting: Counting) -> Count:
     )
 
 
-def window_of(folder: Path, pid: int) -> Window:
+def window_of(folder: Path, pid: int) -> CountWindow:
     """The last two files that marks of a process have written. Raises HostError: too few."""
     stem = f"counts.{pid}."
     written: dict[int, list[str]] = {}
@@ -260,16 +260,16 @@ def window_of(folder: Path, pid: int) -> Window:
             f"process {pid} wrote {len(written)} of {MARKS_BEFORE + 1} marks into `{folder}`"
         )
     *_, empty, full = sorted(written)
-    return Window(empty=written[empty][0], full=written[full][0])
+    return CountWindow(empty=written[empty][0], full=written[full][0])
 
 
-def file_counts(folder: Path, name: str) -> Counts:
+def file_counts(folder: Path, name: str) -> CallgrindCounts:
     """The counts of a file. Raises HostError, OSError."""
     text = data_folder.read(folder, name, FILE_BYTES_MAX)
     return counts.read(text.decode(errors="replace"), str(folder / name))
 
 
-def workers_of(folder: Path, window: Window, counting: Counting) -> float:
+def workers_of(folder: Path, window: CountWindow, counting: CountMethod) -> float:
     """The instructions of parallel workers that ended within a window."""
     if counting.worker is None:
         return 0.0
@@ -282,9 +282,9 @@ def workers_of(folder: Path, window: Window, counting: Counting) -> float:
     return total
 
 
-def functions_of(work: Counts) -> Iterator[FunctionWork]:
+def functions_of(work: CallgrindCounts) -> Iterator[FunctionWork]:
     """The functions of an operation, the most instructions first."""
-    rows: Mapping[counts.Function, counts.Work] = work.by_itself
+    rows: Mapping[counts.Function, counts.CallgrindWork] = work.by_itself
     for function, own in sorted(rows.items(), key=lambda row: -row[1].instructions):
         calls = work.calls.get(function, 0.0)
         if not own.instructions and not calls:

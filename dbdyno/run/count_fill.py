@@ -25,8 +25,8 @@ from dbdyno.plan import counted_step
 from dbdyno.run import blocks
 from dbdyno.run.check import preflight
 from dbdyno.run.lab import Lab
-from dbdyno.run.prepared import Prepared, StepsOf
-from dbdyno.run.starting_state import Point
+from dbdyno.run.prepared import ReadyPlan, StepsOf
+from dbdyno.run.starting_state import StartingPoint
 from dbdyno.run.step import Load
 from dbdyno.stats.work import between_fills, together
 from dbdyno.store import Results
@@ -50,7 +50,7 @@ def fills_of(plan: Plan, parent: Path) -> int:
     return plan.count.fills_of(shared=shared)
 
 
-def part_of(lab: Lab, plan: Plan, prepared: Prepared, parent: Path) -> Lab:
+def part_of(lab: Lab, plan: Plan, prepared: ReadyPlan, parent: Path) -> Lab:
     """The lab of a part of the pass, with a result folder of its own in `parent`."""
     host = blocks.host_facts(plan, prepared)
     family = engine.of(plan.arms[0].engine).traits.family
@@ -90,7 +90,7 @@ def of_number(missing: list[Block], number: int) -> list[Block]:
     return [block for block in missing if block.number == number]
 
 
-def makers(plan: Plan, prepared: Prepared) -> Iterator[Arm]:
+def makers(plan: Plan, prepared: ReadyPlan) -> Iterator[Arm]:
     """The arms that make data: of those that share them the base, or the first."""
     base_first = sorted(plan.arms, key=lambda arm: arm.name != plan.base)
     made: dict[tuple[str, ...], str] = {}
@@ -111,7 +111,7 @@ def is_due(part: Lab, number: int) -> bool:
     )
 
 
-def points_of(part: Lab, number: int) -> Iterator[Point]:
+def points_of(part: Lab, number: int) -> Iterator[StartingPoint]:
     """What the makers of a filling plan keep in a block."""
     for of_arms in part.prepared.points.values():
         for arm in part.plan.arms:
@@ -134,7 +134,7 @@ def why(results: Results) -> str:
     return next((f": {reason}" for reason in failures if reason), "")
 
 
-def steps_of(lab: Lab, plan: Plan, prepared: Prepared, number: int) -> StepsOf:
+def steps_of(lab: Lab, plan: Plan, prepared: ReadyPlan, number: int) -> StepsOf:
     """The steps of a block of the filling plan; rates are found in the first."""
     return {
         use.title: {
@@ -145,7 +145,7 @@ def steps_of(lab: Lab, plan: Plan, prepared: Prepared, number: int) -> StepsOf:
 
 
 def to_fill(
-    lab: Lab, prepared: Prepared, use: WorkloadUse, arm: str, *, rated: bool
+    lab: Lab, prepared: ReadyPlan, use: WorkloadUse, arm: str, *, rated: bool
 ) -> tuple[Step, ...]:
     """The steps up to the state that is kept; of the base also those whose rate is wanted."""
     assert lab.plan.count is not None

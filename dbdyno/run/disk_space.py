@@ -121,7 +121,7 @@ def gb(amount: int) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Level:
+class DiskLevel:
     """How full a file system is, and how much of it the lab's own folders take, in bytes."""
 
     root: Path
@@ -129,14 +129,14 @@ class Level:
     own: int
 
 
-def levels(roots: Iterable[Path]) -> dict[int, Level]:
+def levels(roots: Iterable[Path]) -> dict[int, DiskLevel]:
     """The level of each file system of these folders, by its device."""
     whole = {root.absolute() for root in roots}
     folders: dict[int, list[Path]] = {}
     for root in sorted(root for root in whole if whole.isdisjoint(root.parents)):
         folders.setdefault(quiesce.existing(root).stat().st_dev, []).append(root)
     return {
-        device: Level(root=own[0], free=quiesce.room(own[0]), own=sum(map(allocated, own)))
+        device: DiskLevel(root=own[0], free=quiesce.room(own[0]), own=sum(map(allocated, own)))
         for device, own in folders.items()
     }
 
@@ -151,7 +151,7 @@ def allocated(folder: Path) -> int:
     return size
 
 
-def taken_by_others(before: Mapping[int, Level], now: Mapping[int, Level]) -> str | None:
+def taken_by_others(before: Mapping[int, DiskLevel], now: Mapping[int, DiskLevel]) -> str | None:
     """Says that a disk is nearly full by other programs' doing; None where none is.
 
     Its free space has fallen by more than the lab's folders have grown.

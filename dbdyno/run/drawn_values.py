@@ -15,20 +15,28 @@ from pathlib import Path
 from typing import Self
 
 from dbdyno.capture import calibration, drawing
-from dbdyno.capture.calibration import Tried
-from dbdyno.capture.drawing import Draft, Material, Place, Places, Pool, Row, Undrawn
-from dbdyno.capture.folder import Drawn, Sample
+from dbdyno.capture.calibration import TupleTrial
+from dbdyno.capture.drawing import (
+    Material,
+    NoValueError,
+    ParameterPlace,
+    ParameterPlaces,
+    Pool,
+    Row,
+    ValueQueries,
+)
+from dbdyno.capture.folder import CallSample, DrawOutcome
 from dbdyno.engine.answer_hash import Rows
 from dbdyno.engine.inquiry import (
     CALL_S_MAX,
     CALL_S_MIN,
-    Answered,
-    Call,
+    CallError,
+    CallOutcome,
     Drawer,
     Inquirer,
-    Unanswered,
+    QueryCall,
 )
-from dbdyno.model import Observe, Plan, Schedule, Void, engine
+from dbdyno.model import Observation, Plan, Schedule, Void, engine
 from dbdyno.model.engine import Traits
 from dbdyno.model.error import ServerError
 from dbdyno.model.own_query import OwnQuery
@@ -49,10 +57,12 @@ QUERY_S_MAX, ALL_S_MAX = 10.0, 300.0
 TRIED_MIN = 4
 """A query that is so slow that fewer were tried in its time has no values."""
 UNDISTURBED = Void(foreign=1.0)
-PlacesOf = Callable[[str], Places]
+PlacesOf = Callable[[str], ParameterPlaces]
 
 
-def drawn(plan: Plan, step: str, queries: Sequence[OwnQuery], places_of: PlacesOf) -> list[Drawn]:
+def drawn(
+    plan: Plan, step: str, queries: Sequence[OwnQuery], places_of: PlacesOf
+) -> list[DrawOutcome]:
     """The values of queries, drawn on the server of a plan's base, in the place of its step.
 
     The caller has the host's lock. Raises DynoError as a block does, ServerError where the data
@@ -66,11 +76,11 @@ def drawn(plan: Plan, step: str, queries: Sequence[OwnQuery], places_of: PlacesO
         arms=(base,),
         workloads=(replace(plan.workloads[0], restart=False),),
         schedule=Schedule(repeats_max=0, void=UNDISTURBED),
-        observe=Observe(),
+        observe=Observation(),
         chosen_s=None,
         count=None,
     )
-    asking = Asking(
+    asking = ValueInquiry(
         queries=[query for query in queries if may_write or not query.writes],
         places_of=places_of,
         traits=engine.of(base.engine),
@@ -79,7 +89,7 @@ def drawn(plan: Plan, step: str, queries: Sequence[OwnQuery], places_of: PlacesO
         tempfile.TemporaryDirectory(prefix="dyno-values-") as folder,
         blocks.opened(alone, Path(folder), quiet=True) as lab,
     ):
-        lab = replace(lab, load=partial(Drawing, step, asking), part="values")
+        lab = replace(lab, load=partial(DrawingLoad, step, asking), part="values")
         outcome = blocks.run_whole(lab, [schedule.block(alone, 1)])
         if outcome.failed:
             raise ServerError(f"values cannot be drawn: {why(lab.results.folder)}")
@@ -91,10 +101,10 @@ def why(folder: Path) -> str:
     return count_fill.why(Results.open(folder)).removeprefix(": ") or "the base's server failed"
 
 
-class Drawing(Load):
+class DrawingLoad(Load):
     """The load of the step in whose place values are drawn."""
 
-    def __init__(self, step: str, asking: Asking, measurement: Measurement) -> None:
+    def __init__(self, step: str, asking: ValueInquiry, measurement: Measurement) -> None:
         super().__init__(measurement)
         self._asking = asking if self.step.name == step else None
 
@@ -124,31 +134,31 @@ class Drawing(Load):
 
 
 @dataclass(kw_only=True)
-class Asking:
+class ValueInquiry:
     """The queries that lack values, and what came of each."""
 
     queries: Sequence[OwnQuery]
     places_of: PlacesOf
     traits: Traits
-    done: list[Drawn] = field(default_factory=list)
+    done: list[DrawOutcome] = field(default_factory=list)
 
     def ask(self, inquirer: Inquirer, query: OwnQuery) -> None:
         """Draws the values of a query. Raises ServerError."""
         if inquirer.drawer is not None:
             self.done.append(self._of_query(inquirer, inquirer.drawer, query))
 
-    def _of_query(self, inquirer: Inquirer, drawer: Drawer, query: OwnQuery) -> Drawn:
+    def _of_query(self, inquirer: Inquirer, drawer: Drawer, query: OwnQuery) -> DrawOutcome:
         try:
             material = self._material(inquirer, drawer, query)
             rows = drawing.tuples(material, TUPLES, query.name)
             tried = list(self._tried(inquirer, query, material.types, rows))
-        except (Undrawn, Unanswered) as reason:
-            return Drawn(name=query.name, words=f"left out: {reason}")
+        except (NoValueError, CallError) as reason:
+            return DrawOutcome(name=query.name, words=f"left out: {reason}")
         fit = calibration.fit(tried, rows_of(query), mean_s(query))
         if fit.problem:
-            return Drawn(name=query.name, words=f"left out: {fit.problem}")
-        samples = tuple(Sample(values, weight) for values, weight in fit.samples)
-        return Drawn(name=query.name, words=fit.words, samples=samples)
+            return DrawOutcome(name=query.name, words=f"left out: {fit.problem}")
+        samples = tuple(CallSample(values, weight) for values, weight in fit.samples)
+        return DrawOutcome(name=query.name, words=fit.words, samples=samples)
 
     # --- What tuples are made from ---
 
@@ -173,9 +183,9 @@ class Asking:
         self,
         inquirer: Inquirer,
         drawer: Drawer,
-        call: Call,
-        draft: Draft,
-        written: Sequence[Place],
+        call: QueryCall,
+        draft: ValueQueries,
+        written: Sequence[ParameterPlace],
     ) -> Pool:
         """The rows of a draft, of all that it reads; else of each column by itself."""
         share = max(drawer.share(draft.tables[0]), 0.001) if draft.tables else 100.0
@@ -184,7 +194,7 @@ class Asking:
         if text:
             try:
                 rows = drawer.drawn(replace(call, text=text))
-            except Unanswered:
+            except CallError:
                 rows = ()
         if not rows:
             columns = [self._column(drawer, call, draft, name) for name in draft.plain]
@@ -201,7 +211,9 @@ class Asking:
                 fresh.update([each for each in held if each is not None][-1:])
         return Pool(rows=rows, fresh=frozenset(fresh))
 
-    def _column(self, drawer: Drawer, call: Call, draft: Draft, name: str) -> list[str | None]:
+    def _column(
+        self, drawer: Drawer, call: QueryCall, draft: ValueQueries, name: str
+    ) -> list[str | None]:
         """Values of a column of the first table that has it; none where none has."""
         for table in draft.tables:
             share = drawer.share(table)
@@ -209,7 +221,7 @@ class Asking:
             text = f"SELECT ({name})::text FROM {table}{sampled}"
             try:
                 return [row[0] for row in drawer.drawn(replace(call, text=text))]
-            except Unanswered:
+            except CallError:
                 continue
         return []
 
@@ -217,12 +229,12 @@ class Asking:
 
     def _tried(
         self, inquirer: Inquirer, query: OwnQuery, types: Mapping[int, str], rows: Sequence[Row]
-    ) -> Iterator[Tried]:
+    ) -> Iterator[TupleTrial]:
         """What calls with these tuples find, until the query's time is over.
 
-        Raises Undrawn where too few can be tried.
+        Raises NoValueError where too few can be tried.
         """
-        begun_s, tried, last = time.monotonic(), 0, Answered()
+        begun_s, tried, last = time.monotonic(), 0, CallOutcome()
         names = [types[number] for number in sorted(types)]
         for row in rows:
             if time.monotonic() - begun_s > QUERY_S_MAX:
@@ -233,12 +245,12 @@ class Asking:
             last = inquirer.answer(call, Rows(key=b"drawn"), {})
             if last.outcome == "rows":
                 tried += 1
-                yield Tried(values=values, rows=last.rows, seconds=time.monotonic() - call_s)
+                yield TupleTrial(values=values, rows=last.rows, seconds=time.monotonic() - call_s)
         if tried < min(TRIED_MIN, len(rows)):
-            raise Undrawn(last.reason or "too slow to try its values")
+            raise NoValueError(last.reason or "too slow to try its values")
 
 
-def inserted(places: Places, draft: int) -> list[Place]:
+def inserted(places: ParameterPlaces, draft: int) -> list[ParameterPlace]:
     """The places of values that an INSERT writes."""
     return [
         place
@@ -247,7 +259,7 @@ def inserted(places: Places, draft: int) -> list[Place]:
     ]
 
 
-def named(draft: Draft, place: Place) -> str:
+def named(draft: ValueQueries, place: ParameterPlace) -> str:
     """The column that a place meets."""
     return "" if place.column is None else draft.names[place.column]
 
@@ -262,9 +274,9 @@ def rows_of(query: OwnQuery) -> float | None:
     return None if query.rows is None or not query.calls else query.rows / query.calls
 
 
-def call_of(query: OwnQuery, text: str) -> Call:
+def call_of(query: OwnQuery, text: str) -> QueryCall:
     """A call of another text in the query's session."""
-    return Call(
+    return QueryCall(
         text=text,
         own_text=query.text,
         settings=query.settings,

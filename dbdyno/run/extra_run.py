@@ -23,10 +23,10 @@ from dbdyno.run import profile, starting_state
 from dbdyno.run import step as steps
 from dbdyno.run.arm import Run, copy_leg
 from dbdyno.run.measurement import StepFailed
-from dbdyno.run.prepared import Prepared
+from dbdyno.run.prepared import ReadyPlan
 from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, rest_leg
 from dbdyno.run.recorder import Sampling
-from dbdyno.run.starting_state import Point
+from dbdyno.run.starting_state import StartingPoint
 from dbdyno.store.profile import made, write
 
 SAMPLED_S = 60.0
@@ -37,15 +37,15 @@ LASTS_MAX = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class ExtraPart:
     """Steps that follow each other in an extra run, and what it begins from."""
 
-    copy: Point | None  # the golden copy of this point; None: an empty server
+    copy: StartingPoint | None  # the golden copy of this point; None: an empty server
     steps: tuple[Step, ...]  # up to the last wanted one
     wanted: tuple[Step, ...]
 
 
-def parts(plan: Plan, judged: Sequence[Step], at: Point | None) -> list[Part]:
+def parts(plan: Plan, judged: Sequence[Step], at: StartingPoint | None) -> list[ExtraPart]:
     """The parts of the extra run after `judged` steps; none where none of them is to be repeated.
 
     `at`: where the data are kept: what follows begins from there.
@@ -55,7 +55,7 @@ def parts(plan: Plan, judged: Sequence[Step], at: Point | None) -> list[Part]:
     return [*_part(plan, at.before(judged), None), *_part(plan, at.after(judged), at)]
 
 
-def _part(plan: Plan, judged: Sequence[Step], at: Point | None) -> Iterator[Part]:
+def _part(plan: Plan, judged: Sequence[Step], at: StartingPoint | None) -> Iterator[ExtraPart]:
     places = [
         place
         for place, step in enumerate(judged)
@@ -63,11 +63,15 @@ def _part(plan: Plan, judged: Sequence[Step], at: Point | None) -> Iterator[Part
     ]
     if places:
         chosen = tuple(replace(step, p99_below_us=None) for step in judged[: places[-1] + 1])
-        yield Part(copy=at, steps=chosen, wanted=tuple(chosen[place] for place in places))
+        yield ExtraPart(copy=at, steps=chosen, wanted=tuple(chosen[place] for place in places))
 
 
 def legs(
-    plan: Plan, prepared: Prepared, use: WorkloadUse, judged: Sequence[Step], at: Point | None
+    plan: Plan,
+    prepared: ReadyPlan,
+    use: WorkloadUse,
+    judged: Sequence[Step],
+    at: StartingPoint | None,
 ) -> Iterator[Leg]:
     """The legs of an arm's extra run after `judged` steps; `at`: where its data are kept."""
     for part in parts(plan, judged, at):
@@ -80,7 +84,7 @@ def legs(
             yield profile.leg(use.title, passed(plan, part, step))
 
 
-def passed(plan: Plan, part: Part, step: Step) -> Step:
+def passed(plan: Plan, part: ExtraPart, step: Step) -> Step:
     """A step of an extra run: whole, but short where it only leads on and leaves what it found."""
     wish = plan.observe.profile
     assert wish is not None
@@ -97,7 +101,7 @@ def go(judged: Run) -> None:
 class ExtraRun:
     """One arm going through a part of a workload once more, unjudged."""
 
-    def __init__(self, run: Run, part: Part) -> None:
+    def __init__(self, run: Run, part: ExtraPart) -> None:
         self.run, self.part = run, part
         self.plan, self.watch = run.lab.plan, run.lab.watch
         self.left = list(part.wanted)  # that are not profiled yet

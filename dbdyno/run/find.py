@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import structs
 
 from dbdyno.model import Step
-from dbdyno.model.find import FIND, Probed
+from dbdyno.model.find import FIND, SearchWindow
 from dbdyno.model.job.role import Rate, Role
 from dbdyno.model.step_files import StepDone
 from dbdyno.run import step as steps
@@ -38,7 +38,9 @@ def search(step: Step, done: StepDone, place: Place, show: Callable[[Pulse], Non
     probes: list[Probe] = []
     assert step.p99_below_us is not None
     while closed_per_s and (per_s := find.next_rate(closed_per_s, probes)) is not None:
-        probed = Probed(per_s=per_s, closed_per_s=closed_per_s, p99_below_us=step.p99_below_us)
+        probed = SearchWindow(
+            per_s=per_s, closed_per_s=closed_per_s, p99_below_us=step.p99_below_us
+        )
         of = window(step, probed, len(probes) + 1)
         p99_us = measured(of, place, show)
         probes.append(Probe(per_s, p99_us is not None and p99_us < step.p99_below_us))
@@ -61,7 +63,7 @@ def measured(of: Step, place: Place, show: Callable[[Pulse], None]) -> float | N
     return last_us
 
 
-def window(step: Step, probed: Probed, number: int) -> Step:
+def window(step: Step, probed: SearchWindow, number: int) -> Step:
     """The step with operations of its headline's role due at a rate."""
     assert step.headline is not None
     roles = tuple(
@@ -75,6 +77,6 @@ def window(step: Step, probed: Probed, number: int) -> Step:
     return replace(step, name=name, job=job, pad_to_s=None, p99_below_us=None, probed=probed)
 
 
-def pace(step: Step, role: Role, probed: Probed) -> Rate:
+def pace(step: Step, role: Role, probed: SearchWindow) -> Rate:
     """The pace at which all clients together have the rate."""
     return Rate(arrivals="poisson", per_s=probed.per_s / step.job.clients_of(role))

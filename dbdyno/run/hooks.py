@@ -167,5 +167,5 @@ def end_of(output: IO[bytes]) -> str:
 
 def keep(results: Path, done: Json) -> None:
     """Adds what a hook did to hooks.jsonl (docs/results.md)."""
-    with store.Lines(results / FILE, goes_on=True) as lines:
+    with store.JsonLines(results / FILE, goes_on=True) as lines:
         lines.write(done)

@@ -13,9 +13,9 @@ from dbdyno import workload
 from dbdyno.model import Block, Plan, Step, WorkloadUse
 from dbdyno.model.answer import EXPECTED_S, Answer, Answers
 from dbdyno.model.own_query import OwnQuery
-from dbdyno.run.answers import Asking, Checking
+from dbdyno.run.answers import AnswerCheck, AnswerInquiry
 from dbdyno.run.arm import Run
-from dbdyno.run.plan_trees import Planning
+from dbdyno.run.plan_trees import PlanInquiry
 from dbdyno.run.progress import Leg
 
 FIRST_BLOCK = 1
@@ -36,12 +36,12 @@ def go(runs: Sequence[Run], steps: Sequence[Step]) -> None:
     base = first.lab.plan.base
     able.sort(key=lambda run: run.arm.name != base)
     folder = steps[0].workload
-    answers = answers_of(able, Asking(workload=folder, queries=queries), base)
+    answers = answers_of(able, AnswerInquiry(workload=folder, queries=queries), base)
     for run, of_arm in zip(able, answers, strict=True):
         run.lab.results.write_answers(run.block.number, run.arm.name, of_arm)
     able = [run for run in able if still_able(run)]
     slow = {answer.query for of_arm in answers for answer in of_arm.answers if is_slow(answer)}
-    trees = Planning(workload=folder, queries=queries, slow=slow).trees(able)
+    trees = PlanInquiry(workload=folder, queries=queries, slow=slow).trees(able)
     for run in able:
         still_able(run)
         of_run = trees[run.arm.name]
@@ -54,12 +54,12 @@ def is_slow(answer: Answer) -> bool:
     return answer.outcome == "timed out" or answer.seconds > RUN_S_MAX
 
 
-def answers_of(runs: Sequence[Run], asking: Asking, base: str) -> list[Answers]:
+def answers_of(runs: Sequence[Run], asking: AnswerInquiry, base: str) -> list[Answers]:
     """The answers of each arm; those of the base with what makes them doubtful."""
     answers = [asking.answers(run) for run in runs]
     if not runs or runs[0].arm.name != base:
         return answers
-    checking = Checking(asking=asking, base=runs[0], answers=answers[0])
+    checking = AnswerCheck(asking=asking, base=runs[0], answers=answers[0])
     return [
         structs.replace(
             answers[0], doubts=tuple(checking.doubts(answers[1:])), ordered=checking.ordered

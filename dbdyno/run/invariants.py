@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from dbdyno.engine import Server
 from dbdyno.model import Step
-from dbdyno.model.step_files import Check
+from dbdyno.model.step_files import StepCheck
 
 ANSWER_S_MAX = 3600.0
 """How long all answers may take; a sum reads a whole table."""
@@ -26,15 +26,15 @@ def answers(server: Server, step: Step) -> list[str]:
     return [_text(server.execute(sql, limit_s=ANSWER_S_MAX)) for sql in step.invariants]
 
 
-def compared(step: Step, before: Sequence[str], after: Sequence[str]) -> list[Check]:
+def compared(step: Step, before: Sequence[str], after: Sequence[str]) -> list[StepCheck]:
     """The invariants as `checks` of done.json."""
     return [
-        Check(what=f"invariant `{sql}`", expected=answer, actual=later, ok=answer == later)
+        StepCheck(what=f"invariant `{sql}`", expected=answer, actual=later, ok=answer == later)
         for sql, answer, later in zip(step.invariants, before, after, strict=False)
     ]
 
 
-def held(server: Server, step: Step) -> list[Check]:
+def held(server: Server, step: Step) -> list[StepCheck]:
     """The step's conditions as `checks` of done.json; none without a database.
 
     Raises ServerError.
@@ -46,18 +46,18 @@ def held(server: Server, step: Step) -> list[Check]:
         for condition in step.conditions
     )
     return [
-        Check(what=f"condition `{each.name}`", expected="0", actual=answer, ok=answer == "0")
+        StepCheck(what=f"condition `{each.name}`", expected="0", actual=answer, ok=answer == "0")
         for each, answer in answers
     ]
 
 
-def unmet(checks: Sequence[Check]) -> str | None:
+def unmet(checks: Sequence[StepCheck]) -> str | None:
     """The conditions that do not hold, each with its answer; None where all do."""
     wrong = [f"{check.what} by {check.actual}" for check in checks if not check.ok]
     return f"after the load not 0: {', '.join(wrong)}" if wrong else None
 
 
-def broken(checks: Sequence[Check]) -> str | None:
+def broken(checks: Sequence[StepCheck]) -> str | None:
     """The first invariant that does not hold, in a sentence; None where all do."""
     for check in checks:
         if not check.ok:

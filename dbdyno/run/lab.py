@@ -12,7 +12,7 @@ from dbdyno.model import Block, Plan, Step, WorkloadUse
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.run.driver.interface import Generators
 from dbdyno.run.measurement import Measurement
-from dbdyno.run.prepared import Prepared, in_order
+from dbdyno.run.prepared import ReadyPlan, in_order
 from dbdyno.run.progress import Watch
 from dbdyno.run.step import Load
 from dbdyno.store import Results
@@ -72,7 +72,7 @@ class Lab:
     """Parts that all runs of a plan share."""
 
     plan: Plan
-    prepared: Prepared
+    prepared: ReadyPlan
     results: Results
     watch: Watch
     through: int | None = None  # the last block before the next look; None: the plan's last
@@ -99,7 +99,7 @@ class Lab:
 class Site(Protocol):
     """A host that measures arms of a plan."""
 
-    def measure(self, lab: Lab, block: Block, use: WorkloadUse, arms: Sequence[str]) -> Went:
+    def measure(self, lab: Lab, block: Block, use: WorkloadUse, arms: Sequence[str]) -> SiteRuns:
         """Takes the arms through the workload: all at once where the plan says so.
 
         Their files are in the block's folder afterwards. Raises LabDied where the lab failed.
@@ -112,7 +112,7 @@ class Site(Protocol):
         """
 
 
-class Went(Protocol):
+class SiteRuns(Protocol):
     """Arms that went through a workload."""
 
     @property

@@ -20,10 +20,10 @@ from dbdyno.plan import schedule
 from dbdyno.run import blocks as runner
 from dbdyno.run import count, refusal
 from dbdyno.run import look_words as words
-from dbdyno.run.blocks import Outcome
+from dbdyno.run.blocks import PlanOutcome
 from dbdyno.run.check import step_lengths
 from dbdyno.run.lab import Lab
-from dbdyno.run.way import Here, Way
+from dbdyno.run.way import BlockRunner, LocalRunner
 from dbdyno.stats import looks as stats
 from dbdyno.store import Results
 
@@ -41,9 +41,9 @@ def run(  # noqa: PLR0913 (each by its name)
     read: Read,
     *,
     evidence: Evidence | None = None,
-    way: Way | None = None,
+    way: BlockRunner | None = None,
     quiet: bool = False,
-) -> Outcome:
+) -> PlanOutcome:
     """Runs `plan`, or what is missing of it, into `parent`/<plan's name>, from look to look.
 
     `evidence`: shown after each block; None: nothing is shown between looks.
@@ -51,16 +51,16 @@ def run(  # noqa: PLR0913 (each by its name)
     `quiet`: shows no progress at all.
     Raises what `runner.run` does, and what `read` does.
     """
-    way, read = way or Here(), remembered(read)
+    way, read = way or LocalRunner(), remembered(read)
     with way.opened(plan, parent, quiet=quiet) as lab:
         count.go(lab)
         if plan.counts_only:
-            return Outcome(folder=lab.results.folder, failed=0, voids=0)
+            return PlanOutcome(folder=lab.results.folder, failed=0, voids=0)
         if plan.chosen_s is not None:
             lab.watch.say(f"lengths: {step_lengths.described(plan)}")
         if plan.schedule.until_decided:
             lab.watch.say(f"looks: {words.planned(plan)}")
-        whole = Outcome(folder=lab.results.folder, failed=0, voids=0)
+        whole = PlanOutcome(folder=lab.results.folder, failed=0, voids=0)
         while blocks := next_blocks(lab, read):
             ended = way.run_blocks(
                 replace(lab, through=blocks[-1].number),

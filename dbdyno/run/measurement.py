@@ -17,7 +17,7 @@ from msgspec import structs
 from dbdyno import store
 from dbdyno.engine import Server
 from dbdyno.engine.interface import HostSampler
-from dbdyno.engine.snapshot import Subject
+from dbdyno.engine.snapshot import SnapshotSubject
 from dbdyno.host import program, quiesce
 from dbdyno.host.observe import canary
 from dbdyno.model import HookMoment, Step
@@ -49,7 +49,7 @@ class Measurement:
         self._is_set_up = False  # so that tables that the step makes are the lab's
         self._answers: list[str] = []  # to the step's invariants, before its load
         self._first: told.Before = {}  # what is told as a change, before its load
-        self.sampler = bench.sampler(store.Lines(folder / "host.jsonl"))
+        self.sampler = bench.sampler(store.JsonLines(folder / "host.jsonl"))
         self._first_log_position = log_position(bench.server)
         self._log_position = self._first_log_position
         self._started_s = time.monotonic()
@@ -232,7 +232,7 @@ def write_probe(when: Literal["before", "after"], bench: Bench, step: Step, path
         return
     folders = (None, None) if made is None else (made.data_dir, made.wal_dir)
     session = next((role.session for role in step.job.roles if role.session), ())
-    subject = Subject(address, step.tables, step.explain, session, *folders)
+    subject = SnapshotSubject(address, step.tables, step.explain, session, *folders)
     store.write_json(path, client.snapshot(when, subject))
 
 

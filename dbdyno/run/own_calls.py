@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Raw, json
 
 from dbdyno.capture.mysql_mode import SQL_MODE, reading_of
-from dbdyno.engine.inquiry import CALL_S_MAX, CALL_S_MIN, Call
+from dbdyno.engine.inquiry import CALL_S_MAX, CALL_S_MIN, QueryCall
 from dbdyno.model.engine import Traits
 from dbdyno.model.literal import literal
 from dbdyno.model.own_query import OwnQuery
@@ -33,7 +33,7 @@ QUOTE = b'"'
 NULL, TRUE, FALSE = b"null", b"true", b"false"
 
 
-def calls(query: OwnQuery, traits: Traits, most: int) -> tuple[Call, ...]:
+def calls(query: OwnQuery, traits: Traits, most: int) -> tuple[QueryCall, ...]:
     """The calls of a query with its heaviest tuples, at most so many.
 
     One where it has no parameters; none where it has some, and no values are known. Raises
@@ -61,10 +61,10 @@ def _value(raw: Raw) -> Value:
     return None if text == NULL else Number(text.decode())
 
 
-def as_call(query: OwnQuery, values: Sequence[Value], traits: Traits) -> Call:
+def as_call(query: OwnQuery, values: Sequence[Value], traits: Traits) -> QueryCall:
     """A call of a query with these values, by its protocol."""
     bound = query.protocol != "simple" and traits.placeholders
-    return Call(
+    return QueryCall(
         text=query.text if bound else with_literals(query, values, traits),
         own_text=query.text,
         values=tuple(map(_bound, values)) if bound and values else None,

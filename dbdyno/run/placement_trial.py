@@ -20,10 +20,10 @@ from typing import Self
 
 from msgspec import structs
 
-from dbdyno.engine.interface import Made
+from dbdyno.engine.interface import MadeServer
 from dbdyno.host.observe.usage import ProcessReader, counts_nanoseconds
-from dbdyno.model import Observe, Plan, Schedule, Step, Void
-from dbdyno.model.events import Connected, Done, Ready, Tick, WindowClose, WindowOpen
+from dbdyno.model import Observation, Plan, Schedule, Step, Void
+from dbdyno.model.events import ConnectedEvent, Done, ReadyEvent, Tick, WindowClose, WindowOpen
 from dbdyno.model.placement import PlacedCost, PlacementTrial
 from dbdyno.model.step_files import StepDone
 from dbdyno.plan import schedule
@@ -31,7 +31,7 @@ from dbdyno.run import blocks
 from dbdyno.run.driver import registry
 from dbdyno.run.driver.interface import Bench
 from dbdyno.run.measurement import Measurement, StepFailed
-from dbdyno.run.prepared import Prepared
+from dbdyno.run.prepared import ReadyPlan
 from dbdyno.run.progress import Pulse
 from dbdyno.run.sessions import Sessions
 from dbdyno.run.step import Load
@@ -63,13 +63,13 @@ def measured(plan: Plan) -> PlacementTrial | None:
         arms=(base,),
         workloads=(replace(plan.workloads[0], restart=False),),
         schedule=Schedule(placement="together", repeats_max=0, void=UNDISTURBED),
-        observe=Observe(),
+        observe=Observation(),
         hooks=(),
         chosen_s=None,
         attribution=None,
         count=None,
     )
-    windows: list[Window] = []
+    windows: list[TrialWindow] = []
     with (
         tempfile.TemporaryDirectory(prefix="dyno-placement-") as folder,
         blocks.opened(alone, Path(folder), quiet=True) as lab,
@@ -88,7 +88,7 @@ def measured(plan: Plan) -> PlacementTrial | None:
     return None if outcome.failed else trial_of(steps[-1].name, windows)
 
 
-def tried(prepared: Prepared, plan: Plan) -> tuple[Step, ...]:
+def tried(prepared: ReadyPlan, plan: Plan) -> tuple[Step, ...]:
     """The base's steps up to the first that is timed and only reads; none where there is none."""
     steps = prepared.steps[plan.workloads[0].title][plan.base]
     for number, step in enumerate(steps, start=1):
@@ -101,7 +101,7 @@ def tried(prepared: Prepared, plan: Plan) -> tuple[Step, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Window:
+class TrialWindow:
     """A short window of a step's load."""
 
     together: bool
@@ -109,7 +109,7 @@ class Window:
     cpu_us: float  # of the server's sessions for it
 
 
-def trial_of(step: str, windows: Sequence[Window]) -> PlacementTrial | None:
+def trial_of(step: str, windows: Sequence[TrialWindow]) -> PlacementTrial | None:
     """The trial of a step, from its windows in their order; None where one had no operation."""
     if not windows or not all(math.isfinite(window.us) for window in windows):
         return None
@@ -120,7 +120,7 @@ def trial_of(step: str, windows: Sequence[Window]) -> PlacementTrial | None:
     return PlacementTrial(step=step, together=together, free=free)
 
 
-def cost_of(windows: Sequence[Window]) -> PlacedCost:
+def cost_of(windows: Sequence[TrialWindow]) -> PlacedCost:
     """The median cost of an operation in windows of one placement, the first two left out."""
     pairs = list(zip(windows[2::2], windows[3::2], strict=True))
     return PlacedCost(
@@ -130,13 +130,13 @@ def cost_of(windows: Sequence[Window]) -> PlacedCost:
     )
 
 
-def windows_of(step: str, take: Callable[[bool], Window]) -> list[Window]:
+def windows_of(step: str, take: Callable[[bool], TrialWindow]) -> list[TrialWindow]:
     """Windows of both placements by turns, two of each, until the choice is clear.
 
     Also until SECONDS_MAX are over: beside other load a generator's start takes longer than its
     window. `take`: makes a window, with sessions beside their clients or not.
     """
-    windows: list[Window] = []
+    windows: list[TrialWindow] = []
     end_s = time.monotonic() + SECONDS_MAX
     for number in range(1, PAIRS + 1):
         windows += [take(together) for together in (True, True, False, False)]
@@ -150,7 +150,7 @@ def windows_of(step: str, take: Callable[[bool], Window]) -> list[Window]:
 class ShortWindows(Load):
     """The load of the step that is tried: short windows, in place of the step's own."""
 
-    def __init__(self, step: str, windows: list[Window], measurement: Measurement) -> None:
+    def __init__(self, step: str, windows: list[TrialWindow], measurement: Measurement) -> None:
         super().__init__(measurement)
         self._windows = windows if self.step.name == step else None
         self._made = self.bench.server.made
@@ -177,7 +177,7 @@ class ShortWindows(Load):
             super().end(done)
 
 
-def window(step: Step, bench: Bench, made: Made) -> Window:
+def window(step: Step, bench: Bench, made: MadeServer) -> TrialWindow:
     """A short window of a step's load, placed as the bench says. Raises StepFailed."""
     stop = structs.replace(step.job.stop, seconds=WINDOW_S, warmup_s=WARM_UP_S)
     short = replace(step, job=structs.replace(step.job, stop=stop))
@@ -186,10 +186,10 @@ def window(step: Step, bench: Bench, made: Made) -> Window:
     with makes.start(makes.prepare(short, bench), lambda line: None, bench.cpus) as load:
         for event in load.events():
             match event:
-                case Connected():
+                case ConnectedEvent():
                     spent.take(event)
                     placed.take(event)
-                case Ready():
+                case ReadyEvent():
                     load.go()
                 case WindowOpen():
                     spent.open()
@@ -203,7 +203,7 @@ def window(step: Step, bench: Bench, made: Made) -> Window:
                 case Done() if event.status != "ok":
                     raise StepFailed(event.reason or event.status)
     connections = step.job.connections
-    return Window(
+    return TrialWindow(
         together=bool(bench.processors),
         us=connections * seconds * 1e6 / operations if operations else math.inf,
         cpu_us=spent.us / operations if operations else math.inf,
@@ -213,12 +213,12 @@ def window(step: Step, bench: Bench, made: Made) -> Window:
 class SessionCost:
     """The CPU time that a server's sessions take in a window."""
 
-    def __init__(self, made: Made) -> None:
+    def __init__(self, made: MadeServer) -> None:
         self._made = made
         self._readers: list[ProcessReader] = []
         self.us = 0.0
 
-    def take(self, event: Connected) -> None:
+    def take(self, event: ConnectedEvent) -> None:
         """Takes note of a session, of which the server may not say which thread it is."""
         nanoseconds, pid = counts_nanoseconds(), self._made.postmaster_pid
         if not self._made.threads:

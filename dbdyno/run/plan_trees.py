@@ -13,7 +13,7 @@ from itertools import chain
 
 from msgspec import structs
 
-from dbdyno.engine.inquiry import Call, Explained, Inquirer
+from dbdyno.engine.inquiry import CallPlan, Inquirer, QueryCall
 from dbdyno.model.error import ServerError
 from dbdyno.model.own_query import OwnQuery
 from dbdyno.model.plan_tree import Moment, PlanNode, PlanTree, PlanTrees
@@ -30,7 +30,7 @@ QUERY_S_MAX, ARM_S_MAX = 20.0, 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planning:
+class PlanInquiry:
     """The queries of a workload whose plans are asked for."""
 
     workload: str
@@ -92,7 +92,7 @@ class Planning:
             return
 
     def _replanned(
-        self, inquirer: Inquirer, query: OwnQuery, to_plan: Sequence[Call]
+        self, inquirer: Inquirer, query: OwnQuery, to_plan: Sequence[QueryCall]
     ) -> Iterator[PlanTree]:
         for place, call in enumerate(to_plan, start=1):
             yield _tree(query, place, inquirer.explain(call), moment="again")
@@ -101,7 +101,7 @@ class Planning:
 def _tree(
     query: OwnQuery,
     place: int,
-    explained: Explained,
+    explained: CallPlan,
     *,
     ran: bool = False,
     moment: Moment = "first",

@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import structs
 
 from dbdyno.host import perf
-from dbdyno.model import Plan, ProfileWish, Step, WorkloadUse
+from dbdyno.model import Plan, ProfileRequest, Step, WorkloadUse
 from dbdyno.model.error import DynoError
 from dbdyno.model.profile import NotSampled, Sampled
 from dbdyno.run import step as steps
@@ -42,7 +42,7 @@ def goes_on(step: Step) -> bool:
     return not step.writes and bool(step.job.stop.seconds)
 
 
-def window(step: Step, wish: ProfileWish) -> Step:
+def window(step: Step, wish: ProfileRequest) -> Step:
     """The further window of a step that goes on, with nothing around it."""
     stop = structs.replace(step.job.stop, seconds=wish.seconds, warmup_s=SETTLING_S)
     return replace(
@@ -74,7 +74,7 @@ def legs(plan: Plan, use: WorkloadUse, step: Step) -> list[Leg]:
 
 
 def further(
-    step: Step, wish: ProfileWish, bench: Bench, folder: Path, show: Callable[[Pulse], None]
+    step: Step, wish: ProfileRequest, bench: Bench, folder: Path, show: Callable[[Pulse], None]
 ) -> str:
     """Profiles a further window of a step that has ended well; what came out in words.
 

@@ -10,9 +10,9 @@ from typing import Self
 
 from dbdyno.engine import Server
 from dbdyno.host import perf
-from dbdyno.host.perf import Folded, Perf, Recording
+from dbdyno.host.perf import FoldedProfile, Perf, Recording
 from dbdyno.model.error import HostError
-from dbdyno.model.events import AnyEvent, Ready, WindowClose, WindowOpen
+from dbdyno.model.events import AnyEvent, ReadyEvent, WindowClose, WindowOpen
 from dbdyno.model.profile import NotSampled, Sampled, Stack
 from dbdyno.run.measurement import Measurement
 from dbdyno.run.progress import Pulse
@@ -54,7 +54,7 @@ class Recorder:
     def take(self, event: AnyEvent) -> None:
         """Attaches where the load is ready, so that connections are there; samples its window."""
         match event:
-            case Ready():
+            case ReadyEvent():
                 self._attempt(self._prepare)
             case WindowOpen():
                 self._attempt(self._start)
@@ -87,7 +87,7 @@ class Recorder:
             no_counters=perf.no_counters,
         )
 
-    def _folded(self) -> Folded | None:
+    def _folded(self) -> FoldedProfile | None:
         if self.failure is None and self._recording is None:
             self.failure = "the load ended before its window"
         if self.failure is not None or self._recording is None:

@@ -10,20 +10,20 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from dbdyno.engine.interface import Made
+from dbdyno.engine.interface import MadeServer
 from dbdyno.host import core_sets
-from dbdyno.model.events import Connected
+from dbdyno.model.events import ConnectedEvent
 from dbdyno.run.measurement import StepFailed
 
 
 class Sessions:
     """The sessions of a step, each kept to the processor of the thread that serves its client."""
 
-    def __init__(self, server: Made) -> None:
+    def __init__(self, server: MadeServer) -> None:
         self._server = server
         self._before: dict[int, set[int]] = {}  # by thread, where it was allowed to run
 
-    def take(self, event: Connected) -> None:
+    def take(self, event: ConnectedEvent) -> None:
         """Places a session that was let in, also one that was made anew.
 
         Raises StepFailed where the server does not say which thread it is, HostError where it may

@@ -11,11 +11,11 @@ from dbdyno.model.ceiling import Ceiling
 from dbdyno.run import extra_run, interleave
 from dbdyno.run.arm import Run
 from dbdyno.run.driver import ceiling
-from dbdyno.run.lab import Lab, Site, Went
+from dbdyno.run.lab import Lab, Site, SiteRuns
 
 
 @dataclass(frozen=True)
-class WentHere:
+class LocalRuns:
     """Arms that went through a workload on this host."""
 
     runs: Sequence[Run]
@@ -31,10 +31,10 @@ class WentHere:
             extra_run.go(run)
 
 
-class Here:
+class LocalSite:
     """This host."""
 
-    def measure(self, lab: Lab, block: Block, use: WorkloadUse, arms: Sequence[str]) -> WentHere:
+    def measure(self, lab: Lab, block: Block, use: WorkloadUse, arms: Sequence[str]) -> LocalRuns:
         """As Site.measure."""
         known = {arm.name: arm for arm in lab.plan.arms}
         runs = [Run(lab=lab, block=block, arm=known[name], use=use) for name in arms]
@@ -43,7 +43,7 @@ class Here:
         else:
             for run in runs:
                 go(run)
-        return WentHere(runs)
+        return LocalRuns(runs)
 
     def ceiling(self, lab: Lab, connections: Mapping[str, int]) -> Ceiling:
         """As Site.ceiling."""
@@ -69,12 +69,12 @@ def turns(lab: Lab, order: Sequence[str]) -> Iterator[Sequence[str]]:
 
 def of(lab: Lab, host: str | None) -> Site:
     """Where the arms on a host are measured; None: on this one."""
-    return Here() if host is None else lab.sites[host]
+    return LocalSite() if host is None else lab.sites[host]
 
 
 def measured(
     lab: Lab, block: Block, passes: Sequence[tuple[WorkloadUse, Sequence[str]]]
-) -> list[Went]:
+) -> list[SiteRuns]:
     """Takes every arm of the block through the workloads, each on its host. Raises LabDied."""
     hosts = {arm.name: arm.host for arm in lab.plan.arms}
     return [

@@ -18,7 +18,7 @@ from msgspec import structs
 
 from dbdyno import engine
 from dbdyno.engine import Server, golden
-from dbdyno.engine.golden_copy import Copy, Origin
+from dbdyno.engine.golden_copy import Copy, CopyOrigin
 from dbdyno.engine.restore import restored_bytes
 from dbdyno.host import place
 from dbdyno.model import Json, Plan, Step, WorkloadUse
@@ -36,7 +36,7 @@ VACUUMS = re.compile(r"\s*VACUUM\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class StartingPoint:
     """The step of a workload after which an arm's data directory is kept, and under which key.
 
     Of each fill of an arm there is one.
@@ -64,7 +64,7 @@ class Point:
 
 def points(
     plan: Plan, use: WorkloadUse, steps: Sequence[Step], server: Server
-) -> tuple[Point, ...]:
+) -> tuple[StartingPoint, ...]:
     """Where `server`'s data are kept in this workload, whose use has a `save`: of each fill.
 
     The first fill has the key that it would have alone. An A/A arm that is shown has
@@ -103,7 +103,9 @@ def points(
         seed = schedule.block(plan, 1 if alike else fill).seed
         parts = shared | ({} if restored else {"seed": seed})
         parts |= {"fill": fill} if fill > 1 else {}
-        points.append(Point(step=saved, fill=fill, seed=seed, parts=parts, writes_after=writes))
+        points.append(
+            StartingPoint(step=saved, fill=fill, seed=seed, parts=parts, writes_after=writes)
+        )
     return tuple(points)
 
 
@@ -140,7 +142,7 @@ def data_root(plan: Plan) -> Path:
     return plan.data_dir or place.data_root()
 
 
-def find(plan: Plan, at: Point) -> Copy | None:
+def find(plan: Plan, at: StartingPoint) -> Copy | None:
     """The golden copy of a point; None where there is none yet. Raises ServerError: it is bad."""
     return golden.find(data_root(plan), at.key)
 
@@ -162,12 +164,12 @@ def restore_s(dump: Path, root: Path) -> float:
     return restored_bytes(dump) / golden.restored_per_s(root)
 
 
-def origin(step: Step, results: Results, number: int, took_s: float) -> Origin:
+def origin(step: Step, results: Results, number: int, took_s: float) -> CopyOrigin:
     """The step after which a copy is made, which took so long, and the block that makes it."""
     restore = step.job.restore
     per_s = None if restore is None else restored_bytes(Path(restore.path)) / took_s
     (block,) = [b for b in results.blocks() if b.number == number and b.void is None]
-    return Origin(
+    return CopyOrigin(
         workload=step.workload,
         step=step.name,
         block_begun_unix_ns=block.begun_unix_ns,
@@ -181,7 +183,7 @@ def report(results: Results, folder: Path) -> Restored | None:
     return next((step.restored() for step in steps if step.path == folder), None)
 
 
-def golden_use(copy: Copy, at: Point, *, began: bool, restarted: bool = False) -> GoldenUse:
+def golden_use(copy: Copy, at: StartingPoint, *, began: bool, restarted: bool = False) -> GoldenUse:
     """golden.json of a run: whether it `began` from the copy, or made it; how it began."""
     return GoldenUse(
         began=began,

@@ -18,34 +18,22 @@ from msgspec.structs import replace
 from dbdyno import store
 from dbdyno.engine import Server
 from dbdyno.engine.interface import WaitSampler
-from dbdyno.model import Headline, Link, Step
+from dbdyno.model import Headline, Link, Step, events
 from dbdyno.model.error import ServerError
-from dbdyno.model.events import (
-    AnyEvent,
-    Connected,
-    Done,
-    Paused,
-    Ready,
-    Resumed,
-    Tick,
-    Totals,
-    WindowClose,
-    WindowOpen,
-)
 from dbdyno.model.headlines import kind_of, unit_of
 from dbdyno.model.job import Job
 from dbdyno.model.job.role import Role, RoleStop, Tied
 from dbdyno.model.server_status import StatusLook
 from dbdyno.model.standby_lag import StandbyLag
-from dbdyno.model.step_files import Check, StepDone
+from dbdyno.model.step_files import StepCheck, StepDone
 from dbdyno.run.driver import registry
-from dbdyno.run.driver.interface import Bench, Generators, Keep, NetworkReading, Running, Seat
-from dbdyno.run.driver.spread import Spread
+from dbdyno.run.driver.interface import Bench, Generators, Keep, NetworkReading, RunningLoad, Seat
+from dbdyno.run.driver.spread import SpreadLoad
 from dbdyno.run.in_window import LAG_EVERY_S, Readings, TimedHooks, catch_up
 from dbdyno.run.measurement import Measurement, StepFailed
 from dbdyno.run.progress import Pulse
 from dbdyno.run.sessions import Sessions
-from dbdyno.run.step_progress import Meter
+from dbdyno.run.step_progress import StepMeter
 
 MIB = 1 << 20
 SERVER_GONE_S = 1.0
@@ -92,15 +80,15 @@ class Load:
         self._measurement = measurement
         self.step, self.bench = measurement.step, measurement.bench
         self.sampler, self.folder = measurement.sampler, measurement.folder
-        self._meter = Meter(self.step, self.bench.claim)
-        self._close: WindowClose | None = None
-        self._done: Done | None = None
+        self._meter = StepMeter(self.step, self.bench.claim)
+        self._close: events.WindowClose | None = None
+        self._done: events.Done | None = None
         self._waits: WaitSampler | None = None
         self._lag: Readings[StandbyLag] | None = None
         self._status: Readings[StatusLook] | None = None
-        self._elsewhere: FromElsewhere | None = None  # whose generators make the load
+        self._elsewhere: RemoteLoad | None = None  # whose generators make the load
         if self.bench.generators is not None:
-            self._elsewhere = FromElsewhere(self.bench.generators, self.bench.server)
+            self._elsewhere = RemoteLoad(self.bench.generators, self.bench.server)
         self._sessions: Sessions | None = None  # that are placed
         if self.bench.processors and self.bench.server.made is not None:
             self._sessions = Sessions(self.bench.server.made)
@@ -116,11 +104,11 @@ class Load:
         with ExitStack() as stack:
             self._waits = self._sample_waits(complete, stack)
             if (standbys := self.bench.server.standbys) is not None:
-                kept = stack.enter_context(store.Lines(self.folder / "lag.jsonl"))
+                kept = stack.enter_context(store.JsonLines(self.folder / "lag.jsonl"))
                 self._lag = Readings(standbys.lag, kept.write, LAG_EVERY_S)
                 stack.callback(self._lag.close)
             self._status = self._read_status(stack)
-            lines = stack.enter_context(store.Lines(self.folder / "events.jsonl"))
+            lines = stack.enter_context(store.JsonLines(self.folder / "events.jsonl"))
             self.generator = stack.enter_context(self._started(complete, lines.write_raw, stack))
             self._stack = stack.pop_all()
         return self
@@ -133,14 +121,14 @@ class Load:
     ) -> None:
         self._stack.__exit__(error_type, error, traceback)
 
-    def _started(self, job: Job, keep: Keep, stack: ExitStack) -> Running:
+    def _started(self, job: Job, keep: Keep, stack: ExitStack) -> RunningLoad:
         """The load, made here or on other hosts, whose own lines have a file each.
 
         Raises GeneratorError, LabDied.
         """
 
         def raw(host: str) -> Keep:
-            lines = store.Lines(self.folder / f"events.{host}.jsonl")
+            lines = store.JsonLines(self.folder / f"events.{host}.jsonl")
             return stack.enter_context(lines).write_raw
 
         if self._elsewhere is not None:
@@ -162,7 +150,7 @@ class Load:
         address, client = server.address(), server.client
         if observe.waits_s is None or address is None or client is None or not server.can("waits"):
             return None
-        lines = stack.enter_context(store.Lines(self.folder / "waits.jsonl"))
+        lines = stack.enter_context(store.JsonLines(self.folder / "waits.jsonl"))
         try:
             waits = client.waits(address, job, observe, lines.write)
         except ServerError as error:
@@ -184,7 +172,7 @@ class Load:
             return None
         stack.callback(status.close)
         self.sampler.set_lab_session(status.pid, "lab:status")
-        kept = stack.enter_context(store.Lines(self.folder / "status.jsonl"))
+        kept = stack.enter_context(store.JsonLines(self.folder / "status.jsonl"))
         readings = Readings(status.looks, kept.write, every_s)
         stack.callback(readings.close)
         return readings
@@ -197,28 +185,28 @@ class Load:
         """Takes the load from its beginning to its end; raises GeneratorError."""
         for event in self.generator.events():
             pulse = self.take(event)
-            if isinstance(event, Ready):  # whoever takes it may have to make ready, too
+            if isinstance(event, events.ReadyEvent):  # whoever takes it may have to make ready, too
                 self.generator.go()
             if pulse is not None:
                 show(pulse)
 
-    def take(self, event: AnyEvent) -> Pulse | None:
+    def take(self, event: events.AnyEvent) -> Pulse | None:
         """Reads the counters at the window's two ends; how the step does where a tick says it."""
         self.sampler.observe(event)
         self._pace_waits(event)
         match event:
-            case Connected() if self._sessions is not None:
+            case events.ConnectedEvent() if self._sessions is not None:
                 self._sessions.take(event)
-            case WindowOpen():
+            case events.WindowOpen():
                 self.sampler.read("open", event.mono_ns)
                 self._timed.open()
                 if self._lag is not None:
                     self._lag.open()
                 if self._status is not None:
                     self._status.open()
-            case Tick():
+            case events.Tick():
                 return self._meter.take(event)
-            case WindowClose():
+            case events.WindowClose():
                 self._close = event
                 self.sampler.read("close", event.mono_ns)
                 if self._sessions is not None:
@@ -226,24 +214,24 @@ class Load:
                 self.generator.stop()
                 self._end_waits()
                 self._end_readings()
-            case Done():
+            case events.Done():
                 self._done = event
         if self._elsewhere is not None:  # after the counters: hosts take milliseconds to answer
             self._elsewhere.observe(event)
         return None
 
-    def _pace_waits(self, event: AnyEvent) -> None:
+    def _pace_waits(self, event: events.AnyEvent) -> None:
         """Samples waits while the window is open and the load goes on."""
         if self._waits is None:
             return
         self._waits.observe(event)
         match event:
-            case WindowOpen():
+            case events.WindowOpen():
                 self._open = True
                 self._waits.begin()
-            case Resumed() if self._open:
+            case events.Resumed() if self._open:
                 self._waits.begin()
-            case Paused() | WindowClose():
+            case events.Paused() | events.WindowClose():
                 self._waits.rest()
 
     def _end_waits(self) -> None:
@@ -323,7 +311,7 @@ def per_second(headline: Headline, amount: float, seconds: float) -> str:
     return f"{rate / MIB if headline.metric == 'mbps' else rate:,.0f} {unit_of(headline)}"
 
 
-def checks(step: Step, totals: Mapping[str, Totals]) -> list[Check]:
+def checks(step: Step, totals: Mapping[str, events.Totals]) -> list[StepCheck]:
     """Compares the rows that each role with a quota affected with what its statements name.
 
     A delete that finds fewer rows than it asks for shows here.
@@ -337,7 +325,9 @@ def checks(step: Step, totals: Mapping[str, Totals]) -> list[Check]:
         expected = (quota.operations - role.mark_count) * step.job.clients_of(role) * rows
         actual = totals[role.name].rows
         what = f"rows of role {role.name}"
-        compared.append(Check(what=what, expected=expected, actual=actual, ok=expected == actual))
+        compared.append(
+            StepCheck(what=what, expected=expected, actual=actual, ok=expected == actual)
+        )
     return compared
 
 
@@ -359,7 +349,7 @@ def rows_per_operation(job: Job, role: Role) -> int:
 UNKNOWN = NetworkReading(None, None, None)
 
 
-class FromElsewhere:
+class RemoteLoad:
     """One step's load by generators on other hosts; its figures of the network."""
 
     def __init__(self, generators: Generators, server: Server) -> None:
@@ -371,20 +361,20 @@ class FromElsewhere:
 
     def start(
         self, job: Job, keep: Keep, cpus: str | None, *, raw: Callable[[str], Keep]
-    ) -> Running:
+    ) -> RunningLoad:
         """Starts the generators; `raw(host)` gets the lines that each says itself.
 
         Raises GeneratorError, LabDied.
         """
         self._seats = self._generators.seats(self._server)
-        return Spread(job, self._seats, keep, cpus, raw=raw)
+        return SpreadLoad(job, self._seats, keep, cpus, raw=raw)
 
-    def observe(self, event: AnyEvent) -> None:
+    def observe(self, event: events.AnyEvent) -> None:
         """Reads the network before the load begins, and when the window has closed."""
         match event:
-            case Ready():
+            case events.ReadyEvent():
                 self._before = self._generators.network(self._server, trip=True)
-            case WindowClose():
+            case events.WindowClose():
                 self._after = self._generators.network(self._server, trip=False)
 
     def links(self) -> Mapping[str, Link]:

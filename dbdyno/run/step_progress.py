@@ -13,7 +13,7 @@ from dbdyno.model import Json, Step
 from dbdyno.model.events import Part, Tick
 from dbdyno.model.headlines import scale_of, unit_of
 from dbdyno.model.job import amounts
-from dbdyno.model.step_files import Counted
+from dbdyno.model.step_files import HeadlineWork
 from dbdyno.run.progress import Pulse
 from dbdyno.stats.few_operations import Claim, for_edges_s, for_scatter_s
 from dbdyno.stats.response_times import Histogram
@@ -26,7 +26,7 @@ TIMED_MIN = 4
 
 
 @dataclass
-class Count:
+class WorkProgress:
     """The work of a role so far."""
 
     elapsed_s: float = 0.0
@@ -79,13 +79,13 @@ class Count:
         return self.amounts.get(what, 0) / self.measured_s if self.measured_s else None
 
 
-class Meter:
+class StepMeter:
     """Takes the ticks of one step, in their order."""
 
     def __init__(self, step: Step, claim: Claim | None = None) -> None:
         """`claim`: what the step's operations have to be enough for; None: for nothing."""
         self.step, self.claim = step, claim
-        self.counts: dict[str, Count] = {}
+        self.counts: dict[str, WorkProgress] = {}
         self.response = Histogram()
         headline = step.headline
         roles = [role.name for role in step.job.roles]
@@ -98,7 +98,7 @@ class Meter:
     def take(self, tick: Tick) -> Pulse | None:
         """Counts a tick; returns how the step does where it is one of the headline's role."""
         named = self.named if tick.role == self.leader else ()
-        self.counts.setdefault(tick.role, Count()).add(tick, self.statements, named)
+        self.counts.setdefault(tick.role, WorkProgress()).add(tick, self.statements, named)
         if tick.role != self.leader or not tick.active_ns:
             return None
         rates = self.rates(tick)
@@ -147,10 +147,10 @@ class Meter:
             "rate_so_far": None if so_far is None else so_far * each,
         }
 
-    def counted(self) -> Counted:
+    def counted(self) -> HeadlineWork:
         """The work of the headline's role in the window so far, and the seconds since it opened."""
-        count = self.counts.get(self.leader, Count())
-        return Counted(seconds=count.measured_s, **count.amounts)
+        count = self.counts.get(self.leader, WorkProgress())
+        return HeadlineWork(seconds=count.measured_s, **count.amounts)
 
     def against_target(self) -> Json:
         """The step's target, and what its role achieved so far."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dbdyno.engine.counting import Counting
+from dbdyno.engine.counting import CountMethod
 from dbdyno.model.count import Count
 from dbdyno.model.count_storage import Storage
-from dbdyno.model.events import Captured
+from dbdyno.model.events import CapturedEvent
 
 
-def read(answers: Sequence[Captured], count: Count, counting: Counting) -> Storage:
+def read(answers: Sequence[CapturedEvent], count: Count, counting: CountMethod) -> Storage:
     """What an operation of the window did, less what a mark alone did.
 
     `answers`: the counters after each mark. A counter that the server lacks is None.
@@ -38,6 +38,6 @@ def read(answers: Sequence[Captured], count: Count, counting: Counting) -> Stora
     )
 
 
-def counters(answer: Captured) -> Mapping[str, int]:
+def counters(answer: CapturedEvent) -> Mapping[str, int]:
     """The counters of an answer by their names in lower case."""
     return {str(row[0]).lower(): int(str(row[1])) for row in answer.rows}

@@ -21,7 +21,7 @@ from dbdyno.model import MetricSource, Step, ToldMetric
 from dbdyno.model.error import ServerError
 from dbdyno.model.events import (
     AnyEvent,
-    Captured,
+    CapturedEvent,
     Newer,
     Paused,
     Resumed,
@@ -40,24 +40,24 @@ NS_PER_S = 1_000_000_000
 Value = float | str
 
 
-class NotTold(Exception):
+class MissingValueError(Exception):
     """A value is not there; why, in words."""
 
 
-Before = Mapping[str, float | NotTold]
+Before = Mapping[str, float | MissingValueError]
 """The answers before a load by the metric's name, or why there is none."""
 
 
 def before(server: Server, step: Step) -> Before:
     """Asks, before the load, for what is told as its change."""
     queries = {metric.name: metric.query for metric in step.metrics if metric.change is not None}
-    answers: dict[str, float | NotTold] = {}
+    answers: dict[str, float | MissingValueError] = {}
     for name, query in queries.items():
         assert query is not None, "only a query can be asked twice"
         try:
             answers[name] = answered(server, query)
-        except NotTold as reason:
-            answers[name] = NotTold(f"before the load {reason}")
+        except MissingValueError as reason:
+            answers[name] = MissingValueError(f"before the load {reason}")
     return answers
 
 
@@ -71,7 +71,7 @@ def take(server: Server, step: Step, events: Path, done: StepDone, earlier: Befo
     def answer_to(what: str, read: Callable[[], Value]) -> Value | None:
         try:
             return read()
-        except NotTold as reason:
+        except MissingValueError as reason:
             if server.address() is not None:
                 done.warnings.append(f"step `{step.name}`: {what}: {reason}")
             return None
@@ -103,19 +103,21 @@ def _named(source: MetricSource) -> str:
 
 
 @dataclass(frozen=True)
-class Said:
+class LoadOutput:
     """What a load said that metrics need: rows that statements returned, how long it lasted."""
 
-    captured: Sequence[Captured]
+    captured: Sequence[CapturedEvent]
     lasted_s: float
 
 
-def returned(events: Path, sources: Sequence[MetricSource]) -> Said:
+def returned(events: Path, sources: Sequence[MetricSource]) -> LoadOutput:
     """What the events say; read only if a metric needs them."""
     if all(source.query is not None and source.change is None for source in sources):
-        return Said((), 0.0)
+        return LoadOutput((), 0.0)
     lines = [event for line in store.decoded_lines(events, read) for event in line]
-    return Said([event for event in lines if isinstance(event, Captured)], lasted_s(lines))
+    return LoadOutput(
+        [event for event in lines if isinstance(event, CapturedEvent)], lasted_s(lines)
+    )
 
 
 def lasted_s(said: Iterable[AnyEvent | Newer]) -> float:
@@ -130,8 +132,8 @@ def lasted_s(said: Iterable[AnyEvent | Newer]) -> float:
     return whole_ns / NS_PER_S
 
 
-def value(source: MetricSource, server: Server, said: Said, earlier: Before) -> Value:
-    """The value of a metric. Raises NotTold."""
+def value(source: MetricSource, server: Server, said: LoadOutput, earlier: Before) -> Value:
+    """The value of a metric. Raises MissingValueError."""
     if source.query is not None:
         first = answer(server, source.query)
         if source.change is not None:
@@ -140,26 +142,29 @@ def value(source: MetricSource, server: Server, said: Said, earlier: Before) -> 
     own = [execution for execution in said.captured if source.of in (None, execution.statement)]
     texts = list(_in_columns(source.column, own) if source.column else _matches(source, own))
     if not texts:
-        raise NotTold("captured nothing" if own else "no statement that could tell it ended")
+        raise MissingValueError(
+            "captured nothing" if own else "no statement that could tell it ended"
+        )
     if source.text:
         return texts[0 if source.take == "first" else -1]
     return TAKES[source.take]([number(text) for text in texts])
 
 
-def changed(source: MetricSource, after: float, said: Said, earlier: Before) -> float:
+def changed(source: MetricSource, after: float, said: LoadOutput, earlier: Before) -> float:
     """How far an answer has moved over the load, by the time that the metric names.
 
-    The load is asked about as a whole: its warm-up changed the answer, too. Raises NotTold.
+    The load is asked about as a whole: its warm-up changed the answer,
+    too. Raises MissingValueError.
     """
-    first = earlier.get(source.name, NotTold("nobody asked before the load"))
-    if isinstance(first, NotTold):
+    first = earlier.get(source.name, MissingValueError("nobody asked before the load"))
+    if isinstance(first, MissingValueError):
         raise first
     assert source.change is not None
     spans_s = SPANS_S[source.change]
     if spans_s is None:
         return after - first
     if not said.lasted_s:
-        raise NotTold("the load did not say how long it lasted")
+        raise MissingValueError("the load did not say how long it lasted")
     return (after - first) * spans_s / said.lasted_s
 
 
@@ -182,7 +187,7 @@ TAKES: Mapping[str, Callable[[Sequence[float]], float]] = {
 """The value made of several."""
 
 
-def _in_columns(column: str, captured: Iterable[Captured]) -> Iterator[str]:
+def _in_columns(column: str, captured: Iterable[CapturedEvent]) -> Iterator[str]:
     """The values of a column, without nulls."""
     for execution in captured:
         if column in execution.columns:
@@ -191,7 +196,7 @@ def _in_columns(column: str, captured: Iterable[Captured]) -> Iterator[str]:
             yield from (value for value in values if value is not None)
 
 
-def _matches(source: MetricSource, captured: Iterable[Captured]) -> Iterator[str]:
+def _matches(source: MetricSource, captured: Iterable[CapturedEvent]) -> Iterator[str]:
     """The finds of a pattern in notices, then in rows, line by line; an empty group counts as 0."""
     pattern = re.compile(source.pattern or "")
     for execution in captured:
@@ -208,25 +213,25 @@ def _matches(source: MetricSource, captured: Iterable[Captured]) -> Iterator[str
 
 
 def answered(server: Server, sql: str) -> float:
-    """A number that the server answers. Raises NotTold."""
+    """A number that the server answers. Raises MissingValueError."""
     return number(answer(server, sql))
 
 
 def answer(server: Server, sql: str) -> object:
-    """The first column of the first row. Raises NotTold."""
+    """The first column of the first row. Raises MissingValueError."""
     try:
         rows: Sequence[Sequence[object]] = server.execute(sql, limit_s=ANSWER_S_MAX)
     except ServerError as error:
-        raise NotTold(str(error)) from error
+        raise MissingValueError(str(error)) from error
     if not rows or not rows[0]:
-        raise NotTold("the answer is empty")
+        raise MissingValueError("the answer is empty")
     if rows[0][0] is None:
-        raise NotTold("the answer is NULL")
+        raise MissingValueError("the answer is NULL")
     return rows[0][0]
 
 
 def number(value: object) -> float:
-    """A number of a server's answer, or of its text. Raises NotTold."""
+    """A number of a server's answer, or of its text. Raises MissingValueError."""
     if isinstance(value, int | float | Decimal | str) and not isinstance(value, bool):
         try:
             figure = float(value)
@@ -234,4 +239,4 @@ def number(value: object) -> float:
             figure = math.nan
         if math.isfinite(figure):
             return figure
-    raise NotTold(f"{str(value)!r} is not a number")
+    raise MissingValueError(f"{str(value)!r} is not a number")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from dbdyno.model import Observe, Plan, Step, WorkloadUse
+from dbdyno.model import Observation, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError, WorkloadError
 from dbdyno.model.step_files import StepFailure
 from dbdyno.plan import schedule
@@ -25,7 +25,7 @@ from dbdyno.run import refusal, site
 from dbdyno.run.arm import copy_leg
 from dbdyno.run.check.plan_record import plan_json
 from dbdyno.run.lab import Lab, Servers
-from dbdyno.run.prepared import Prepared, StepsOf
+from dbdyno.run.prepared import ReadyPlan, StepsOf
 from dbdyno.run.progress import RUN_OVERHEAD_S, Forecast, Leg, Watch
 from dbdyno.run.step import Load
 from dbdyno.store import Results
@@ -36,7 +36,7 @@ NO_TABLE = re.compile(r"\(SQLSTATE 42(?:P01|S02)\)|\(error 1146\b")
 """PostgreSQL's and MySQL's words for a table that is not there."""
 
 
-def is_due(plan: Plan, prepared: Prepared, *, begun: bool) -> bool:
+def is_due(plan: Plan, prepared: ReadyPlan, *, begun: bool) -> bool:
     """Whether a plan has a trial still before it, or dumps that are not restored."""
     missing = (
         points[0].key not in prepared.copies
@@ -47,7 +47,7 @@ def is_due(plan: Plan, prepared: Prepared, *, begun: bool) -> bool:
     return (plan.schedule.trial and not begun) or any(missing)
 
 
-def go(plan: Plan, prepared: Prepared, watch: Watch, servers: Servers) -> None:
+def go(plan: Plan, prepared: ReadyPlan, watch: Watch, servers: Servers) -> None:
     """Takes every arm through the plan's steps. Raises WorkloadError where all fail in one.
 
     Without a `trial` only through those that restore a dump. Raises ServerError where an arm has
@@ -68,7 +68,7 @@ def go(plan: Plan, prepared: Prepared, watch: Watch, servers: Servers) -> None:
         schedule=replace(
             plan.schedule, interleave="step" if plan.schedule.together else "run", rest_s=0.0
         ),
-        observe=Observe(),
+        observe=Observation(),
         hooks=tuple(hook for hook in plan.hooks if hook.when != "during-step"),
     )
     block = schedule.block(plan, 1)
@@ -93,7 +93,7 @@ def go(plan: Plan, prepared: Prepared, watch: Watch, servers: Servers) -> None:
     watch.forecast = Forecast([])  # a second foretells nothing of a whole step
 
 
-def legs(plan: Plan, prepared: Prepared, steps: StepsOf) -> Iterator[Leg]:
+def legs(plan: Plan, prepared: ReadyPlan, steps: StepsOf) -> Iterator[Leg]:
     """The way of a trial, as if no copy were there."""
     for use in plan.workloads:
         for arm, of_arm in steps[use.title].items():
@@ -103,7 +103,7 @@ def legs(plan: Plan, prepared: Prepared, steps: StepsOf) -> Iterator[Leg]:
                 yield copy_leg(at, prepared)
 
 
-def can_be_tried(plan: Plan, use: WorkloadUse, prepared: Prepared) -> bool:
+def can_be_tried(plan: Plan, use: WorkloadUse, prepared: ReadyPlan) -> bool:
     """Whether a workload's steps can run for a second, and whatever they write is thrown away.
 
     Without a state that is kept no step may be an amount of work, which later ones need whole.

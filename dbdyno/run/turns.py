@@ -14,18 +14,8 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Self
 
+from dbdyno.model import events
 from dbdyno.model.error import ServerError
-from dbdyno.model.events import (
-    AnyEvent,
-    Done,
-    EventOf,
-    Paused,
-    Ready,
-    Resumed,
-    Started,
-    WindowClose,
-    WindowOpen,
-)
 from dbdyno.model.step_files import StepDone
 from dbdyno.run import step
 from dbdyno.run.driver.inbox import Inbox
@@ -90,7 +80,7 @@ class Player:
         """Starts the generator and waits until it could go."""
         self._load = self._stack.enter_context(Load(self._measurement))
         self._inbox = self._stack.enter_context(Inbox(self._load.generator))
-        self._wait_for(Ready)
+        self._wait_for(events.ReadyEvent)
 
     def next_turn(self, turn_ns: int) -> None:
         """Reads what the server did while it waited, then lets the load run for so long, or to
@@ -107,11 +97,11 @@ class Player:
         self._run(begun_ns)
         if not self._load.closed:
             self._load.generator.pause()
-            event = self._wait_for(Paused)
+            event = self._wait_for(events.Paused)
             if event is not None and self._open:
                 self._read("pause", event.mono_ns)
         if self._load.closed:
-            self._wait_for(Done)
+            self._wait_for(events.Done)
             self._stack.close()  # its process has gone before the next arm's turn begins
 
     def after(self) -> None:
@@ -131,10 +121,10 @@ class Player:
         """Starts the load, or resumes it; when counting begins in this turn, in ns."""
         if self.turns == 1:
             self._load.generator.go()
-            started = self._wait_for(Started)
+            started = self._wait_for(events.Started)
             return started.mono_ns if started else time.monotonic_ns()
         self._load.generator.resume()
-        resumed = self._wait_for(Resumed)
+        resumed = self._wait_for(events.Resumed)
         if resumed is None:
             return time.monotonic_ns()
         settled_ns = resumed.mono_ns + self._settle_ns
@@ -163,7 +153,7 @@ class Player:
                 return
             self._take(event)
 
-    def _wait_for(self, form: type[EventOf]) -> EventOf | None:
+    def _wait_for(self, form: type[events.EventOf]) -> events.EventOf | None:
         """Takes the events up to this one; None where the generator ends before it."""
         while not self._load.over:
             event = self._inbox.next()
@@ -173,14 +163,14 @@ class Player:
                 return event
         return None
 
-    def _take(self, event: AnyEvent) -> None:
-        if isinstance(event, WindowOpen):
+    def _take(self, event: events.AnyEvent) -> None:
+        if isinstance(event, events.WindowOpen):
             # The turn in which warm-up ends goes on for a whole one: none is cut in two.
             self._open, self._end_ns = True, event.mono_ns + self._turn_ns
         pulse = self._load.take(event)
         if pulse is not None:
             self._show(pulse, self.arm)
-        if isinstance(event, WindowClose):
+        if isinstance(event, events.WindowClose):
             self._open = False
 
     def _read(self, edge: str, event_mono_ns: int | None) -> None:

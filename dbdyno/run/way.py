@@ -11,12 +11,12 @@ from dbdyno.host.lock import HostLock
 from dbdyno.model import Block, Plan
 from dbdyno.model.error import ResultError
 from dbdyno.run import blocks as runner
-from dbdyno.run.blocks import Outcome
+from dbdyno.run.blocks import PlanOutcome
 from dbdyno.run.lab import Lab
 from dbdyno.store import Results
 
 
-class Way(Protocol):
+class BlockRunner(Protocol):
     """Runs blocks. `run.looks` decides which, and when a plan is over."""
 
     def opened(
@@ -27,14 +27,16 @@ class Way(Protocol):
         `quiet`: nothing is shown on the way.
         """
 
-    def run_blocks(self, lab: Lab, blocks: Sequence[Block], fits: Callable[[], bool]) -> Outcome:
+    def run_blocks(
+        self, lab: Lab, blocks: Sequence[Block], fits: Callable[[], bool]
+    ) -> PlanOutcome:
         """Runs the blocks, in their order or at once; what one spoils is void and done again.
 
         `fits`: asked before each, whether there is time for it. Raises DynoError.
         """
 
 
-class Here:
+class LocalRunner:
     """Block after block by this process, which has the host for itself."""
 
     def __init__(self, *, wait: bool = False, held: bool = False) -> None:
@@ -52,7 +54,9 @@ class Here:
         ):
             yield lab
 
-    def run_blocks(self, lab: Lab, blocks: Sequence[Block], fits: Callable[[], bool]) -> Outcome:
+    def run_blocks(
+        self, lab: Lab, blocks: Sequence[Block], fits: Callable[[], bool]
+    ) -> PlanOutcome:
         """As Way.run_blocks."""
         return runner.run_blocks(lab, blocks, fits)
 

@@ -22,11 +22,11 @@ from dbdyno.stats.commit_chain import (
     MOVED,
     OWN_SDS,
     SMALLEST,
+    BlockTest,
     Chain,
-    Measured,
+    CommitPlateau,
+    CommitTests,
     Numbers,
-    Plateau,
-    Test,
     gathered,
     summed,
 )
@@ -63,7 +63,7 @@ class Found:
     suspects: tuple[int, ...]  # commits that together have SUSPECTED, with that of no change
     sure: bool  # whether it is settled, with commits before it that cannot be tested
     size: Ratio | None  # ratio of the plateau after it to the one before; None without a test
-    wanted: Wanted | None  # None of a sure answer
+    wanted: RemainingTests | None  # None of a sure answer
     more_changes: tuple[Found, ...] = ()  # in the order of commits
 
 
@@ -77,7 +77,7 @@ class NextTest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class RemainingTests:
     """What would make an answer sure, about."""
 
     builds: int  # of each suspect, with other layouts; 1: the one that there is may do
@@ -95,7 +95,7 @@ class Layout:
 
 def posterior(
     n: int,
-    tests: Sequence[Test],
+    tests: Sequence[BlockTest],
     skipped: Collection[int] = (),
     *,
     smallest: float = SMALLEST,
@@ -111,7 +111,7 @@ def posterior(
     return next(chain.changes())
 
 
-def layout(n: int, tests: Sequence[Test], *, smallest: float = SMALLEST) -> Layout:
+def layout(n: int, tests: Sequence[BlockTest], *, smallest: float = SMALLEST) -> Layout:
     """The layout noise that these tests let expect. Arguments as of `posterior`."""
     _check(n, tests, ())
     _, chain = _known(n, tuple(tests), smallest)
@@ -120,7 +120,7 @@ def layout(n: int, tests: Sequence[Test], *, smallest: float = SMALLEST) -> Layo
 
 def next_test(
     n: int,
-    tests: Sequence[Test],
+    tests: Sequence[BlockTest],
     skipped: Collection[int] = (),
     *,
     smallest: float = SMALLEST,
@@ -151,7 +151,7 @@ def next_test(
 
 def found(
     n: int,
-    tests: Sequence[Test],
+    tests: Sequence[BlockTest],
     skipped: Collection[int] = (),
     *,
     smallest: float = SMALLEST,
@@ -186,13 +186,13 @@ def found(
 
 
 @lru_cache(maxsize=1)
-def _known(n: int, tests: tuple[Test, ...], smallest: float) -> tuple[Measured, Chain]:
+def _known(n: int, tests: tuple[BlockTest, ...], smallest: float) -> tuple[CommitTests, Chain]:
     """What the tests say. Kept for the last ones, of which a search asks several things."""
     measured = gathered(n, tests, smallest)
     return measured, summed(n, measured)
 
 
-def _check(n: int, tests: Sequence[Test], skipped: Collection[int]) -> None:
+def _check(n: int, tests: Sequence[BlockTest], skipped: Collection[int]) -> None:
     """ValueError where there is no such search: our own mistake, as no user gives these."""
     if n < 1 or n in skipped:
         raise ValueError("a search needs a bad commit that can be tested")
@@ -219,7 +219,7 @@ def _together(chances: Sequence[float], skipped: Collection[int]) -> dict[int, f
     return sums
 
 
-def _gains(measured: Measured, layouts: Numbers) -> dict[int, float]:
+def _gains(measured: CommitTests, layouts: Numbers) -> dict[int, float]:
     """How much a further test tells of each tested commit, as a share of a first one elsewhere.
 
     By the precision of its plateau, as only another build tells more of what layout hides.
@@ -236,7 +236,7 @@ def _gains(measured: Measured, layouts: Numbers) -> dict[int, float]:
 
 
 def _relaid(
-    chances: Sequence[float], measured: Measured, skipped: Collection[int]
+    chances: Sequence[float], measured: CommitTests, skipped: Collection[int]
 ) -> NextTest | None:
     """The test of the most probable commit with another layout, once its step is seen; else None.
 
@@ -296,7 +296,7 @@ def _suspects(chances: Sequence[float]) -> tuple[int, ...]:
 
 
 def _size(
-    measured: Measured, chain: Chain, start: int, own: tuple[int, int], end: int
+    measured: CommitTests, chain: Chain, start: int, own: tuple[int, int], end: int
 ) -> Ratio | None:
     """The plateau from the last suspect up to the next change, over that since the one before.
 
@@ -306,7 +306,7 @@ def _size(
     after = [plateau for plateau in measured.plateaus if own[1] <= plateau.index < end]
     before = [plateau for plateau in measured.plateaus if start <= plateau.index < own[0]]
     if start == 0:
-        before.append(Plateau(index=0, log_ratio=0.0, variance=0.0, blocks=0))
+        before.append(CommitPlateau(index=0, log_ratio=0.0, variance=0.0, blocks=0))
     if not after or not before:
         return None
     own_variance = chain.layout_variance(OWN_SDS)
@@ -324,7 +324,7 @@ def _size(
     )
 
 
-def _mean(plateaus: Sequence[Plateau], own_variance: float) -> tuple[float, float]:
+def _mean(plateaus: Sequence[CommitPlateau], own_variance: float) -> tuple[float, float]:
     """Their common plateau, each weighed by its precision, and its variance."""
     weights = [1 / (plateau.variance + own_variance) for plateau in plateaus]
     total = math.fsum(weights)
@@ -340,7 +340,7 @@ def _layout(chain: Chain) -> Layout:
     return Layout(sd=math.sqrt(float(shares @ np.square(LAYOUT_SDS))), low=low, high=high)
 
 
-def _wanted(change: Found, measured: Measured, layout: Layout) -> Wanted:
+def _wanted(change: Found, measured: CommitTests, layout: Layout) -> RemainingTests:
     """How many builds and tests would tell the plateaus before and after a change apart, about.
 
     Each plateau has to be known to half of the change. Layout, which only further builds average
@@ -357,4 +357,6 @@ def _wanted(change: Found, measured: Measured, layout: Layout) -> Wanted:
     commits = min(len(change.suspects), math.ceil(math.log2(max(len(change.suspects), 1))) + 1)
     done = sum(plateau.blocks for plateau in measured.plateaus if plateau.index in change.suspects)
     blocks = commits * measured.variance / (allowed / 2) - done
-    return Wanted(builds=builds if least > 1 else 1, tests=max(1, math.ceil(blocks / BLOCKS)))
+    return RemainingTests(
+        builds=builds if least > 1 else 1, tests=max(1, math.ceil(blocks / BLOCKS))
+    )

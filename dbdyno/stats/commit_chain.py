@@ -62,7 +62,7 @@ REACH = 6.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Test:
+class BlockTest:
     """Blocks of a commit beside the good one, or another; several tests of the same add up."""
 
     __test__ = False  # no test of pytest's
@@ -76,7 +76,7 @@ class Test:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Relaid:
+class LayoutTest:
     """What the tests of a commit beside one before it say, both built with another layout."""
 
     before: int
@@ -88,7 +88,7 @@ class Relaid:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plateau:
+class CommitPlateau:
     """What the tests of one commit say of its plateau."""
 
     index: int
@@ -98,28 +98,28 @@ class Plateau:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class CommitTests:
     """All tests by commit, in order, and the noise that they share."""
 
-    plateaus: tuple[Plateau, ...]
-    relaid: tuple[Relaid, ...]
+    plateaus: tuple[CommitPlateau, ...]
+    relaid: tuple[LayoutTest, ...]
     freedom: int
     variance: float  # of a block's log ratio
     smallest: float  # log ratio from which on a change is one that is searched
 
 
-def gathered(n: int, tests: Sequence[Test], smallest: float) -> Measured:
+def gathered(n: int, tests: Sequence[BlockTest], smallest: float) -> CommitTests:
     """The tests of each commit together; the variance of a block is pooled over all of them."""
     freedom = sum(test.blocks - 1 for test in tests)
     squares = math.fsum((test.blocks - 1) * test.blocks * test.se**2 for test in tests)
     variance = squares / max(freedom, 1)
     plateaus = tuple(
-        Plateau(index=index, log_ratio=log_ratio, variance=variance / blocks, blocks=blocks)
+        CommitPlateau(index=index, log_ratio=log_ratio, variance=variance / blocks, blocks=blocks)
         for (layout, _, index), log_ratio, blocks in _joined(tests)
         if layout == 0
     )
     relaid = tuple(
-        Relaid(
+        LayoutTest(
             before=before,
             index=index,
             layout=layout,
@@ -133,7 +133,7 @@ def gathered(n: int, tests: Sequence[Test], smallest: float) -> Measured:
     of_bad = max(
         (abs(plateau.log_ratio) for plateau in plateaus if plateau.index == n), default=0.0
     )
-    return Measured(
+    return CommitTests(
         plateaus=plateaus,
         relaid=relaid,
         freedom=freedom,
@@ -142,9 +142,9 @@ def gathered(n: int, tests: Sequence[Test], smallest: float) -> Measured:
     )
 
 
-def _joined(tests: Sequence[Test]) -> Iterator[tuple[tuple[int, int, int], float, int]]:
+def _joined(tests: Sequence[BlockTest]) -> Iterator[tuple[tuple[int, int, int], float, int]]:
     """The mean log ratio and the blocks of each layout, commit before and commit, in order."""
-    by_place: dict[tuple[int, int, int], list[Test]] = {}
+    by_place: dict[tuple[int, int, int], list[BlockTest]] = {}
     for test in tests:
         by_place.setdefault((test.layout, test.before, test.index), []).append(test)
     for place, own in sorted(by_place.items()):
@@ -153,7 +153,7 @@ def _joined(tests: Sequence[Test]) -> Iterator[tuple[tuple[int, int, int], float
 
 
 @dataclass(frozen=True, kw_only=True)
-class Move:
+class PlateauMove:
     """How a plateau may move over a gap, as Fourier transforms of the weight of each distance."""
 
     stays: Transform | Numbers  # without a change: by layout that commits keep
@@ -184,7 +184,7 @@ class Chain:
     gaps: list[int]  # commits from each test to the next; the last ones are not tested
     shares: list[float]  # probability that the first change is in a gap, if it is in none before
     more: list[float]  # that a further one is
-    moves: list[Move]  # over each gap
+    moves: list[PlateauMove]  # over each gap
     likely: list[Numbers]  # how well each plateau agrees with a commit's tests
     later: list[Numbers]  # and with those of all commits after it
     before: list[Numbers]  # plateaus before each test and after the last, without any change
@@ -225,7 +225,7 @@ class Chain:
             before, entering = _forward(0.0 * before[0], entering, self.likely, shares, self.moves)
 
 
-def summed(n: int, measured: Measured) -> Chain:
+def summed(n: int, measured: CommitTests) -> Chain:
     """Sums up all ways to jump: forward for each number of jumps, backward once for the later."""
     ends = [0, *(plateau.index for plateau in measured.plateaus), n]
     gaps = [after - before for before, after in pairwise(ends)]
@@ -249,7 +249,7 @@ def summed(n: int, measured: Measured) -> Chain:
     )
 
 
-def _grid(measured: Measured) -> Numbers:
+def _grid(measured: CommitTests) -> Numbers:
     """The plateaus that commits may have."""
     most = max((abs(plateau.log_ratio) for plateau in measured.plateaus), default=0.0)
     variance = max((plateau.variance for plateau in measured.plateaus), default=0.0)
@@ -258,7 +258,7 @@ def _grid(measured: Measured) -> Numbers:
     return grid
 
 
-def _move(measured: Measured, begin: int, end: int, grid: Numbers) -> Move:
+def _move(measured: CommitTests, begin: int, end: int, grid: Numbers) -> PlateauMove:
     """How the plateau may move over a gap.
 
     From the smallest jump that is looked for on, its density falls with the square of its size. A
@@ -276,7 +276,7 @@ def _move(measured: Measured, begin: int, end: int, grid: Numbers) -> Move:
     pairs = [of for of in measured.relaid if (of.before, of.index) == (begin, end)]
     if not pairs:
         stayed = 1 - moved + moved * drawn
-        return Move(stays=stayed, jumps=stayed * np.fft.rfft(density * step, PERIOD))
+        return PlateauMove(stays=stayed, jumps=stayed * np.fft.rfft(density * step, PERIOD))
     stays: Transform = np.zeros_like(drawn, dtype=complex)
     jumps = stays.copy()
     for share, drift, kept in ((1 - moved, 1.0, 0.0), (moved, drawn, 1.0)):
@@ -287,7 +287,7 @@ def _move(measured: Measured, begin: int, end: int, grid: Numbers) -> Move:
             fits *= _agrees(of.log_ratio - distances, of.variance + variances, scale, measured)
         stays += share * drift * fits[:, GRID - 1 : GRID]
         jumps += share * drift * np.fft.rfft(fits * density * step, PERIOD)
-    return Move(stays=stays, jumps=jumps)
+    return PlateauMove(stays=stays, jumps=jumps)
 
 
 def _trimmed(plateaus: Numbers) -> Numbers:
@@ -298,7 +298,7 @@ def _trimmed(plateaus: Numbers) -> Numbers:
     return kept
 
 
-def _likely(plateau: Plateau, grid: Numbers, measured: Measured) -> Numbers:
+def _likely(plateau: CommitPlateau, grid: Numbers, measured: CommitTests) -> Numbers:
     """How well each plateau agrees with the tests of a commit."""
     step = float(grid[1] - grid[0])
     variances: Numbers = np.maximum(plateau.variance + np.square(OWN_SDS), step**2)
@@ -308,7 +308,7 @@ def _likely(plateau: Plateau, grid: Numbers, measured: Measured) -> Numbers:
     return fits
 
 
-def _agrees(distances: Numbers, variances: Numbers, scale: float, measured: Measured) -> Numbers:
+def _agrees(distances: Numbers, variances: Numbers, scale: float, measured: CommitTests) -> Numbers:
     """Densities of t, by hypothesis and distance, up to a factor."""
     freedom = min(measured.freedom, FREEDOM_MAX)
     width = np.sqrt(variances)[:, np.newaxis]
@@ -321,7 +321,7 @@ def _forward(
     comes: Sequence[Numbers],
     likely: Sequence[Numbers],
     leaving: Sequence[float],
-    moves: Sequence[Move],
+    moves: Sequence[PlateauMove],
 ) -> tuple[list[Numbers], list[Numbers]]:
     """The plateaus after each test that it lets remain, and those that leave by a change before it.
 
@@ -336,7 +336,7 @@ def _forward(
 
 
 def _backward(
-    likely: Sequence[Numbers], leaving: Sequence[float], moves: Sequence[Move]
+    likely: Sequence[Numbers], leaving: Sequence[float], moves: Sequence[PlateauMove]
 ) -> list[Numbers]:
     """How well all later tests agree with each plateau that a tested commit may have."""
     rest = [np.ones((len(OWN_SDS), GRID))]

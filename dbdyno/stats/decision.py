@@ -24,10 +24,10 @@ from dbdyno.stats import (
     vectorized,
 )
 from dbdyno.stats.interval import Spread
-from dbdyno.stats.look_tests import AtLook, MetricTests, Unit
+from dbdyno.stats.look_tests import LookTest, MetricTests, Unit
 from dbdyno.stats.sample import Sample
 from dbdyno.stats.stage_wise import Stage
-from dbdyno.stats.vectorized import Tested
+from dbdyno.stats.vectorized import SampleTests
 
 
 def decide(
@@ -49,7 +49,7 @@ def decide(
     called = sum(q is not None and q <= aims.level for q in all_qs)
     tests = max(sum(p is not None for p in ps), 1)
     return [
-        _Judging(
+        _UnitDecision(
             samples=unit.samples,
             tested=tested,
             looks=look,
@@ -71,12 +71,12 @@ def decide(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Judging:
+class _UnitDecision:
     """One unit on its way to its judgements."""
 
     samples: Sequence[Sample]
     tested: Mapping[str, MetricTests]  # by all blocks so far
-    looks: Sequence[AtLook]
+    looks: Sequence[LookTest]
     q: float | None
     level_within: float
     level_called: float  # up to which a repeated p calls it, or would have
@@ -120,13 +120,13 @@ class _Judging:
         within = within and not looks[-1].lies_beyond(sample.metric, self.aims)
         said = _said(sample=seen, changed=changed, within=within)
         if self.q is None:
-            said = _Said("open", reason="one block" if metric.p is None else "")
-        if said == _Said("open") and metric.withheld:
-            said = _Said("open", reason="blocks drift")
+            said = _MetricDecision("open", reason="one block" if metric.p is None else "")
+        if said == _MetricDecision("open") and metric.withheld:
+            said = _MetricDecision("open", reason="blocks drift")
         judged = _figures(sample, metric, q=self.q, said=said, aims=self.aims)
         if rests is not None and said.word != "open":
             judged = replace(judged, look=self._look_result(rests, sample.metric))
-        if said == _Said("open"):
+        if said == _MetricDecision("open"):
             judged = replace(judged, blocks_needed=self._needed(sample, metric.scatter))
         if metric.spread is None:
             return judged
@@ -139,14 +139,14 @@ class _Judging:
             ),
         )
 
-    def _look_of(self, metric: str, *, changed: bool) -> AtLook | None:
+    def _look_of(self, metric: str, *, changed: bool) -> LookTest | None:
         """The look on which a metric's word rests: that of the least p, or the first *same*."""
         looks = [look for look in self.looks if metric in look.metrics]
         if changed:
             return min(looks, key=lambda seen: seen.repeated_of(metric), default=None)
         return next((seen for seen in looks if seen.is_within(metric, self.aims)), None)
 
-    def _look_result(self, rests: AtLook, name: str) -> LookResult:
+    def _look_result(self, rests: LookTest, name: str) -> LookResult:
         """The look on which a metric's word rests, with the estimate there."""
         seen = rests.metrics[name]
         ended = None
@@ -198,7 +198,7 @@ def _variance(sample: Sample, scatter: Spread) -> float:
     )
 
 
-class _Said(NamedTuple):
+class _MetricDecision(NamedTuple):
     """What is said of a metric."""
 
     word: Word
@@ -225,7 +225,7 @@ def _blocks(sample: Sample) -> int:
 
 
 def _figures(
-    sample: Sample, metric: MetricTests, *, q: float | None, said: _Said, aims: Aims
+    sample: Sample, metric: MetricTests, *, q: float | None, said: _MetricDecision, aims: Aims
 ) -> Judgement:
     """The figures of all blocks so far."""
     shown, own = sample.interval, metric.spread
@@ -262,7 +262,7 @@ def _figures(
     )
 
 
-def _said(sample: Sample, *, changed: bool, within: bool) -> _Said:
+def _said(sample: Sample, *, changed: bool, within: bool) -> _MetricDecision:
     """What is said of a sample that changed or not, and that is within the margin or not.
 
     Where one stood still no change is within the margin, and nothing is the same.
@@ -272,11 +272,11 @@ def _said(sample: Sample, *, changed: bool, within: bool) -> _Said:
         # The true ratio lies on one side of what was seen: a change to that side is one all the
         # more, but how large it is, or that there is none, cannot be said.
         if not changed or sample.bound != ("at least" if sample.more else "at most"):
-            return _Said("open", reason=sample.bounded_by or "generator at its limit")
+            return _MetricDecision("open", reason=sample.bounded_by or "generator at its limit")
         within = False
     if not changed:
-        return _Said("same" if within else "open")
-    return _Said("faster" if sample.more == (sample.better >= 0) else "slower", within)
+        return _MetricDecision("same" if within else "open")
+    return _MetricDecision("faster" if sample.more == (sample.better >= 0) else "slower", within)
 
 
 # --- Many at once ----------------------------------------------------------------------------
@@ -288,7 +288,7 @@ def explore(family: Sequence[Sample], aims: Aims) -> list[Judgement]:
     For tests that explore: they take no looks, borrow nothing, and how many blocks would settle one
     is not asked.
     """
-    tests: list[Tested | None] = [None] * len(family)
+    tests: list[SampleTests | None] = [None] * len(family)
     by_count: dict[int, list[int]] = {}
     for place, sample in enumerate(family):
         by_count.setdefault(len(sample.logs), []).append(place)
@@ -308,10 +308,10 @@ def explore(family: Sequence[Sample], aims: Aims) -> list[Judgement]:
 
 
 def _explored(
-    sample: Sample, test: Tested | None, q: float | None, planned: float, aims: Aims
+    sample: Sample, test: SampleTests | None, q: float | None, planned: float, aims: Aims
 ) -> Judgement:
     """One sample's judgement; `planned`: the level at which a change is visible."""
-    said = _Said("open", reason="one block")
+    said = _MetricDecision("open", reason="one block")
     if q is not None:
         within = test is not None and test.within <= aims.level
         said = _said(sample, changed=q <= aims.level, within=within)

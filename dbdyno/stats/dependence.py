@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from dbdyno.model.verdict import Dependence, Followed
+from dbdyno.model.verdict import Dependence, OrderEffect
 from dbdyno.stats import moderation
 from dbdyno.stats.interval import ROUNDING_MAX, Spread
 from dbdyno.stats.sample import Pattern, Sample
@@ -28,7 +28,7 @@ Copies = tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class DependenceKind:
     """A way in which the blocks of a comparison may depend on each other."""
 
     weight: float  # before any block is seen, by that of the others
@@ -52,13 +52,13 @@ class Kind:
 
 
 KINDS = (
-    Kind(weight=0.70),
-    Kind(weight=0.13, kept=0.7),
-    Kind(weight=0.07, kept=0.9),
-    Kind(weight=0.10, step=0.2),
+    DependenceKind(weight=0.70),
+    DependenceKind(weight=0.13, kept=0.7),
+    DependenceKind(weight=0.07, kept=0.9),
+    DependenceKind(weight=0.10, step=0.2),
 )
 """The kinds and their weights are chosen on half of the simulated plans (docs/error-rates.md)."""
-COPIES = (Kind(weight=0.10, copy=0.4), Kind(weight=0.01, copy=2.0))
+COPIES = (DependenceKind(weight=0.10, copy=0.4), DependenceKind(weight=0.01, copy=2.0))
 """Beside them, where blocks begin from two or three copies by turns."""
 TAIL = 0.03
 """The chance beyond an interval for which its width is that of all kinds together."""
@@ -87,7 +87,7 @@ class _Form:
 
 
 @lru_cache(maxsize=64)
-def _forms(copies: Copies, kinds: tuple[Kind, ...]) -> tuple[_Form, ...]:
+def _forms(copies: Copies, kinds: tuple[DependenceKind, ...]) -> tuple[_Form, ...]:
     """Of each kind; contrasts are cosines, which with the mean are all there is of blocks."""
     blocks = len(copies)
     waves = np.arange(1, blocks)[:, None] * (np.arange(blocks) + 0.5) / blocks
@@ -109,14 +109,14 @@ def _forms(copies: Copies, kinds: tuple[Kind, ...]) -> tuple[_Form, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Weighed:
+class KindWeights:
     """What the kinds say of the blocks of comparisons."""
 
     drift: Numbers  # how likely blocks depend on each other in time: by comparison
     widening: Numbers  # by how much variances of means grow: by comparison and series
 
 
-def weighed(values: Numbers, copies: Copies, lent: Numbers | float = 0.0) -> Weighed:
+def weighed(values: Numbers, copies: Copies, lent: Numbers | float = 0.0) -> KindWeights:
     """What the kinds say of `values`: … by series by blocks, at least two.
 
     Of a kind with the covariance C of contrasts y, a scale of its own for each series and d = n - 1
@@ -142,7 +142,7 @@ def weighed(values: Numbers, copies: Copies, lent: Numbers | float = 0.0) -> Wei
     weights /= weights.sum(axis=-1, keepdims=True)
     variances = np.array([form.of_mean for form in forms]) * squares / freedom
     own = np.maximum(values.var(axis=-1, ddof=1) / blocks, ROUNDING_MAX**2)
-    return Weighed(
+    return KindWeights(
         drift=weights[..., [form.drifts for form in forms]].sum(axis=-1),
         widening=_together(weights, variances, freedom + np.asarray(lent)) / own,
     )
@@ -169,7 +169,7 @@ def _together(weights: Numbers, variances: Numbers, freedom: Numbers) -> Numbers
 # --- The order of the arms -------------------------------------------------------------------
 
 
-def followed(logs: Sequence[float], pattern: Pattern, level: float) -> Followed | None:
+def followed(logs: Sequence[float], pattern: Pattern, level: float) -> OrderEffect | None:
     """By how much log ratios follow a pattern, by least squares; None where that may be chance.
 
     Two-sided t test of the slope at `level`, with two degrees of freedom less than blocks. None,
@@ -189,7 +189,7 @@ def followed(logs: Sequence[float], pattern: Pattern, level: float) -> Followed 
         error > 0 and 2 * float(stdtr(free, -abs(slope) / error)) > level
     ):
         return None
-    return Followed(pattern=pattern.name, by=slope, left=slope * float(x.mean()))
+    return OrderEffect(pattern=pattern.name, by=slope, left=slope * float(x.mean()))
 
 
 # --- Together --------------------------------------------------------------------------------

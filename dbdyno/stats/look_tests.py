@@ -12,7 +12,7 @@ from dbdyno.model.verdict import Aims
 from dbdyno.stats import dependence, fills, interval, moderation, significance
 from dbdyno.stats.interval import Spread
 from dbdyno.stats.sample import Sample
-from dbdyno.stats.vectorized import Tested
+from dbdyno.stats.vectorized import SampleTests
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class MetricTests:
 
     sample: Sample
     spread: Spread | None  # None under two blocks in which both ran
-    tested: Tested | None
+    tested: SampleTests | None
     p: float | None  # what it brings into its unit; None of a single block
     log_e: float = 0.0  # of a change
     scatter: Spread | None = None  # from unit to unit: `spread` without what fills add
@@ -43,7 +43,7 @@ class MetricTests:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AtLook:
+class LookTest:
     """What one look saw of a unit."""
 
     look: Look
@@ -87,16 +87,16 @@ def mean_e(logs: Sequence[float]) -> float:
     return most + math.log(math.fsum(math.exp(log - most) for log in logs) / len(logs))
 
 
-def at_looks(family: Sequence[Unit], aims: Aims) -> list[list[AtLook]]:
+def at_looks(family: Sequence[Unit], aims: Aims) -> list[list[LookTest]]:
     """What each look saw of each unit, where there was a test."""
-    at_looks: list[list[AtLook]] = [[] for _ in family]
+    at_looks: list[list[LookTest]] = [[] for _ in family]
     for look in sorted(
         {look for unit in family for look, _ in unit.looks}, key=lambda look: look.blocks
     ):
         samples = [dict(unit.looks).get(look, ()) for unit in family]
         for place, metrics in enumerate(tested(samples, family, aims)):
             if any(metric.p is not None for metric in metrics.values()):
-                at_looks[place].append(AtLook(look=look, metrics=metrics))
+                at_looks[place].append(LookTest(look=look, metrics=metrics))
     return at_looks
 
 
@@ -143,7 +143,7 @@ def _metric(sample: Sample, spread: Spread | None, aims: Aims) -> MetricTests:
     p_sign = significance.sign_flip_p(sample.logs)
     within = significance.equivalence_p(sample.logs, aims.margin, spread)
     assert p is not None and p_sign is not None and within is not None
-    tested = Tested(sd=spread.sd, p=p, p_sign=p_sign, within=within)
+    tested = SampleTests(sd=spread.sd, p=p, p_sign=p_sign, within=within)
     return MetricTests(
         sample=sample,
         spread=spread,
@@ -163,7 +163,7 @@ def _log_e_still(sample: Sample) -> float:
     return significance.log_e_of_signs(less, more)
 
 
-def p_of(sample: Sample, test: Tested | None) -> float | None:
+def p_of(sample: Sample, test: SampleTests | None) -> float | None:
     """The p that a sample brings into its unit; None of a single block.
 
     Where one of the two stood still there are two ways to find that it is the slower: a sign test

@@ -42,7 +42,7 @@ Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class PlateauChange:
     """A change of plateau, to MEAN_SECONDS: after which second, and from which mean to which."""
 
     after_s: int
@@ -85,13 +85,13 @@ def plateaus(rates: Sequence[float]) -> list[tuple[int, float]]:
     return _merged([(len(part), float(part.mean())) for part in parts])
 
 
-def changes(rates: Sequence[float]) -> list[Change]:
+def changes(rates: Sequence[float]) -> list[PlateauChange]:
     """The changes between the plateaus of `plateaus`, in their order."""
     levels = plateaus(rates)
     ends = accumulate(MEAN_SECONDS * count for count, _ in levels)
     means = [mean for _, mean in levels]
     return [
-        Change(after_s=end, before=before, after=after)
+        PlateauChange(after_s=end, before=before, after=after)
         for end, (before, after) in zip(ends, pairwise(means), strict=False)
     ]
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from dbdyno.model.looks import Look
 from dbdyno.model.verdict import Aims
 from dbdyno.stats import further_blocks, interval, look_tests, significance
-from dbdyno.stats.look_tests import AtLook, MetricTests, Unit
+from dbdyno.stats.look_tests import LookTest, MetricTests, Unit
 from dbdyno.stats.sample import Sample
 
 
@@ -75,7 +75,7 @@ def edge(sample: Sample, tolerate: float) -> float:
     return math.log1p(sample.free_cost * tolerate)
 
 
-def _repeated(looks: Sequence[AtLook], metric: str, tolerate: float) -> tuple[float, float]:
+def _repeated(looks: Sequence[LookTest], metric: str, tolerate: float) -> tuple[float, float]:
     """p over all looks that the loss is as large as the tolerance, and that it is no larger."""
     within, beyond = [1.0], [1.0]
     for seen in looks:

@@ -23,7 +23,7 @@ SIGNS_AT_ONCE_MAX = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tested:
+class SampleTests:
     """The tests of one sample, as `stats` has them one by one."""
 
     sd: float
@@ -32,7 +32,7 @@ class Tested:
     within: float  # `stats.equivalence_p`
 
 
-def tests(samples: Sequence[Sequence[float]], margin: float) -> list[Tested]:
+def tests(samples: Sequence[Sequence[float]], margin: float) -> list[SampleTests]:
     """The tests of each sample of log ratios; all have the same number, at least two."""
     values = np.asarray(samples, dtype=float)
     count = values.shape[1]
@@ -49,7 +49,7 @@ def tests(samples: Sequence[Sequence[float]], margin: float) -> list[Tested]:
         _below(-room, sd, count),
     )
     return [
-        Tested(sd=sd, p=p, p_sign=p_sign, within=within)
+        SampleTests(sd=sd, p=p, p_sign=p_sign, within=within)
         for sd, p, p_sign, within in zip(*(column.tolist() for column in columns), strict=True)
     ]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dbdyno.store.derived_cache import Files, Shelf, code_version
 from dbdyno.store.file import (
-    Lines,
+    JsonLines,
     decoded_lines,
     read_struct,
     read_structs,
@@ -25,7 +25,7 @@ from dbdyno.store.folder import (
 from dbdyno.store.results import FORMAT, Results
 
 __all__ = [
-    "FORMAT", "BlockFolder", "BlockState", "Files", "Lines", "Results", "RunFolder", "Shelf",
+    "FORMAT", "BlockFolder", "BlockState", "Files", "JsonLines", "Results", "RunFolder", "Shelf",
     "StepFolder", "code_version", "count_folder", "decoded_lines",
     "read_struct", "read_structs", "safe_name", "write_json",
 ]  # fmt: skip

@@ -26,7 +26,7 @@ FREE = ("command", "minutes", "host", "processor")
 """Of a question: what a search keeps from its first command, whatever a later one says."""
 
 
-class Head(Struct, frozen=True):
+class BisectionFormat(Struct, frozen=True):
     """The key by which bisect.json says how the rest is written."""
 
     format: int
@@ -62,7 +62,7 @@ class BisectionFolder:
         Raises ResultError where bisect.json is damaged.
         """
         path = self.folder / FILE
-        head = read_struct_if_there(path, Head)
+        head = read_struct_if_there(path, BisectionFormat)
         if head is None:
             return None
         if head.format != FORMAT:

@@ -27,7 +27,7 @@ Checksums = Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Damaged:
+class DamagedFile:
     """A file that is not as it was when its block ended."""
 
     name: str  # from the folder on that was looked at
@@ -65,31 +65,31 @@ def read(block: Path) -> Checksums | None:
     return None if done is None else done.sha256
 
 
-def of_block_damaged(block: Path, expected: Checksums) -> Iterator[Damaged]:
+def of_block_damaged(block: Path, expected: Checksums) -> Iterator[DamagedFile]:
     """The files of a block that are missing, changed or new."""
     return _compared(block, expected, set(_names(block)) - {DONE})
 
 
-def of_folder_damaged(folder: Path, expected: Checksums) -> Iterator[Damaged]:
+def of_folder_damaged(folder: Path, expected: Checksums) -> Iterator[DamagedFile]:
     """The same of a folder within; `expected`: by the names there."""
     return _compared(folder, expected, set(_names(folder)))
 
 
-def changed(folder: Path, expected: Checksums) -> Iterator[Damaged]:
+def changed(folder: Path, expected: Checksums) -> Iterator[DamagedFile]:
     """Those of the expected files that are there and have changed."""
     for name, checksum in expected.items():
         path = folder / name
         if path.exists() and _sha256(path) != checksum:
             text = f"is not as it was when the block ended (its SHA-256 differs); {REMEDY}"
-            yield Damaged(name=name, text=text)
+            yield DamagedFile(name=name, text=text)
 
 
-def _compared(folder: Path, expected: Checksums, present: set[str]) -> Iterator[Damaged]:
+def _compared(folder: Path, expected: Checksums, present: set[str]) -> Iterator[DamagedFile]:
     for name in sorted({*expected, *present}):
         if name not in present:
-            yield Damaged(name=name, text=f"is missing; {REMEDY}")
+            yield DamagedFile(name=name, text=f"is missing; {REMEDY}")
         elif name not in expected:
-            yield Damaged(name=name, text="was not there when the block ended; move it away")
+            yield DamagedFile(name=name, text="was not there when the block ended; move it away")
         else:
             yield from changed(folder, {name: expected[name]})
 

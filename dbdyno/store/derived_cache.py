@@ -32,14 +32,25 @@ OF_RESULT = "result"
 """The file of a shelf that holds the real path of its result."""
 SETTLED_NS = 2_000_000_000
 """A file that was changed so lately may change again without its time telling."""
-CODE = ("analysis/step", "evidence", "parts/number.py", "model", "stats", "store")
-"""The parts of the package by which an entry is derived."""
+CODE = (
+    "analysis/step/*.py",
+    "evidence/*.py",
+    "findings/finding.py",
+    "findings/steps.py",
+    "findings/*/facts.py",
+    "findings/*/step.py",
+    "parts/number.py",
+    "model/**/*.py",
+    "stats/**/*.py",
+    "store/**/*.py",
+)
+"""The files of the package by which an entry is derived."""
 
 Files = dict[str, tuple[int, int]]
 Value = TypeVar("Value")
 
 
-class Entry(Struct, Generic[Value], frozen=True):
+class CacheEntry(Struct, Generic[Value], frozen=True):
     """What is kept of a step."""
 
     format: int
@@ -60,7 +71,7 @@ class Shelf:
         """The kept values of the step in this folder; None if missing or no longer valid."""
         try:
             content = self._path(step).read_bytes()
-            entry: Entry[Value] = msgspec.msgpack.decode(content, type=Entry[form])  # type: ignore[valid-type]
+            entry: CacheEntry[Value] = msgspec.msgpack.decode(content, type=CacheEntry[form])  # type: ignore[valid-type]
             valid = entry.code == self._code and entry.files == files(step)
             return entry.derived if valid and entry.format == FORMAT else None
         except (OSError, HostError, ValueError):
@@ -75,7 +86,7 @@ class Shelf:
         with contextlib.suppress(OSError, HostError, DiskError):
             if files(step) != before or any(changed > settled for _, changed in before.values()):
                 return
-            entry = msgspec.msgpack.encode(Entry(FORMAT, self._code, before, derived))
+            entry = msgspec.msgpack.encode(CacheEntry(FORMAT, self._code, before, derived))
             path = self._path(step)
             self._make(path.parent)
             write_atomically(path, entry, synced=False)  # if lost, it is derived again
@@ -131,8 +142,7 @@ def code_version() -> str | None:
     whole = hashlib.sha256()
     try:
         for part in CODE:
-            path = package / part
-            for source in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            for source in sorted(package.glob(part)):
                 content = source.read_bytes()
                 whole.update(f"{source.relative_to(package)} {len(content)}\n".encode() + content)
     except OSError:

@@ -17,26 +17,26 @@ NEW = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 @dataclass(frozen=True)
-class File:
+class DiskFile:
     """A file that is open for writing."""
 
     path: Path
     descriptor: int
 
 
-def create(path: Path, *, anew: bool = False) -> File:
+def create(path: Path, *, anew: bool = False) -> DiskFile:
     """A new file; `anew`: in place of one that is there. Raises FileExistsError."""
     with disk_errors_named(path):
-        return File(path, os.open(path, NEW | (os.O_TRUNC if anew else os.O_EXCL), 0o644))
+        return DiskFile(path, os.open(path, NEW | (os.O_TRUNC if anew else os.O_EXCL), 0o644))
 
 
-def append(path: Path) -> File:
+def append(path: Path) -> DiskFile:
     """A file to write at its end, made where it is missing."""
     with disk_errors_named(path):
-        return File(path, os.open(path, NEW | os.O_APPEND, 0o644))
+        return DiskFile(path, os.open(path, NEW | os.O_APPEND, 0o644))
 
 
-def write(file: File, content: bytes) -> None:
+def write(file: DiskFile, content: bytes) -> None:
     """Adds to a file; the system has it then, whatever becomes of this process."""
     rest = memoryview(content)
     with disk_errors_named(file.path):
@@ -44,13 +44,13 @@ def write(file: File, content: bytes) -> None:
             rest = rest[os.write(file.descriptor, rest) :]
 
 
-def sync(file: File) -> None:
+def sync(file: DiskFile) -> None:
     """Waits until a file's content is on the disk."""
     with disk_errors_named(file.path):
         os.fsync(file.descriptor)
 
 
-def close(file: File) -> None:
+def close(file: DiskFile) -> None:
     """Closes a file."""
     with disk_errors_named(file.path):
         os.close(file.descriptor)

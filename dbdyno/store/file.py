@@ -74,7 +74,7 @@ def made(folder: Path) -> Path:
     return folder
 
 
-class Lines:
+class JsonLines:
     """Appends JSON lines to a file; each is handed to the system at once, `close` syncs them.
 
     No buffer of our own: lines survive a kill of this process, the sync is for a power failure.
@@ -83,7 +83,7 @@ class Lines:
     def __init__(self, path: Path, *, goes_on: bool = False) -> None:
         """A new file; `goes_on`: one that may be there. Raises FileExistsError."""
         self.path = path
-        self._file: disk.File | None = disk.append(path) if goes_on else disk.create(path)
+        self._file: disk.DiskFile | None = disk.append(path) if goes_on else disk.create(path)
 
     def write(self, value: object) -> None:
         """Append a Struct, dataclass or dict as a line. Raises ValueError as `write_json` does."""
@@ -106,7 +106,7 @@ class Lines:
             disk.close(file)
         disk.sync_path(file.path.parent)
 
-    def __enter__(self) -> Lines:
+    def __enter__(self) -> JsonLines:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -13,7 +13,7 @@ from msgspec import ValidationError, convert
 
 from dbdyno.model import Json, events, wait_samples
 from dbdyno.model.answer import Answers
-from dbdyno.model.block_files import BlockDone, Order, StepNames, Took
+from dbdyno.model.block_files import BlockDone, BlockDuration, Order, StepNames
 from dbdyno.model.count import Count
 from dbdyno.model.error import ResultError
 from dbdyno.model.golden import GoldenUse, Restored
@@ -318,7 +318,7 @@ class BlockFolder:
         order = self.order()
         return None if order is None else order.steps
 
-    def took(self) -> Took | None:
+    def took(self) -> BlockDuration | None:
         """The block's duration; None if incomplete or of an older version.
 
         Raises ResultError where done.json is damaged.
@@ -326,9 +326,9 @@ class BlockFolder:
         done = self.done()
         if done is None or done.took_s is None:
             return None
-        return Took(took_s=done.took_s, steps_s=done.steps_s)
+        return BlockDuration(took_s=done.took_s, steps_s=done.steps_s)
 
-    def duration(self) -> Took:
+    def duration(self) -> BlockDuration:
         """The complete block's duration. Raises ResultError if done.json lacks it."""
         took = self.took()
         if took is None:

@@ -53,7 +53,7 @@ class FolderLock:
             process=os.getpid(),
             since_unix_ns=time.time_ns(),
         )
-        self._file: disk.File | None = None
+        self._file: disk.DiskFile | None = None
 
     def __enter__(self) -> Self:
         """Takes the lock, also over from a holder that is gone.
@@ -90,7 +90,7 @@ class FolderLock:
         with contextlib.suppress(OSError, DiskError):  # it is not empty, as nearly always
             disk.remove_folder(self._path.parent)
 
-    def _made(self) -> disk.File | None:
+    def _made(self) -> disk.DiskFile | None:
         """The file, made, locked and in its place at once; None where one is there.
 
         A link is what all file systems, NFS too, make for one process alone.

@@ -23,7 +23,7 @@ SETTLED = ("plan.json", "looks.json", "commits.json.gz")
 SECOND = "measured twice: another job had this block done already"
 
 
-class Ends(Struct, frozen=True, omit_defaults=True):
+class BlockEnds(Struct, frozen=True, omit_defaults=True):
     """The files of a block by which a lab knows whether it was begun, and how it ended."""
 
     order: Order | None = None
@@ -67,16 +67,16 @@ def outline(
     return frozenset(block.path.name for block in Results.open(folder).blocks())
 
 
-def ends(block: BlockFolder) -> Ends:
+def ends(block: BlockFolder) -> BlockEnds:
     """What is known of a block without its runs. Raises ResultError where that is damaged."""
-    return Ends(
+    return BlockEnds(
         order=read_struct_if_there(block.path / "order.json", Order),
         done=block.done(),
         void=read_struct_if_there(block.path / void_blocks.NAME, VoidReason),
     )
 
 
-def write_ends(folder: Path, known: Ends) -> None:
+def write_ends(folder: Path, known: BlockEnds) -> None:
     """Makes the folder of a block of which so much is known."""
     made(folder)
     files = {"order.json": known.order, "done.json": known.done, void_blocks.NAME: known.void}

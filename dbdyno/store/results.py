@@ -18,7 +18,7 @@ import msgspec
 
 from dbdyno.model import Block, Json, Plan, Step
 from dbdyno.model.answer import Answers
-from dbdyno.model.block_files import BlockDone, Order, StepNames, Took
+from dbdyno.model.block_files import BlockDone, BlockDuration, Order, StepNames
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.error import ResultError
 from dbdyno.model.golden import GoldenUse
@@ -55,7 +55,7 @@ EARLIER = re.compile(r"(.+)\.\d{3,}")
 """The name of a file of earlier facts of a host, without its ending."""
 
 
-class _Written(msgspec.Struct):
+class _PlanFormat(msgspec.Struct):
     """How plan.json was written."""
 
     format: Any = None
@@ -78,7 +78,7 @@ class Results:
             inside = [item.name for item in folders(folder) if (item / "plan.json").exists()]
             hint = f"; did you mean {folder / inside[0]}?" if inside else ""
             raise ResultError(f"{folder}: is no result folder (it has no plan.json){hint}")
-        written = read_struct(folder / "plan.json", _Written)
+        written = read_struct(folder / "plan.json", _PlanFormat)
         if written.format != FORMAT:
             raise ResultError(
                 f"{folder}/plan.json: key `format` is {written.format!r}, this version of dyno "
@@ -347,7 +347,7 @@ class Results:
         write_json(folder / "order.json", order)
         return folder
 
-    def end_block(self, number: int, took: Took | None = None, *disturbed: str) -> None:
+    def end_block(self, number: int, took: BlockDuration | None = None, *disturbed: str) -> None:
         """Say that the block is complete: from now on it is judged, though it was `disturbed`.
 
         Its done.json has the checksums of all its other files, and nobody may write them any more.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dbdyno.model import Condition, MetricSource, Requirement, Right
 from dbdyno.model.document import suggestion
 from dbdyno.workload import schema
-from dbdyno.workload.job import Made
+from dbdyno.workload.job import StepJob
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
 
 SOURCES = ("column", "pattern", "query")
@@ -17,7 +17,7 @@ Tables = Mapping[str, Sequence[str]]
 """The tables of each kind."""
 
 
-def question(written: schema.PerEngine, tables: Tables, scope: Scope) -> str:
+def question(written: schema.EngineSqlForm, tables: Tables, scope: Scope) -> str:
     """A single statement whose answer is wanted; `{t}` is the table where there is one."""
     sql = scope.statement(written)
     if TABLE_MARK not in sql and NUMBER_MARK not in sql:
@@ -31,7 +31,7 @@ def question(written: schema.PerEngine, tables: Tables, scope: Scope) -> str:
     return for_table(sql, table, table.removeprefix(base))
 
 
-def rights(step: schema.Step, tables: Tables, scope: Scope) -> Iterable[Right]:
+def rights(step: schema.StepForm, tables: Tables, scope: Scope) -> Iterable[Right]:
     """The rights that a step needs on this engine; an empty list of SQL asks for none."""
     for number, right in enumerate(step.rights, start=1):
         place = scope.at(number)
@@ -42,7 +42,7 @@ def rights(step: schema.Step, tables: Tables, scope: Scope) -> Iterable[Right]:
 
 
 def conditions(
-    step: schema.Step, file: schema.WorkloadFile, tables: Tables, scope: Scope
+    step: schema.StepForm, file: schema.WorkloadFile, tables: Tables, scope: Scope
 ) -> Iterable[Condition]:
     """What has to hold after a step, in the step's order. Raises WorkloadError."""
     for number, written in enumerate(step.conditions, start=1):
@@ -68,7 +68,9 @@ def requirements(file: schema.WorkloadFile, scope: Scope) -> Iterable[Requiremen
             )
 
 
-def metrics(step: schema.Step, made: Made, tables: Tables, scope: Scope) -> Iterable[MetricSource]:
+def metrics(
+    step: schema.StepForm, made: StepJob, tables: Tables, scope: Scope
+) -> Iterable[MetricSource]:
     """The step's own metrics that are there. Raises WorkloadError."""
     for name, source in step.metrics.items():
         place = scope.at(name)
@@ -106,7 +108,7 @@ def metrics(step: schema.Step, made: Made, tables: Tables, scope: Scope) -> Iter
         )
 
 
-def _check_captured(source: schema.Told, made: Made, place: Scope) -> None:
+def _check_captured(source: schema.ToldMetricForm, made: StepJob, place: Scope) -> None:
     """Refuses what no statement of the step can have returned, and patterns that say no value."""
     if made.job.driver != "loadgen" or made.job.fills:
         raise place.error("this step has nothing to capture; use a `query`")

@@ -7,9 +7,15 @@ from dataclasses import dataclass
 from typing import get_args
 
 from dbdyno.model.document import suggestion
-from dbdyno.model.job.role import Choice, ChoiceRule, Constant, Exponential, ThinkTime
+from dbdyno.model.job.role import (
+    Choice,
+    ChoiceRule,
+    ConstantThinkTime,
+    ExponentialThinkTime,
+    ThinkTime,
+)
 from dbdyno.workload import maker_schema, schema
-from dbdyno.workload.choice_schema import Chosen, Drawn, Weights
+from dbdyno.workload.choice_schema import ChoiceForm, ThinkTimeForm, Weights
 from dbdyno.workload.expression import names_of
 from dbdyno.workload.job_content import Content
 from dbdyno.workload.scope import Scope
@@ -23,7 +29,7 @@ DECKS = ("deck", "in_order")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class DeckEntry:
     """A statement or transaction that a role may choose; `scope` is where it is named."""
 
     program: str
@@ -38,7 +44,7 @@ class Entry:
         return Choice(program, self.weight, self.before, self.after)
 
 
-def entries(role: schema.Role, content: Content, scope: Scope) -> list[Entry]:
+def entries(role: schema.RoleForm, content: Content, scope: Scope) -> list[DeckEntry]:
     """The entries of a role, without those never chosen. Raises WorkloadError."""
     if (role.run is None) == (role.choose is None):
         raise scope.error("needs either `run` or `choose`")
@@ -60,7 +66,7 @@ def entries(role: schema.Role, content: Content, scope: Scope) -> list[Entry]:
     return [entry for entry in made if entry.weight]
 
 
-def rule(role: schema.Role, choose: Sequence[Choice], scope: Scope) -> ChoiceRule:
+def rule(role: schema.RoleForm, choose: Sequence[Choice], scope: Scope) -> ChoiceRule:
     """The order in which a role takes its entries. Raises WorkloadError."""
     name = scope.at("choice").text(role.choice)
     if name not in RULES:
@@ -73,12 +79,14 @@ def rule(role: schema.Role, choose: Sequence[Choice], scope: Scope) -> ChoiceRul
     return RULES[name]
 
 
-def _entry(name: str, written: maker_schema.Number | Chosen, there: Scope, scope: Scope) -> Entry:
+def _entry(
+    name: str, written: maker_schema.Number | ChoiceForm, there: Scope, scope: Scope
+) -> DeckEntry:
     """An entry by its weight, or with what its users take; `scope` is its own place."""
-    if not isinstance(written, Chosen):
+    if not isinstance(written, ChoiceForm):
         weight = scope.integer(written, low=0)
-        return Entry(program=name, weight=weight, before=None, after=None, scope=there)
-    return Entry(
+        return DeckEntry(program=name, weight=weight, before=None, after=None, scope=there)
+    return DeckEntry(
         program=name,
         weight=scope.at("weight").integer(written.weight, low=0),
         before=_time(written.before_s, scope.at("before_s")),
@@ -87,17 +95,17 @@ def _entry(name: str, written: maker_schema.Number | Chosen, there: Scope, scope
     )
 
 
-def _time(written: maker_schema.Number | Drawn, scope: Scope) -> ThinkTime | None:
+def _time(written: maker_schema.Number | ThinkTimeForm, scope: Scope) -> ThinkTime | None:
     """A think time; None where it is 0."""
-    if not isinstance(written, Drawn):
+    if not isinstance(written, ThinkTimeForm):
         us = _us(written, scope)
-        return Constant(us) if us else None
+        return ConstantThinkTime(us) if us else None
     mean_us, max_us = _us(written.mean, scope.at("mean")), _us(written.cap, scope.at("cap"))
     if mean_us > max_us:
         raise scope.at("cap").error(
             f"is below the mean of {mean_us / 1e6:g} s; give at least that, such as ten times it"
         )
-    return Exponential(mean_us=mean_us, max_us=max_us) if mean_us else None
+    return ExponentialThinkTime(mean_us=mean_us, max_us=max_us) if mean_us else None
 
 
 def _us(written: maker_schema.Number, scope: Scope) -> int:
@@ -106,7 +114,7 @@ def _us(written: maker_schema.Number, scope: Scope) -> int:
 
 def _nothing(weights: Weights, scope: Scope) -> str:
     """Why a role has nothing to choose from, and the parameters to look at."""
-    plain = [w.weight if isinstance(w, Chosen) else w for w in weights.values()]
+    plain = [w.weight if isinstance(w, ChoiceForm) else w for w in weights.values()]
     names = sorted({n for weight in plain if isinstance(weight, str) for n in names_of(weight)})
     values = " or ".join(f"`{name}`, which is {scope.names[name]!r}" for name in names)
     remedy = f"change {values}, or leave the step out" if values else "raise one of them"

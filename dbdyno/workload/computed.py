@@ -17,7 +17,7 @@ from dbdyno.workload import distribution
 from dbdyno.workload.scope import Scope
 from dbdyno.workload.script.compile import TREE_DEPTH_MAX
 from dbdyno.workload.script.expression import DEFAULT_SEED, Node, parse
-from dbdyno.workload.script.source import Source
+from dbdyno.workload.script.source import ScriptText
 
 LEAST, GREATEST = -(2**63), 2**63 - 1
 ANY = (LEAST, GREATEST)
@@ -30,7 +30,7 @@ ROW = "row"
 
 
 @dataclass(frozen=True)
-class Needed:
+class ValueInputs:
     """What a value is made from: numbers of values and cursors by name, and the job's values.
 
     `rows` are those of the fill that it is for, `items` the most that a row has of children.
@@ -78,13 +78,13 @@ def condition(text: str) -> str:
     return f"CASE WHEN {text} THEN 1 ELSE 0 END"
 
 
-def made(text: str, scope: Scope, needed: Needed) -> values.Computed:
+def made(text: str, scope: Scope, needed: ValueInputs) -> values.ComputedValue:
     """An expression as a job has it. Raises WorkloadError where it might not be computed."""
     proof = _Proof(scope, needed, scope.text(text))
     tree, range_ = proof.read(read(text, scope, REMEDY))
     if range_.is_truth:
         raise scope.error("is true or false; write `CASE WHEN … THEN 1 ELSE 0 END`")
-    return values.Computed(expression=tree, range=(range_.low, range_.high))
+    return values.ComputedValue(expression=tree, range=(range_.low, range_.high))
 
 
 def evaluate(expression: Expression, value: Callable[[int], int]) -> int:
@@ -108,7 +108,7 @@ def read(text: str, scope: Scope, remedy: str) -> Node:
 
     `remedy`: what helps where it nests too deep. Raises WorkloadError.
     """
-    source = Source(f"{scope.source}: key `{scope.key}`", scope.text(text))
+    source = ScriptText(f"{scope.source}: key `{scope.key}`", scope.text(text))
     node, end = parse(source, 0)
     if source.text[end:].strip():
         raise source.error(end, "an expression ends with its line; remove what follows")
@@ -122,7 +122,7 @@ class _Proof:
     """Reads an expression from its leaves, each part with its range."""
 
     scope: Scope
-    needed: Needed
+    needed: ValueInputs
     text: str
 
     def read(self, node: Node) -> tuple[Expression, Range]:

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 
 from dbdyno.model.job import values
 from dbdyno.workload.maker_schema import (
-    Bates,
-    Exponential,
-    Gaussian,
+    BatesForm,
+    ExponentialForm,
+    GaussianForm,
     Number,
     Numbers,
-    Pareto,
-    Special,
-    Zipf,
+    ParetoForm,
+    SpecialForm,
+    ZipfForm,
 )
 from dbdyno.workload.scope import Scope
 
@@ -31,41 +31,44 @@ COUNTED_MAX = 2**62
 KINDS = ("zipf", "pareto", "special", "bates", "gaussian", "exponential")
 
 
-def of(maker: Numbers) -> Zipf | Pareto | Special | Bates | Gaussian | Exponential | None:
+def of(
+    maker: Numbers,
+) -> ZipfForm | ParetoForm | SpecialForm | BatesForm | GaussianForm | ExponentialForm | None:
     """The distribution of a maker, if it has one."""
     given = (getattr(maker, maker_name) for maker_name in KINDS)
     return next((distribution for distribution in given if distribution is not None), None)
 
 
 def made(
-    written: Zipf | Pareto | Special | Bates | Gaussian | Exponential, scope: Scope
+    written: ZipfForm | ParetoForm | SpecialForm | BatesForm | GaussianForm | ExponentialForm,
+    scope: Scope,
 ) -> values.Distribution:
     """The job's form of a distribution; `scope` is its place."""
     range = span(written.range, scope.at("range"))
     match written:
-        case Zipf():
+        case ZipfForm():
             exponent = _within(written.exponent, scope.at("exponent"), 0, EXPONENT_MAX)
             return values.Zipf(range=range, exponent=exponent, scattered=written.scattered)
-        case Pareto():
+        case ParetoForm():
             place = scope.at("h")
             h = place.positive(written.h)
             if h >= 1:
                 raise place.error(f"must be below 1, not {h}")
             return values.Pareto(range=range, h=float(h))
-        case Special():
+        case SpecialForm():
             return values.Special(
                 range=range,
                 iterations=_iterations(written.iterations, scope),
                 percent=_within(written.percent, scope.at("percent"), 0, 100),
                 share=_within(written.share, scope.at("share"), 0, 100),
             )
-        case Bates():
+        case BatesForm():
             return values.Bates(range=range, iterations=_iterations(written.iterations, scope))
-        case Gaussian():
+        case GaussianForm():
             place = scope.at("parameter")
             parameter = place.number(written.parameter, low=GAUSSIAN_PARAMETER_MIN)
             return values.Gaussian(range=range, parameter=float(parameter))
-        case Exponential():
+        case ExponentialForm():
             parameter = scope.at("parameter").positive(written.parameter)
             return values.Exponential(range=range, parameter=float(parameter))
 
@@ -94,19 +97,19 @@ def extent(
             return low, high
         case values.Value(constant=int() as constant):
             return constant, constant
-        case values.Value(count=values.Count(first=first)):
+        case values.Value(count=values.SharedCounter(first=first)):
             return first, COUNTED_MAX
-        case values.Value(newest=values.Newest(value=base)):
+        case values.Value(newest=values.NewestNumber(value=base)):
             inner = extent(made, base, rows, items)
             return inner and (inner[0] - 1, inner[1])
         case values.Value(row=int() as first) if rows is not None:
             return first, first + rows - 1
         case values.Value(item=values.Item(first=first)) if items is not None:
             return first, first + items - 1
-        case values.Value(add=values.Added(value=base, plus=int() as plus)):
+        case values.Value(add=values.Addition(value=base, plus=int() as plus)):
             inner = extent(made, base, rows, items)
             return inner and (inner[0] + plus, inner[1] + plus)
-        case values.Value(add=values.Added(value=base, other=int() as other)):
+        case values.Value(add=values.Addition(value=base, other=int() as other)):
             # Two that have something in common may not reach their bounds together.
             if with_bases(made, base) & with_bases(made, other):
                 return None

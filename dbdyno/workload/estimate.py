@@ -40,7 +40,7 @@ def estimate(
     for base, table in file.tables.items():
         place = scope.root("tables", base)
         written = table.fill.rows if table.fill and table.rows is None else table.rows
-        if isinstance(written, schema.Children):
+        if isinstance(written, schema.ChildrenForm):
             written = filled.get(base)
         each = place.at("rows").integer(0 if written is None else written, low=0)
         rows += each * len(names[base])
@@ -51,7 +51,7 @@ def estimate(
     return Estimate(rows=rows, disk_bytes=disk_bytes, seconds=seconds)
 
 
-def _bytes_per_row(table: schema.Table, steps: set[str], scope: Scope) -> float:
+def _bytes_per_row(table: schema.TableForm, steps: set[str], scope: Scope) -> float:
     """The most that a row takes, with its indexes and what is dead, after any of the steps."""
     written = table.bytes_per_row
     if written is None:

@@ -29,7 +29,7 @@ from dbdyno.workload import (
 from dbdyno.workload.expression import Value
 from dbdyno.workload.file import KEEP, Workload
 from dbdyno.workload.scope import NUMBER_MARK, TABLE_MARK, Scope, for_table
-from dbdyno.workload.step_selection import Draft, Given
+from dbdyno.workload.step_selection import Draft, GivenParameters
 from dbdyno.workload.tables import called, names
 
 DROP = "DROP TABLE IF EXISTS "
@@ -124,7 +124,7 @@ def _drafts(
     except PlanError as error:
         raise WorkloadError(str(error)) from None
     swept = sweep.lists(workload, parameters, traits)
-    given = Given(values=sweep.beside(parameters, swept), swept=swept)
+    given = GivenParameters(values=sweep.beside(parameters, swept), swept=swept)
     scope = Scope(
         source=workload.source,
         names=parameter.of(workload, given.values, traits),
@@ -161,7 +161,7 @@ def _step(draft: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
     file, step, name, scope = workload.file, draft.form, draft.name, draft.place
     tables = names(file, scope)
     made = job.make(name, step, file, scope) if step else job.fill(file, scope)
-    written = step or schema.Step(name=name, measured=False, expected_s=_fill_s(made.job))
+    written = step or schema.StepForm(name=name, measured=False, expected_s=_fill_s(made.job))
     pad_to_s = _optional(written.pad_to_s, scope.at("pad_to_s"))
     expected_s = _optional(written.expected_s, scope.at("expected_s")) or made.nominal_s
     lasts_s = [seconds for seconds in (expected_s, pad_to_s) if seconds is not None]
@@ -207,13 +207,13 @@ def _step(draft: Draft, workload: Workload) -> tuple[Step, frozenset[str]]:
     ), made.uses
 
 
-def _writes(step: schema.Step, scope: Scope) -> bool:
+def _writes(step: schema.StepForm, scope: Scope) -> bool:
     """Whether it changes data."""
     written = step.writes
     return written if isinstance(written, bool) else bool(scope.number(written))
 
 
-def _goes_on(step: schema.Step, scope: Scope) -> bool:
+def _goes_on(step: schema.StepForm, scope: Scope) -> bool:
     """Whether a failure of it leaves the steps after it what they need: only where it reads."""
     if step.on_failure != "go_on":
         return False
@@ -238,18 +238,20 @@ def _fill_s(made: Job) -> float:
     return float(rows / FILL_ROWS_PER_S)
 
 
-def _creates(step: schema.Step | None, file: schema.WorkloadFile) -> list[str]:
+def _creates(step: schema.StepForm | None, file: schema.WorkloadFile) -> list[str]:
     if step is None:
         return [base for base, table in file.tables.items() if table.fill]
     return step.creates
 
 
-def _brings(step: schema.Step | None, file: schema.WorkloadFile) -> list[str]:
+def _brings(step: schema.StepForm | None, file: schema.WorkloadFile) -> list[str]:
     """The kinds of table that are there after a step: created before it, or by its statements."""
     return [*_creates(step, file), *(step.makes if step else ())]
 
 
-def _makes(step: schema.Step, tables: Mapping[str, Sequence[str]], scope: Scope) -> tuple[str, ...]:
+def _makes(
+    step: schema.StepForm, tables: Mapping[str, Sequence[str]], scope: Scope
+) -> tuple[str, ...]:
     """The tables that the step's own statements create."""
     for base in step.makes:
         if base not in tables:
@@ -342,7 +344,7 @@ def _check_tables(drafts: Sequence[Draft], made: Sequence[_Made], workload: Work
 
 
 def _headline(
-    step: schema.Step, made: job.Made, tables: Mapping[str, Sequence[str]], scope: Scope
+    step: schema.StepForm, made: job.StepJob, tables: Mapping[str, Sequence[str]], scope: Scope
 ) -> Headline | None:
     if step.headline is None:
         return None
@@ -355,12 +357,12 @@ def _headline(
     work, each, query = headline.work, headline.each, None
     if work is not None and each is not None:
         raise scope.error("has both `work` and `each`; remove one")
-    if isinstance(work, schema.Query):
+    if isinstance(work, schema.QueryForm):
         query, work = asked.question(work.query, tables, scope.at("work", "query")), None
     return Headline(
         metric=metric,
         role=role,
-        count="operations" if isinstance(headline.count, schema.Named) else headline.count,
+        count="operations" if isinstance(headline.count, schema.OperationsForm) else headline.count,
         operations=_named(headline, made, scope.at("count", "operations")),
         work=None if work is None else scope.at("work").integer(work, low=1),
         each=None if each is None else scope.at("each").integer(each, low=1),
@@ -368,9 +370,9 @@ def _headline(
     )
 
 
-def _named(headline: schema.Headline, made: job.Made, scope: Scope) -> tuple[str, ...]:
+def _named(headline: schema.HeadlineForm, made: job.StepJob, scope: Scope) -> tuple[str, ...]:
     """The operations that a headline names; none where it counts all of its role's."""
-    if not isinstance(headline.count, schema.Named):
+    if not isinstance(headline.count, schema.OperationsForm):
         return ()
     if kind_of(headline.metric).whole or headline.work is not None or headline.each is not None:
         raise scope.error("needs a rate of operations, such as opm; without `work` and `each`")
@@ -384,7 +386,9 @@ def _named(headline: schema.Headline, made: job.Made, scope: Scope) -> tuple[str
     return tuple(headline.count.operations)
 
 
-def _check_whole(metric: str, headline: schema.Headline, made: job.Made, scope: Scope) -> None:
+def _check_whole(
+    metric: str, headline: schema.HeadlineForm, made: job.StepJob, scope: Scope
+) -> None:
     """Refuses what a headline of the whole window cannot have."""
     if metric == "seconds":
         if made.job.stop.seconds:
@@ -400,7 +404,7 @@ def _check_whole(metric: str, headline: schema.Headline, made: job.Made, scope: 
             raise scope.error("`mbps` needs `work`, the bytes; write a number or { query = … }")
 
 
-def _group(step: schema.Step, file: schema.WorkloadFile, scope: Scope) -> str | None:
+def _group(step: schema.StepForm, file: schema.WorkloadFile, scope: Scope) -> str | None:
     """The title of the step's group."""
     if step.group is None:
         return None
@@ -410,7 +414,7 @@ def _group(step: schema.Step, file: schema.WorkloadFile, scope: Scope) -> str | 
     return file.groups[step.group]
 
 
-def _sla(step: schema.Step, made: job.Made, scope: Scope) -> Sla | None:
+def _sla(step: schema.StepForm, made: job.StepJob, scope: Scope) -> Sla | None:
     if step.sla is None:
         return None
     _check_role(step.sla.role, made, scope)
@@ -418,7 +422,7 @@ def _sla(step: schema.Step, made: job.Made, scope: Scope) -> Sla | None:
     return Sla(role=step.sla.role, rows_per_s=float(rows_per_s))
 
 
-def _check_role(name: str, made: job.Made, scope: Scope) -> None:
+def _check_role(name: str, made: job.StepJob, scope: Scope) -> None:
     if name not in made.kinds:
         raise scope.at("role").error(f"no role `{name}`; {suggestion(name, made.kinds)}")
 

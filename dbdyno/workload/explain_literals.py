@@ -45,15 +45,15 @@ def _text(
         match piece:
             case str():
                 text += piece
-            case sql.TableHere():
+            case sql.TablePlace():
                 text += table
-            case sql.NumberHere():
+            case sql.NumberPlace():
                 text += "1"
-            case sql.CursorHere():
+            case sql.CursorPlace():
                 text += str(CURSOR)
-            case sql.ValueHere(name=name):
+            case sql.ValuePlace(name=name):
                 text += literal_of(name, item, of)
-            case sql.Repeat(count=count, pieces=inner, separator=separator):
+            case sql.RepeatedPieces(count=count, pieces=inner, separator=separator):
                 shown = min(count, ITEMS_MAX)
                 items = (_text(inner, table, literal_of, n, shown) for n in range(shown))
                 text += separator.join(items)

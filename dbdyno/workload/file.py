@@ -19,7 +19,7 @@ from dbdyno.model.sweep import named
 from dbdyno.workload import queries, samples
 from dbdyno.workload.mixes import Mixes, with_scripts
 from dbdyno.workload.restored import with_restore
-from dbdyno.workload.schema import Step, WorkloadFile
+from dbdyno.workload.schema import StepForm, WorkloadFile
 from dbdyno.workload.script import files
 
 SUFFIX = ".toml"
@@ -140,7 +140,7 @@ def load(  # noqa: PLR0913 (each choice of a plan by its name)
         file = with_scripts(file, scripts, variables or {}, folder)
     application = None
     if file.queries:
-        place = queries.Place(source=source, folder=folder)
+        place = queries.QueryFile(source=source, folder=folder)
         application = queries.application(file, place)
         file = queries.with_steps(file, application)
     if restore is not None:
@@ -165,7 +165,7 @@ def undrawn(path: Path) -> Sequence[OwnQuery]:
     Raises WorkloadError.
     """
     file = read(WorkloadFile, text(str(path)), str(path), WorkloadError)
-    every = queries.read(file, queries.Place(source=str(path), folder=path.parent))
+    every = queries.read(file, queries.QueryFile(source=str(path), folder=path.parent))
     return [query for query in every if queries.lacks_values(query) and not query.drawn]
 
 
@@ -238,7 +238,7 @@ def own_files(use: WorkloadUse, plan: Path | None) -> list[Path]:
     return [*own, *(path for path in paths if path.is_file())]
 
 
-def _words(step: Step) -> list[str]:
+def _words(step: StepForm) -> list[str]:
     """The words of a step that may name files: of its command, and scripts of other programs."""
     command = step.command or []
     words = command.split() if isinstance(command, str) else list(command)

@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import get_args
 
 from dbdyno.model.document import suggestion
-from dbdyno.model.job.fills import Children, Column, ColumnType, Fill
+from dbdyno.model.job.fills import Children, ColumnType, Fill, FillColumn
 from dbdyno.model.job.values import Format
 from dbdyno.workload import distribution, schema, supplied, tables
 from dbdyno.workload.computed import condition
 from dbdyno.workload.job_content import Content
 from dbdyno.workload.maker_schema import Maker
 from dbdyno.workload.scope import Scope, for_table
-from dbdyno.workload.value import ITEM, MAKERS, Row
+from dbdyno.workload.value import ITEM, MAKERS, FillRow
 
 STREAMS_MAX = 64
 SCALE_MAX = 18
@@ -75,7 +75,7 @@ class _Filler:
         written = self.file.tables[base].fill
         assert written is not None, "the caller looked"
         scope = self.scope.root("tables", base, "fill")
-        if isinstance(written.rows, schema.Children):
+        if isinstance(written.rows, schema.ChildrenForm):
             if written.source is not None:
                 raise scope.at("from").error("children are made of values; remove it, or `per`")
             per = self._children(base, written.rows, scope.at("rows"))
@@ -83,11 +83,11 @@ class _Filler:
             if per is None or parent is None:
                 return None
             columns = {column.name: column.value for column in per.columns}
-            row = Row(rows=parent.rows, items=per.most, columns=columns)
+            row = FillRow(rows=parent.rows, items=per.most, columns=columns)
             rows = parent.rows * per.most
         else:
             per, rows = None, scope.at("rows").integer(written.rows, low=0)
-            row = Row(rows=rows)
+            row = FillRow(rows=rows)
         if not rows:
             return None
         streams = scope.at("streams").integer(written.streams, low=0)
@@ -105,7 +105,7 @@ class _Filler:
             after=tuple(for_table(sql, "{t}", "{number}") for sql in after),
         )
 
-    def _children(self, base: str, written: schema.Children, scope: Scope) -> Children | None:
+    def _children(self, base: str, written: schema.ChildrenForm, scope: Scope) -> Children | None:
         """Whose children a table's rows are; None where these have no rows."""
         filled = [name for name, table in self.file.tables.items() if table.fill and name != base]
         if written.per not in filled:
@@ -115,7 +115,7 @@ class _Filler:
         assert form is not None, "it was among them"
         if form.source is not None:
             raise scope.at("per").error(f"the rows of `{written.per}` are no values of this file")
-        if isinstance(form.rows, schema.Children):
+        if isinstance(form.rows, schema.ChildrenForm):
             raise scope.at("per").error(f"the rows of `{written.per}` are children themselves")
         counts = tables.counts(self.file, self.scope)
         if counts[base] != counts[written.per]:
@@ -143,8 +143,8 @@ class _Filler:
         )
 
     def _columns(
-        self, written: Mapping[str, schema.Column], row: Row, scope: Scope
-    ) -> tuple[Column, ...]:
+        self, written: Mapping[str, schema.ColumnForm], row: FillRow, scope: Scope
+    ) -> tuple[FillColumn, ...]:
         """The columns of a table; each can be computed from those above it, by their names."""
         columns = []
         for name, column in written.items():
@@ -152,7 +152,9 @@ class _Filler:
             row = replace(row, columns={**row.columns, name: columns[-1].value})
         return tuple(columns)
 
-    def _column(self, name: str, column: schema.Column, row: Row, scope: Scope) -> Column:
+    def _column(
+        self, name: str, column: schema.ColumnForm, row: FillRow, scope: Scope
+    ) -> FillColumn:
         """A column takes a value of the file, or has one of its own named for it."""
         given = [key for key in (*MAKERS, "row", "value") if getattr(column, key, None) is not None]
         if len(given) != 1:
@@ -172,7 +174,7 @@ class _Filler:
             rows = None if row.rows is None else math.ceil(row.rows / each)
             number = self.content.add_value(own, maker, scope, replace(row, rows=rows))
         type = self._type(column, number, scope)
-        return Column(
+        return FillColumn(
             name=name,
             type=type,
             value=number,
@@ -181,7 +183,7 @@ class _Filler:
             each=each,
         )
 
-    def _named(self, value: str, own: str, row: Row) -> int:
+    def _named(self, value: str, own: str, row: FillRow) -> int:
         """The value of a column that names one: a child's number, a parent's column, a value."""
         if row.items is None:
             return self.content.value(value)
@@ -189,7 +191,7 @@ class _Filler:
             return self.content.add_item(own)
         return row.columns[value] if value in row.columns else self.content.value(value)
 
-    def _type(self, column: schema.Column, number: int, scope: Scope) -> ColumnType:
+    def _type(self, column: schema.ColumnForm, number: int, scope: Scope) -> ColumnType:
         default = COLUMN_TYPES.get(self.content.values[number].format, "int4")
         word = default if column.type is None else scope.at("type").text(column.type)
         type = next((type for type in TYPES if type == word), None)
@@ -197,7 +199,7 @@ class _Filler:
             raise scope.at("type").error(f"no type `{word}`; {suggestion(word, TYPES)}")
         return type
 
-    def _scale(self, column: schema.Column, type: ColumnType, number: int, scope: Scope) -> int:
+    def _scale(self, column: schema.ColumnForm, type: ColumnType, number: int, scope: Scope) -> int:
         """The decimals of a numeric: those written, or those of its value's format."""
         if column.scale is None:
             hundredths = self.content.values[number].format == "hundredths"
@@ -210,7 +212,7 @@ class _Filler:
         return scale
 
     def _null_if(
-        self, name: str, column: schema.Column, number: int, row: Row, scope: Scope
+        self, name: str, column: schema.ColumnForm, number: int, row: FillRow, scope: Scope
     ) -> int | None:
         """The value that is not 0 where the column is NULL; it can be computed from the column."""
         if column.null_if is None:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from dbdyno.model.job.programs import Assignment, Branch, Expression, Instruction
+from dbdyno.model.job.programs import Assignment, ConditionalJump, Expression, Instruction
 from dbdyno.workload import computed
-from dbdyno.workload.schema import Assigned, End
+from dbdyno.workload.schema import AssignmentForm, RollbackForm
 from dbdyno.workload.scope import TURN, Scope
 from dbdyno.workload.script.compile import Scripts
 from dbdyno.workload.script.expression import Node
-from dbdyno.workload.transaction import Part
+from dbdyno.workload.transaction import TransactionPart
 
 Sending = Callable[[Sequence[str | int]], list[Instruction]]
 """Gives the instructions for statements and sleeps."""
@@ -32,7 +32,7 @@ class Flow:
         self._value = value
         self._code = code
 
-    def turn(self, part: Part, number: int, instructions: Sending) -> None:
+    def turn(self, part: TransactionPart, number: int, instructions: Sending) -> None:
         """Appends a turn of a part that assigns or has a condition, by its number from 0.
 
         Raises WorkloadError.
@@ -42,12 +42,12 @@ class Flow:
         if part.when is not None:
             branch = self._branch(self._tree(part.when, scope.at("when")), scope)
         for doe in part.does:
-            if isinstance(doe, Assigned):
+            if isinstance(doe, AssignmentForm):
                 place = scope.at("to")
                 self._set(doe.set, self._tree(doe.to, place), place)
-            elif isinstance(doe, End):
+            elif isinstance(doe, RollbackForm):
                 self._code.append(Instruction(doe.end, 0))
-            elif isinstance(doe, Part):
+            elif isinstance(doe, TransactionPart):
                 for turn in range(doe.times):
                     self.turn(doe, turn, instructions)
             else:
@@ -58,7 +58,7 @@ class Flow:
 
     def _branch(self, unless: Expression, scope: Scope) -> int:
         """Adds a condition whose target is known later."""
-        self.shared.branches.append(Branch(unless=unless, to=0, place=scope.key))
+        self.shared.branches.append(ConditionalJump(unless=unless, to=0, place=scope.key))
         number = len(self.shared.branches) - 1
         self._code.append(Instruction("unless", number))
         return number

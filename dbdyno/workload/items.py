@@ -11,8 +11,10 @@ from dbdyno.workload.scope import Scope
 
 def names(pieces: Sequence[sql.Piece]) -> list[str]:
     """The values in the repetitions of a statement."""
-    items = [part for piece in pieces if isinstance(piece, sql.Repeat) for part in piece.pieces]
-    return [item.name for item in items if isinstance(item, sql.ValueHere)]
+    items = [
+        part for piece in pieces if isinstance(piece, sql.RepeatedPieces) for part in piece.pieces
+    ]
+    return [item.name for item in items if isinstance(item, sql.ValuePlace)]
 
 
 def check(made: Sequence[values.Value], drawn: Sequence[int], scope: Scope) -> None:

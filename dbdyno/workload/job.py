@@ -22,7 +22,7 @@ STEP_S_MAX = 2_592_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Made:
+class StepJob:
     """A job, and what the step says about its parts."""
 
     job: Job
@@ -32,7 +32,7 @@ class Made:
     nominal_s: float | None
 
 
-def make(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) -> Made:
+def make(name: str, step: schema.StepForm, file: schema.WorkloadFile, scope: Scope) -> StepJob:
     """The job of one step; `scope` is the step's place with the step's parameters."""
     program.refuse_keys(step, scope)
     if step.driver != "loadgen":
@@ -71,7 +71,7 @@ def make(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) 
         capture=_capture(step, scope),
         log=Log(share=float(share)) if share else None,
     )
-    return Made(
+    return StepJob(
         job=job,
         kinds=kinds,
         explain=explain,
@@ -101,14 +101,16 @@ def _check_queued(roles: Sequence[Role], content: Content, scope: Scope) -> None
             )
 
 
-def _of_program(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) -> Made:
+def _of_program(
+    name: str, step: schema.StepForm, file: schema.WorkloadFile, scope: Scope
+) -> StepJob:
     """The job of a step whose load a program makes; it may use all tables of the file."""
     role, work = program.only_role(step, scope)
     seconds, warmup_s = _seconds(step, scope)
     if warmup_s and not seconds:
         raise scope.at("warmup_s").error("a program warms up only before its `seconds`")
     frame = replace(_frame(name, file, scope), roles=(role,), stop=_timed(seconds, warmup_s))
-    return Made(
+    return StepJob(
         job=program.called(frame, step, scope),
         kinds={role.name: work},
         explain={},
@@ -117,7 +119,7 @@ def _of_program(name: str, step: schema.Step, file: schema.WorkloadFile, scope: 
     )
 
 
-def _of_fills(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Scope) -> Made:
+def _of_fills(name: str, step: schema.StepForm, file: schema.WorkloadFile, scope: Scope) -> StepJob:
     """The job of a step that loads tables in bulk, without what stands around their fills."""
     for key in ("roles", "parts", "stop", "seconds", "warmup_s", "sla", "capture", "trace", "log"):
         if getattr(step, key):
@@ -134,7 +136,7 @@ def _of_fills(name: str, step: schema.Step, file: schema.WorkloadFile, scope: Sc
     return _filled(name, step.fills, file, scope, finished=False)
 
 
-def fill(file: schema.WorkloadFile, scope: Scope) -> Made:
+def fill(file: schema.WorkloadFile, scope: Scope) -> StepJob:
     """The job that loads every table that has a fill."""
     kinds = [base for base, table in file.tables.items() if table.fill]
     return _filled("fill", kinds, file, scope, finished=True)
@@ -142,7 +144,7 @@ def fill(file: schema.WorkloadFile, scope: Scope) -> Made:
 
 def _filled(
     name: str, kinds: Sequence[str], file: schema.WorkloadFile, scope: Scope, *, finished: bool
-) -> Made:
+) -> StepJob:
     """The job that loads tables in bulk; `finished`: with what their fills do afterwards."""
     content = Content(file, scope)
     fills = filling.made(kinds, file, content, scope)
@@ -153,7 +155,7 @@ def _filled(
     if content.cursors:
         raise scope.error(f"a fill cannot use the cursor `{content.cursors[0].name}`")
     filling.check(content, fills, scope)
-    return Made(
+    return StepJob(
         job=replace(_frame(name, file, scope), values=tuple(content.values), fills=tuple(fills)),
         kinds={"fill": "insert"},
         explain={},
@@ -174,7 +176,7 @@ def _frame(name: str, file: schema.WorkloadFile, scope: Scope) -> Job:
     )
 
 
-def _capture(step: schema.Step, scope: Scope) -> tuple[Literal["rows", "notices"], ...]:
+def _capture(step: schema.StepForm, scope: Scope) -> tuple[Literal["rows", "notices"], ...]:
     """The replies to keep: those that the step names, and those that its metrics are read from."""
     wanted = list(step.capture)
     for name, metric in step.metrics.items():
@@ -186,7 +188,7 @@ def _capture(step: schema.Step, scope: Scope) -> tuple[Literal["rows", "notices"
     return tuple(dict.fromkeys(wanted))
 
 
-def _stop(step: schema.Step, roles: Sequence[Role], scope: Scope) -> Stop:
+def _stop(step: schema.StepForm, roles: Sequence[Role], scope: Scope) -> Stop:
     """Timed where the step has `seconds`; else it ends with roles that have a quota."""
     seconds, warmup_s = _seconds(step, scope)
     if seconds:
@@ -206,7 +208,7 @@ def _stop(step: schema.Step, roles: Sequence[Role], scope: Scope) -> Stop:
     return Stop(roles=tuple(names), warmup_s=warmup_s)
 
 
-def _seconds(step: schema.Step, scope: Scope) -> tuple[int | float, int | float]:
+def _seconds(step: schema.StepForm, scope: Scope) -> tuple[int | float, int | float]:
     """The window's seconds (0: the step is not timed) and those of the warm-up."""
     warmup_s = scope.at("warmup_s").number(step.warmup_s, low=0, high=STEP_S_MAX)
     seconds = scope.at("seconds").number(step.seconds or 0, low=0, high=STEP_S_MAX)

@@ -25,11 +25,11 @@ from dbdyno.workload import (
     sql,
     transaction,
 )
-from dbdyno.workload.computed import Needed
+from dbdyno.workload.computed import ValueInputs
 from dbdyno.workload.flow import Flow
-from dbdyno.workload.maker_schema import Maker, Sample
+from dbdyno.workload.maker_schema import Maker, SampleForm
 from dbdyno.workload.samples import Samples
-from dbdyno.workload.schema import Cursor, Statement, Transaction, WorkloadFile
+from dbdyno.workload.schema import CursorForm, StatementForm, Transaction, WorkloadFile
 from dbdyno.workload.scope import TABLE_MARK, Scope
 from dbdyno.workload.script.files import StepScripts
 from dbdyno.workload.script.sql import named, token_of
@@ -40,7 +40,7 @@ from dbdyno.workload.value import (
     NO_ROW,
     ROW,
     SCOPES,
-    Row,
+    FillRow,
     base_names,
     check_permutation,
     cursor_names,
@@ -102,7 +102,7 @@ class Content:
         model, theirs = self._model(other, (*above, name))
         return model, like(maker, theirs)
 
-    def add_value(self, name: str, maker: Maker, scope: Scope, row: Row = NO_ROW) -> int:
+    def add_value(self, name: str, maker: Maker, scope: Scope, row: FillRow = NO_ROW) -> int:
         """Enters a value; those that it is computed from come before it.
 
         `row` is that of the fill that it is for.
@@ -115,12 +115,12 @@ class Content:
             numbers[own] = self.add_value(own, inner, place, row)
         for cursor in cursor_names(maker, scope):
             numbers[f"cursor:{cursor}"] = self.cursor(cursor)
-        needed = Needed(numbers, self.values, row.rows, row.items)
+        needed = ValueInputs(numbers, self.values, row.rows, row.items)
         self.values.append(made(name, maker, scope, needed, self.samples))
         check_permutation(len(self.values) - 1, scope, needed)
         return len(self.values) - 1
 
-    def _base(self, name: str, base: str, row: Row) -> int:
+    def _base(self, name: str, base: str, row: FillRow) -> int:
         """The number of what a value is computed from: a column of the row, or a value."""
         if base in row.columns:
             return row.columns[base]
@@ -165,7 +165,7 @@ class Content:
         cursor = _find(self.file.cursors, name, self.scope.root("cursors"), "cursor")
         return self._once("cursor", name, lambda scope: self._add_cursor(name, cursor, scope))
 
-    def _add_cursor(self, name: str, cursor: Cursor, scope: Scope) -> int:
+    def _add_cursor(self, name: str, cursor: CursorForm, scope: Scope) -> int:
         for mover in cursor.on:
             _find(self.file.statements, mover, scope.at("on"), "statement")
         start = scope.at("start").knowing({"t": TABLE_MARK}).text(cursor.start)
@@ -183,12 +183,12 @@ class Content:
     def statement(self, name: str) -> int:
         """The number of a statement of the file, or of BEGIN, COMMIT or ROLLBACK."""
         if name in TRANSACTION_CONTROL and name not in self.file.statements:
-            form = Statement(any=name)
+            form = StatementForm(any=name)
         else:
             form = _find(self.file.statements, name, self.scope.root("statements"), "statement")
         return self._once("statement", name, lambda scope: self.add_statement(name, form, scope))
 
-    def add_statement(self, name: str, form: Statement, scope: Scope) -> int:
+    def add_statement(self, name: str, form: StatementForm, scope: Scope) -> int:
         """Enters a statement, with the values and cursors that it uses."""
         if form.values is None:
             text = scope.statement(form)
@@ -197,7 +197,7 @@ class Content:
         return self._add_cut(name, text, own_text.placed(text, form.values, scope), form, scope)
 
     def _add_cut(
-        self, name: str, text: str, pieces: tuple[sql.Piece, ...], form: Statement, scope: Scope
+        self, name: str, text: str, pieces: tuple[sql.Piece, ...], form: StatementForm, scope: Scope
     ) -> int:
         """Enters a statement that has been cut into pieces."""
         pieces = sql.with_variables(pieces, self.kept - self.file.values.keys())
@@ -207,12 +207,12 @@ class Content:
         number = len(self.statements)
         used, tables = set(), set()
         for piece in sql.walk(pieces):
-            if isinstance(piece, sql.ValueHere):
+            if isinstance(piece, sql.ValuePlace):
                 used |= distribution.with_bases(self.values, self.value(piece.name))
-            elif isinstance(piece, sql.CursorHere):
+            elif isinstance(piece, sql.CursorPlace):
                 self.cursor(piece.name)
                 self._bound.add(name)
-            elif isinstance(piece, (sql.TableHere, sql.NumberHere)):
+            elif isinstance(piece, (sql.TablePlace, sql.NumberPlace)):
                 tables.add(self.table(scope))
         if any(self._is_bound(number) for number in used):
             self._bound.add(name)
@@ -244,7 +244,7 @@ class Content:
             self.file,
             scope,
         )
-        variables = any(isinstance(piece, sql.VariableHere) for piece in sql.walk(pieces))
+        variables = any(isinstance(piece, sql.VariablePlace) for piece in sql.walk(pieces))
         if form.keep or variables:
             columns = {name: self.scripts.shared.number(name) for name in form.keep}
             statement = sending.with_variables(statement, columns, scope)
@@ -255,29 +255,29 @@ class Content:
             self.explain[name] = self._explained(bound, self._first_table(name), types)
         return number
 
-    def _samples(self, pieces: tuple[sql.Piece, ...]) -> dict[str, Sample]:
+    def _samples(self, pieces: tuple[sql.Piece, ...]) -> dict[str, SampleForm]:
         """The values of a statement that are drawn from files, by their names."""
-        names = [piece.name for piece in sql.walk(pieces) if isinstance(piece, sql.ValueHere)]
+        names = [piece.name for piece in sql.walk(pieces) if isinstance(piece, sql.ValuePlace)]
         samples = {name: self.sample(name) for name in names}
         return {name: sample for name, sample in samples.items() if sample is not None}
 
-    def sample(self, name: str) -> Sample | None:
+    def sample(self, name: str) -> SampleForm | None:
         """Where a value of the file is drawn from, if from a file of tuples."""
         return self._model(name, ())[1].sample
 
     def _piece(self, piece: sql.Piece, scope: Scope) -> Piece | str:
         match piece:
-            case sql.ValueHere(name=name):
+            case sql.ValuePlace(name=name):
                 return Piece(value=self.value(name))
-            case sql.VariableHere(name=name):
+            case sql.VariablePlace(name=name):
                 return Piece(variable=self.scripts.shared.number(name))
-            case sql.CursorHere(name=name):
+            case sql.CursorPlace(name=name):
                 return Piece(cursor=self.cursor(name))
-            case sql.TableHere():
+            case sql.TablePlace():
                 return Piece(table=self.table(scope))
-            case sql.NumberHere():
+            case sql.NumberPlace():
                 return Piece(number=self._numbered(scope))
-            case sql.Repeat(count=count, pieces=pieces, separator=separator):
+            case sql.RepeatedPieces(count=count, pieces=pieces, separator=separator):
                 inner = tuple(self._piece(part, scope) for part in pieces)
                 return Piece(repeat=count, separator=separator, pieces=inner)
             case str():
@@ -316,7 +316,7 @@ class Content:
 
     def add_part(self, name: str, texts: Sequence[str], scope: Scope) -> int:
         """Enters SQL that stands in a step itself, and the program that sends one by one."""
-        form = Statement(protocol="simple")
+        form = StatementForm(protocol="simple")
         names = [name] if len(texts) == 1 else [f"{name}-{n + 1}" for n in range(len(texts))]
         code = [
             Instruction("send", self._add_cut(part, text, sql.cut(text, scope), form, scope))
@@ -327,7 +327,7 @@ class Content:
 
     def program(self, name: str, scope: Scope) -> int:
         """The number of a statement's or transaction's program; `scope` is where it is named."""
-        forms: dict[str, Statement | Transaction] = {}
+        forms: dict[str, StatementForm | Transaction] = {}
         forms |= self.file.statements
         forms |= self.file.transactions
         if name in self.file.statements and name in self.file.transactions:
@@ -335,7 +335,7 @@ class Content:
         form = _find(forms, name, scope, "statement or transaction")
         return self._once("program", name, lambda _: self.add_program(name, form))
 
-    def add_program(self, name: str, form: Statement | Transaction) -> int:
+    def add_program(self, name: str, form: StatementForm | Transaction) -> int:
         """Enters a program: what is drawn once for all of it, then its statements."""
         if isinstance(form, Transaction) and form.script is not None:
             return self._add_script(name)
@@ -410,7 +410,7 @@ class Content:
                 raise scope.error(f'`{name}` is listed; give it the key per = "transaction"')
         return set(numbers.values())
 
-    def _anew(self, part: transaction.Part) -> list[int]:
+    def _anew(self, part: transaction.TransactionPart) -> list[int]:
         """The values that a repetition draws for each turn: its list, and those made from it."""
         listed = self._listed(part.draw, part.scope.at("draw"))
         self._instructions(part.sends)  # enters the statements, so that their values are known

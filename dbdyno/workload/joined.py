@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from dbdyno.model.job.values import JoinPart
 from dbdyno.workload.computed import condition
-from dbdyno.workload.maker_schema import Maker, Part
+from dbdyno.workload.maker_schema import Maker, TextPartForm
 from dbdyno.workload.scope import Scope
 
 VALUE = re.compile(r":([A-Za-z_]\w*)")
 """A part that is a value, in place of a fixed text."""
 
-Parts = Sequence[str | Part]
+Parts = Sequence[str | TextPartForm]
 
 
 def names(parts: Parts) -> list[str]:

@@ -14,7 +14,7 @@ Range = Annotated[list[Number], Field(min_length=2, max_length=2)]
 """A lowest and a highest number, both inclusive."""
 
 
-class Zipf(Form):
+class ZipfForm(Form):
     """Integers of which the k-th is likely by a power of 1/k; `scattered`: in no order."""
 
     range: Range
@@ -22,14 +22,14 @@ class Zipf(Form):
     scattered: bool = False
 
 
-class Pareto(Form):
+class ParetoForm(Form):
     """sysbench's: the share `h` of the range has the share 1 - `h` of the draws."""
 
     range: Range
     h: Number = 0.2
 
 
-class Special(Form):
+class SpecialForm(Form):
     """sysbench 1.0's default: a small hot zone in the middle of a bell."""
 
     range: Range
@@ -38,35 +38,35 @@ class Special(Form):
     share: Number = 75
 
 
-class Bates(Form):
+class BatesForm(Form):
     """sysbench's gaussian: the mean of several uniform numbers."""
 
     range: Range
     iterations: Number = 12
 
 
-class Gaussian(Form):
+class GaussianForm(Form):
     """pgbench's: normal, cut off at `parameter` standard deviations on both sides."""
 
     range: Range
     parameter: Number
 
 
-class Exponential(Form):
+class ExponentialForm(Form):
     """pgbench's: each part of the range is likelier than the next."""
 
     range: Range
     parameter: Number
 
 
-class Permutation(Form):
+class PermutationForm(Form):
     """Another value in its place in a permutation of a range; `:row` in a fill."""
 
     value: str
     range: Range
 
 
-class Sequence(Form):
+class SequenceForm(Form):
     """Numbers counted up over a role's operations, of which `each` in a row have the same."""
 
     first: Number = 1
@@ -74,26 +74,26 @@ class Sequence(Form):
     step: Number = 1
 
 
-class Count(Form):
+class CounterForm(Form):
     """Numbers counted up by all connections of a step together, without a gap."""
 
     first: Number = 1
 
 
-class Item(Form):
+class ItemForm(Form):
     """The number of the item in its repetition."""
 
     first: Number = 1
 
 
-class Client(Form):
+class ClientForm(Form):
     """A number of each client's own."""
 
     first: Number = 0
     step: Number = 1
 
 
-class Part(Form):
+class TextPartForm(Form):
     """A part of a joined text: a number that is computed, or the word of a list, or a `text`.
 
     The word is that of the number, modulo the words, which count from 0. `when` is the condition
@@ -110,19 +110,19 @@ class Numbers(Form):
     """The makers that are for statements and fills alike."""
 
     uniform: Range | None = None
-    zipf: Zipf | None = None
-    pareto: Pareto | None = None
-    special: Special | None = None
-    bates: Bates | None = None
-    gaussian: Gaussian | None = None
-    exponential: Exponential | None = None
-    permutation: Permutation | None = None
+    zipf: ZipfForm | None = None
+    pareto: ParetoForm | None = None
+    special: SpecialForm | None = None
+    bates: BatesForm | None = None
+    gaussian: GaussianForm | None = None
+    exponential: ExponentialForm | None = None
+    permutation: PermutationForm | None = None
     compute: str | None = None
-    join: list[str | Part] | None = Field(default=None, min_length=1)
+    join: list[str | TextPartForm] | None = Field(default=None, min_length=1)
     constant: Number | None = None
 
 
-class Text(Form):
+class TextForm(Form):
     """A text: `fill` characters in front, random ones behind."""
 
     fill: str = Field(default="a", min_length=1, max_length=1)
@@ -131,7 +131,7 @@ class Text(Form):
     alphabet: str = ""
 
 
-class Sample(Form):
+class SampleForm(Form):
     """A column of a file of tuples, of which each operation draws one.
 
     `type` is the SQL type that a bound parameter declares; without it the server infers one.
@@ -147,14 +147,14 @@ class Maker(Numbers):
 
     value: str | None = None
     add: list[Number] | None = Field(default=None, min_length=2, max_length=2)
-    text: Text | None = None
+    text: TextForm | None = None
     pattern: str | None = None
     clock: Literal["second"] | None = None
-    sequence: Sequence | None = None
-    count: Count | None = None
+    sequence: SequenceForm | None = None
+    count: CounterForm | None = None
     newest: str | None = None
-    item: Item | None = None
-    client: Client | None = None
-    sample: Sample | None = None
+    item: ItemForm | None = None
+    client: ClientForm | None = None
+    sample: SampleForm | None = None
     per: Literal["item", "statement", "transaction"] = "item"
     format: Literal["integer", "decimal2", "hundredths", "text", "timestamp"] | None = None

@@ -15,8 +15,8 @@ from dbdyno.model.error import WorkloadError
 from dbdyno.workload import schema
 from dbdyno.workload.pgbench import BUILTIN, script_and_weight
 from dbdyno.workload.script import command, files
-from dbdyno.workload.script.command import Send
-from dbdyno.workload.script.source import Source
+from dbdyno.workload.script.command import SqlCommand
+from dbdyno.workload.script.source import ScriptText
 from dbdyno.workload.script.sql import NAME, TOKENS, VARIABLE, named
 
 WORKLOAD = "pgbench"
@@ -97,13 +97,15 @@ def only_read(scripts: Sequence[str]) -> bool:
     """Whether all statements of scripts read, as far as their words tell. Raises WorkloadError."""
     names = {(script_and_weight(entry) or (entry, 1))[0] for entry in scripts}
     own = names.difference(BUILTIN)
-    sources = [Source(Path(name).name, files.text(Path(name), Path())) for name in sorted(own)]
+    sources = [ScriptText(Path(name).name, files.text(Path(name), Path())) for name in sorted(own)]
     return names - own <= {READING} and all(map(_only_reads, sources))
 
 
-def _only_reads(source: Source) -> bool:
+def _only_reads(source: ScriptText) -> bool:
     commands = command.parse(source)
-    parts = [words for each in commands if isinstance(each, Send) for words in each.sql.words()]
+    parts = [
+        words for each in commands if isinstance(each, SqlCommand) for words in each.sql.words()
+    ]
     return all(words[0] in READS and CHANGES.isdisjoint(words) for words in parts)
 
 
@@ -135,7 +137,7 @@ def _read(name: str, scripts: Sequence[str], file: schema.WorkloadFile, folder: 
     return _Mix(weights=weights, texts=texts)
 
 
-def _step(template: schema.Step, name: str, mix: _Mix) -> schema.Step:
+def _step(template: schema.StepForm, name: str, mix: _Mix) -> schema.StepForm:
     """The step that runs a mix: balances hold for our scripts alone."""
     roles = {
         role: form.model_copy(update={"choose": name}) for role, form in template.roles.items()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dbdyno.workload.scope import Scope
 from dbdyno.workload.script.sql import BRACKET, STANDARD
-from dbdyno.workload.sql import Piece, ValueHere
+from dbdyno.workload.sql import Piece, ValuePlace
 
 PARAMETER = re.compile(r"\$[1-9][0-9]*")
 
@@ -20,7 +20,7 @@ def placed(text: str, values: Sequence[str], scope: Scope) -> tuple[Piece, ...]:
         if number % 2 == 0:
             pieces += [piece] if piece else []
         elif 1 <= int(piece[1:]) <= len(values):
-            pieces.append(ValueHere(values[int(piece[1:]) - 1]))
+            pieces.append(ValuePlace(values[int(piece[1:]) - 1]))
         else:
             raise scope.at("values").error(f"has no value for {piece}; it lists {len(values)}")
     return tuple(pieces)
@@ -48,7 +48,7 @@ def masked(text: str) -> str:
     return " ".join("".join(map(_masked, tokens(text))).split())
 
 
-def _masked(token: Token) -> str:
+def _masked(token: SqlToken) -> str:
     """A token of SQL without what it holds of data."""
     if token.group in ("comment", "space"):
         return " "
@@ -57,14 +57,14 @@ def _masked(token: Token) -> str:
 
 
 @dataclass(frozen=True)
-class Token:
+class SqlToken:
     """A token of SQL, and what it is: `parameter`, `comment`, or a group of STANDARD."""
 
     group: str
     text: str
 
 
-def tokens(text: str) -> Iterator[Token]:
+def tokens(text: str) -> Iterator[SqlToken]:
     """The tokens of a text, which together are the text; a comment with those within is one."""
     place = 0
     while place < len(text):
@@ -72,7 +72,7 @@ def tokens(text: str) -> Iterator[Token]:
         assert match is not None, "each character is a token"
         group = match.lastgroup or "parameter"
         end = comment_end(text, place) if group == "comment" else match.end()
-        yield Token(group, text[place:end])
+        yield SqlToken(group, text[place:end])
         place = end
 
 

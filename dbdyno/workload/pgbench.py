@@ -34,7 +34,7 @@ OURS: Mapping[str, str] = {
 """Options that dyno sets or that are none of a load, and what says the same."""
 
 
-def called(written: program_schema.Pgbench, scope: Scope) -> Pgbench:
+def called(written: program_schema.PgbenchForm, scope: Scope) -> Pgbench:
     """The part of a job that is pgbench's. Raises WorkloadError."""
     builtin = [
         _script(text, scope.at("builtin", number), builtin=True)

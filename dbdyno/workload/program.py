@@ -29,7 +29,7 @@ FOREIGN = ("parts", "stop", "sla", "capture", "trace", "log", "fill", "load")
 """Keys of a step that dyno-loadgen carries out."""
 
 
-def refuse_keys(step: schema.Step, scope: Scope) -> None:
+def refuse_keys(step: schema.StepForm, scope: Scope) -> None:
     """Raises WorkloadError where a key is another driver's."""
     for name in DRIVERS:
         if step.driver != name and getattr(step, name) is not None:
@@ -53,7 +53,7 @@ def refuse_keys(step: schema.Step, scope: Scope) -> None:
         )
 
 
-def only_role(step: schema.Step, scope: Scope) -> tuple[Role, str]:
+def only_role(step: schema.StepForm, scope: Scope) -> tuple[Role, str]:
     """The role of the step, as a job has it, and its kind. Raises WorkloadError."""
     if len(step.roles) != 1:
         raise scope.at("roles").error(f"a program has one role, not {len(step.roles)}")
@@ -69,7 +69,7 @@ def only_role(step: schema.Step, scope: Scope) -> tuple[Role, str]:
     return made, role.kind or (name if name in KINDS else others)
 
 
-def called(job: Job, step: schema.Step, scope: Scope) -> Job:
+def called(job: Job, step: schema.StepForm, scope: Scope) -> Job:
     """The job of the step with what says how the program is called."""
     seconds, warmup_s = job.stop.seconds or 0, job.stop.warmup_s
     limit_s = (
@@ -96,7 +96,7 @@ def called(job: Job, step: schema.Step, scope: Scope) -> Job:
     return replace(job, sysbench=sysbench.called(step.sysbench, scope.at("sysbench")))
 
 
-def _patterns(step: schema.Step, written: program_schema.Pattern, place: Scope) -> Pattern:
+def _patterns(step: schema.StepForm, written: program_schema.PatternForm, place: Scope) -> Pattern:
     """The patterns of a program's lines. Raises WorkloadError."""
     if step.headline is not None and step.headline.count != "operations":
         raise place.at("result").error('tells of operations; write count = "operations"')
@@ -127,7 +127,7 @@ def _patterns(step: schema.Step, written: program_schema.Pattern, place: Scope) 
     return Pattern(**written.model_dump())
 
 
-def _windowed(step: schema.Step, seconds: float, scope: Scope) -> None:
+def _windowed(step: schema.StepForm, seconds: float, scope: Scope) -> None:
     """Raises WorkloadError where the window is not one in the run of pgbench or sysbench."""
     if not seconds:
         raise scope.at("seconds").error(f"missing: they are the window in {step.driver}'s run")

@@ -9,7 +9,7 @@ from pydantic import Field
 from dbdyno.model.document import Form
 
 
-class Pgbench(Form):
+class PgbenchForm(Form):
     """Scripts and options of pgbench; scripts are written as on its command line, `name@weight`."""
 
     program: str = "newest"
@@ -19,7 +19,7 @@ class Pgbench(Form):
     options: list[str] = Field(default_factory=list)
 
 
-class Sysbench(Form):
+class SysbenchForm(Form):
     """The script and options of sysbench; options are written as on its command line."""
 
     program: str = "sysbench"
@@ -27,7 +27,7 @@ class Sysbench(Form):
     options: list[str] = Field(default_factory=list)
 
 
-class Pattern(Form):
+class PatternForm(Form):
     """Regular expressions for lines of a program that writes no events.
 
     `open` and `close` say which lines are the ends of the window, `result` has what was done in it;
@@ -42,7 +42,7 @@ class Pattern(Form):
     thousands: Literal[",", ".", " ", "'", "_"] | None = None
 
 
-class Asker(Form):
+class SuitedQueryForm(Form):
     """A captured query, as far as the data have to suit it."""
 
     name: str
@@ -50,11 +50,11 @@ class Asker(Form):
     names: list[str] = Field(default_factory=list)
 
 
-class Restore(Form):
+class RestoreForm(Form):
     """A dump that makes the data; its path is from the root on."""
 
     path: str
     encoding: str | None = None
     locale: str | None = None
     statistics: Literal["same", "own"] = "same"
-    queries: list[Asker] = Field(default_factory=list)
+    queries: list[SuitedQueryForm] = Field(default_factory=list)

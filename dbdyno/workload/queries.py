@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dbdyno.model.error import WorkloadError
 from dbdyno.model.literal import literal, of_setting, taking
-from dbdyno.model.own_query import Application, LeftOut, OwnQuery, Source
+from dbdyno.model.own_query import Application, Exclusion, OwnQuery, QuerySource
 from dbdyno.workload import maker_schema, own_text, schema
 
 TOP = 50
@@ -47,12 +47,12 @@ PLAN_COUNTS = (
     "SELECT generic_plans, custom_plans FROM pg_prepared_statements "
     "WHERE parameter_types <> '{{}}' AND NOT from_sql"
 )
-CONSTRAINTS = {"constraints": schema.Statement(any="SET CONSTRAINTS ALL IMMEDIATE")}
+CONSTRAINTS = {"constraints": schema.StatementForm(any="SET CONSTRAINTS ALL IMMEDIATE")}
 """What checks at once that a commit would check."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class QueryFile:
     """Where a query is written: the file as messages call it, and the folder of its texts."""
 
     source: str
@@ -63,7 +63,7 @@ class Place:
         return WorkloadError(f"{self.source}: key `queries.{name}.{key}`: {sentence}")
 
 
-def application(file: schema.WorkloadFile, place: Place) -> Application:
+def application(file: schema.WorkloadFile, place: QueryFile) -> Application:
     """The application that a file's queries are.
 
     Raises WorkloadError: a text cannot be read, or no query has the values that it needs.
@@ -77,7 +77,7 @@ def application(file: schema.WorkloadFile, place: Place) -> Application:
             "them, or draw them from the data by `dyno race … --restore FILE`"
         )
     return Application(
-        source=Source(
+        source=QuerySource(
             engine=of_source.engine,
             version=of_source.version,
             encoding=of_source.encoding,
@@ -88,14 +88,14 @@ def application(file: schema.WorkloadFile, place: Place) -> Application:
             settings=of_source.settings,
             first=of_source.first,
             last=of_source.last,
-            left_out=tuple(LeftOut(**each.model_dump()) for each in of_source.left_out),
+            left_out=tuple(Exclusion(**each.model_dump()) for each in of_source.left_out),
         ),
         queries=tuple(query for query in queries if query not in lacking),
         without_values=lacking,
     )
 
 
-def read(file: schema.WorkloadFile, place: Place) -> list[OwnQuery]:
+def read(file: schema.WorkloadFile, place: QueryFile) -> list[OwnQuery]:
     """All queries of a file, the costliest first. Raises WorkloadError: a text cannot be read."""
     return sorted(
         (_query(name, form, place) for name, form in file.queries.items()),
@@ -108,7 +108,7 @@ def lacks_values(query: OwnQuery) -> bool:
     return query.values is None and parameters_of(query.text) > 0
 
 
-def _query(name: str, form: schema.OwnQuery, place: Place) -> OwnQuery:
+def _query(name: str, form: schema.OwnQueryForm, place: QueryFile) -> OwnQuery:
     path = place.folder / form.text
     try:
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
@@ -173,12 +173,12 @@ def with_steps(file: schema.WorkloadFile, asking: Application) -> schema.Workloa
     )
 
 
-def _values(query: OwnQuery, form: schema.OwnQuery) -> Iterator[tuple[str, maker_schema.Maker]]:
+def _values(query: OwnQuery, form: schema.OwnQueryForm) -> Iterator[tuple[str, maker_schema.Maker]]:
     """A value for each of its parameters: a column of its file, whose path begins at the folder."""
     if form.values is not None:
         for column in range(1, parameters_of(query.text) + 1):
             type_ = query.types[column - 1] if column <= len(query.types) else ""
-            sample = maker_schema.Sample(file=form.values, column=column, type=type_)
+            sample = maker_schema.SampleForm(file=form.values, column=column, type=type_)
             yield value_name(query, column), maker_schema.Maker(sample=sample)
 
 
@@ -192,9 +192,9 @@ def value_name(query: OwnQuery, number: int) -> str:
     return f"{query.name}_{number}"
 
 
-def _statement(query: OwnQuery) -> schema.Statement:
+def _statement(query: OwnQuery) -> schema.StatementForm:
     count = parameters_of(query.text) if query.values is not None else 0
-    return schema.Statement(
+    return schema.StatementForm(
         any=query.text,
         values=[value_name(query, number) for number in range(1, count + 1)],
         protocol=query.protocol,
@@ -212,12 +212,12 @@ def _transaction(query: OwnQuery) -> schema.Transaction:
     return schema.Transaction(do=["BEGIN", query.name, checked, "ROLLBACK"])
 
 
-def _step(query: OwnQuery, rank: int) -> schema.Step:
+def _step(query: OwnQuery, rank: int) -> schema.StepForm:
     """The step that times a query; those beyond the plan's `top` are left out."""
     run = _rolled_back(query) if query.writes else query.name
     # An operation counts if it begins in a turn after the one with which the turn begins.
     turn_s = round(TURN_MEANS * mean_s(query), 2)
-    return schema.Step(
+    return schema.StepForm(
         name=query.name,
         sets=[ALONE],
         when=f"{{top >= {rank}}}",
@@ -226,9 +226,9 @@ def _step(query: OwnQuery, rank: int) -> schema.Step:
         warmup_s="{warmup_s}",
         writes=False,
         on_failure="go_on",
-        headline=schema.Headline(metric="qps", role=ROLE, count="operations"),
+        headline=schema.HeadlineForm(metric="qps", role=ROLE, count="operations"),
         roles={
-            ROLE: schema.Role(
+            ROLE: schema.RoleForm(
                 run=run,
                 kind="query",
                 session=session(query),
@@ -239,7 +239,7 @@ def _step(query: OwnQuery, rank: int) -> schema.Step:
     )
 
 
-def _renewal(query: OwnQuery) -> schema.Renew | None:
+def _renewal(query: OwnQuery) -> schema.RenewalForm | None:
     """How sessions begin anew whose server chooses between plans; None: they last.
 
     Before 14 no view tells what was chosen, and two plans do: that of the session, and the generic
@@ -253,14 +253,14 @@ def _renewal(query: OwnQuery) -> schema.Renew | None:
     before: dict[str, list[str]] = {
         "postgres_before_14": [explain, "SELECT NULL", generic, explain],
     }
-    ask = schema.PerEngine(any=[], postgres=PLAN_COUNTS, **before)  # type: ignore[arg-type]
-    return schema.Renew(binds=BINDS, ask=ask)
+    ask = schema.EngineSqlForm(any=[], postgres=PLAN_COUNTS, **before)  # type: ignore[arg-type]
+    return schema.RenewalForm(binds=BINDS, ask=ask)
 
 
-_ANSWERED = schema.Step(
+_ANSWERED = schema.StepForm(
     name=ANSWERS,
     sets=[ANSWERS],
-    parts=[schema.Part(once=schema.PerEngine(any="SELECT 1"))],
+    parts=[schema.StatementPartForm(once=schema.EngineSqlForm(any="SELECT 1"))],
     measured=False,
     writes=False,
     expected_s=1,
@@ -268,7 +268,9 @@ _ANSWERED = schema.Step(
 """Whether the server is there still once all queries were asked."""
 
 
-def _mixed(mix: schema.Mix, file: schema.WorkloadFile, queries: Sequence[OwnQuery]) -> schema.Step:
+def _mixed(
+    mix: schema.MixForm, file: schema.WorkloadFile, queries: Sequence[OwnQuery]
+) -> schema.StepForm:
     """The step that runs the application's transactions at their rate, and commits them.
 
     Its sessions are as those of the costliest query that it runs.
@@ -277,35 +279,35 @@ def _mixed(mix: schema.Mix, file: schema.WorkloadFile, queries: Sequence[OwnQuer
     own = [query for query in queries if query.name in names]
     writes = any(query.writes for query in own)
     like = replace(own[0], writes=writes) if own else None
-    return schema.Step(
+    return schema.StepForm(
         name=MIX,
         sets=[MIX],
         seconds="{seconds}",
         warmup_s="{warmup_s}",
         writes=writes,
-        headline=schema.Headline(metric="qps", role=MIX, count="operations"),
+        headline=schema.HeadlineForm(metric="qps", role=MIX, count="operations"),
         roles={
-            MIX: schema.Role(
+            MIX: schema.RoleForm(
                 per="step",
                 connections=mix.sessions,
                 choose=dict(mix.choose),
                 pace=schema.Pace(per_s=f"{{speed*{mix.per_s}}}", arrivals="poisson"),
                 kind="query",
                 session=None if like is None else session(like),
-                on_error=schema.OnError(otherwise="count"),
+                on_error=schema.ErrorReactionForm(otherwise="count"),
             )
         },
     )
 
 
-def _names(mix: schema.Mix, file: schema.WorkloadFile) -> frozenset[str]:
+def _names(mix: schema.MixForm, file: schema.WorkloadFile) -> frozenset[str]:
     """The transactions and the statements that a mix runs."""
     transactions = (file.transactions.get(name) for name in mix.choose)
     done = (each for form in transactions if form is not None for each in form.do)
     return frozenset((*mix.choose, *(each for each in done if isinstance(each, str))))
 
 
-def session(query: OwnQuery) -> schema.PerEngine:
+def session(query: OwnQuery) -> schema.EngineSqlForm:
     """The SQL that makes a session such as those that sent the query."""
     reads = [] if query.writes else ["SET default_transaction_read_only = on"]
     role = [] if query.role is None else [taking(query.role, local=False)]
@@ -314,7 +316,7 @@ def session(query: OwnQuery) -> schema.PerEngine:
     ]
     # Before 5.6 a server has no such transactions.
     mysql_reads = [] if query.writes else ["/*!50605 SET SESSION TRANSACTION READ ONLY */"]
-    return schema.PerEngine(
+    return schema.EngineSqlForm(
         postgres=[
             *(
                 f"SELECT set_config({literal(name)}, {literal(value)}, false)"

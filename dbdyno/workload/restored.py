@@ -36,20 +36,22 @@ def with_restore(
     if any(step.name == STEP for step in file.steps):
         raise WorkloadError(f"`{STEP}` is a step of the workload's own; rename it")
     source = file.source
-    step = schema.Step(
+    step = schema.StepForm(
         name=STEP,
         driver="restore",
-        restore=program_schema.Restore(
+        restore=program_schema.RestoreForm(
             path=str(dump),
             encoding=source.encoding,
             locale=source.locale,
             statistics=statistics,
             queries=[
-                program_schema.Asker(name=each.name, role=each.role, names=names_in(each.text))
+                program_schema.SuitedQueryForm(
+                    name=each.name, role=each.role, names=names_in(each.text)
+                )
                 for each in queries
             ],
         ),
-        roles={STEP: schema.Role(kind="other")},
+        roles={STEP: schema.RoleForm(kind="other")},
         limit_s=LIMIT_S,
         measured=False,
     )
@@ -68,6 +70,6 @@ def names_in(text: str) -> list[str]:
     )
 
 
-def restores(step: schema.Step | None) -> bool:
+def restores(step: schema.StepForm | None) -> bool:
     """Whether it is the step that makes the data, which all others need."""
     return step is not None and step.driver == "restore"

@@ -13,10 +13,10 @@ from dbdyno.model.engine import Traits
 from dbdyno.model.job.role import (
     Choice,
     Closed,
-    OnError,
+    ConnectionRenewal,
+    ErrorReaction,
     Pace,
     Rate,
-    Renew,
     Role,
     RoleStop,
     TableBy,
@@ -38,7 +38,7 @@ KINDS = ("insert", "delete", "query")
 
 
 def from_roles(
-    written: Mapping[str, schema.Role], content: Content, scope: Scope
+    written: Mapping[str, schema.RoleForm], content: Content, scope: Scope
 ) -> tuple[list[Role], dict[str, str]]:
     """The roles of a step, and each one's kind in the published tables."""
     roles = {
@@ -84,7 +84,7 @@ def check_tables(roles: Sequence[Role], content: Content, scope: Scope) -> None:
 
 
 def from_parts(
-    parts: Sequence[schema.Part], content: Content, scope: Scope
+    parts: Sequence[schema.StatementPartForm], content: Content, scope: Scope
 ) -> tuple[list[Role], dict[str, str]]:
     """The parts of a maintenance step as roles, each beginning when the one before has ended."""
     made: list[Role] = []
@@ -98,11 +98,11 @@ def from_parts(
         name = _part_name(texts[0], [role.name for role in made])
         connections = place.at("connections").integer(part.connections, low=1)
         program = content.add_part(name, texts, place.at("once"))
-        role = schema.Role(
+        role = schema.RoleForm(
             per="step",
             connections=connections,
             table=part.table,
-            stop=schema.Stop(operations=connections),
+            stop=schema.StopForm(operations=connections),
             after=[made[-1].name] if made else [],
         )
         made.append(_made(name, role, (Choice(program, 1),), content, place))
@@ -117,7 +117,7 @@ def _part_name(sql: str, taken: Sequence[str]) -> str:
 
 
 def _made(
-    name: str, role: schema.Role, choose: tuple[Choice, ...], content: Content, scope: Scope
+    name: str, role: schema.RoleForm, choose: tuple[Choice, ...], content: Content, scope: Scope
 ) -> Role:
     connections = scope.at("connections").integer(role.connections, low=1)
     if connections > CONNECTIONS_MAX:
@@ -144,7 +144,7 @@ def _made(
         endpoint=role.endpoint,
         session=_session(role, scope.at("session")),
         statement_limit_s=_statement_limit_s(role, scope.at("statement_limit_s")),
-        on_error=OnError(
+        on_error=ErrorReaction(
             retry=_codes(role.on_error.retry, scope.engine),
             tries=scope.at("on_error", "tries").integer(role.on_error.tries, low=0),
             otherwise=role.on_error.otherwise,
@@ -162,15 +162,17 @@ def _made(
     return made
 
 
-def _renew(renew: schema.Renew | None, scope: Scope) -> Renew | None:
+def _renew(renew: schema.RenewalForm | None, scope: Scope) -> ConnectionRenewal | None:
     """How connections are made anew after pauses; None: they last."""
     texts = scope.at("ask").sql(renew.ask) if renew is not None else ()
     if renew is None or not texts:
         return None
-    return Renew(binds=scope.at("binds").integer(renew.binds, low=0), ask="; ".join(texts))
+    return ConnectionRenewal(
+        binds=scope.at("binds").integer(renew.binds, low=0), ask="; ".join(texts)
+    )
 
 
-def _session(role: schema.Role, scope: Scope) -> tuple[str, ...]:
+def _session(role: schema.RoleForm, scope: Scope) -> tuple[str, ...]:
     """What each connection sends first. Refuses SQL of a table: a role may have several."""
     texts = () if role.session is None else tuple(scope.sql(role.session))
     if any(TABLE_MARK in text or NUMBER_MARK in text for text in texts):
@@ -178,7 +180,7 @@ def _session(role: schema.Role, scope: Scope) -> tuple[str, ...]:
     return texts
 
 
-def _statement_limit_s(role: schema.Role, scope: Scope) -> float | None:
+def _statement_limit_s(role: schema.RoleForm, scope: Scope) -> float | None:
     """How long a statement may take in the server; None: as the server says."""
     if role.statement_limit_s is None:
         return None
@@ -205,7 +207,7 @@ def _codes(written: list[str] | schema.Codes, engine: Traits) -> tuple[str, ...]
     return tuple(next((codes for codes in own if codes is not None), ()))
 
 
-def _table(role: schema.Role, choose: Sequence[Choice], content: Content) -> TableUse | None:
+def _table(role: schema.RoleForm, choose: Sequence[Choice], content: Content) -> TableUse | None:
     kinds = [base for choice in choose if (base := content.table_of(choice.program))]
     if not kinds:
         return None
@@ -245,7 +247,7 @@ def _pace(pace: schema.Pace | str, rows: set[int], scope: Scope) -> Pace:
     return Rate(arrivals=pace.arrivals or "even", per_s=float(per_s))
 
 
-def _quota(stop: schema.Stop | None, rows: set[int], scope: Scope) -> RoleStop | None:
+def _quota(stop: schema.StopForm | None, rows: set[int], scope: Scope) -> RoleStop | None:
     """Rows become operations, rounded up, as the published client does."""
     if stop is None:
         return None

@@ -25,7 +25,7 @@ WEIGHTS_MAX = 2**63 - 1
 """The sum of all weights, as dyno-loadgen has it."""
 
 
-class Sample(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SampleTuple(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A tuple of a file; each value is kept as its JSON, as numbers keep their digits."""
 
     weight: Annotated[int, Meta(ge=1, le=WEIGHTS_MAX)] = 1
@@ -38,7 +38,7 @@ class SampleFile:
 
     path: Path
     sha256: str  # in hexadecimal
-    samples: tuple[Sample, ...]
+    samples: tuple[SampleTuple, ...]
 
     @property
     def columns(self) -> int:
@@ -55,9 +55,9 @@ def read(path: Path) -> SampleFile:
         content = path.read_bytes()
     except OSError as reason:
         raise WorkloadError(f"{path}: cannot be read as samples: {reason.strerror}") from None
-    decoder = msgspec.json.Decoder(Sample)
+    decoder = msgspec.json.Decoder(SampleTuple)
     lines = enumerate(content.split(b"\n"), start=1)
-    samples: list[Sample] = []
+    samples: list[SampleTuple] = []
     weights = 0
     for number, line in lines:
         if not line.strip():
@@ -78,7 +78,7 @@ def read(path: Path) -> SampleFile:
     return SampleFile(path=path, sha256=sha256, samples=tuple(samples))
 
 
-def _sample(line: bytes, decoder: msgspec.json.Decoder[Sample], place: str) -> Sample:
+def _sample(line: bytes, decoder: msgspec.json.Decoder[SampleTuple], place: str) -> SampleTuple:
     """The tuple of a line; what is wrong with it is said without a word of what it holds."""
     try:
         line.decode()
@@ -109,7 +109,7 @@ class Samples:
     def __init__(self) -> None:
         self._files: dict[Path, SampleFile] = {}
 
-    def column(self, written: maker_schema.Sample, scope: Scope) -> values.Sample:
+    def column(self, written: maker_schema.SampleForm, scope: Scope) -> values.SampleColumn:
         """The column of a file as a job has it. Raises WorkloadError where there is none."""
         path = scope.folder / scope.at("file").text(written.file)
         if path not in self._files:
@@ -120,7 +120,7 @@ class Samples:
             raise scope.at("column").error(
                 f"{path} has {file.columns} values in each line, and no number {column}"
             )
-        return values.Sample(of=file.sha256, column=column - 1)
+        return values.SampleColumn(of=file.sha256, column=column - 1)
 
     @property
     def paths(self) -> dict[str, str]:

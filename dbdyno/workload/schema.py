@@ -12,7 +12,7 @@ from dbdyno.model.engine import TRAITS
 from dbdyno.model.step import Change
 from dbdyno.workload.choice_schema import Weights
 from dbdyno.workload.maker_schema import Maker, Number, Numbers
-from dbdyno.workload.program_schema import Pattern, Pgbench, Restore, Sysbench
+from dbdyno.workload.program_schema import PatternForm, PgbenchForm, RestoreForm, SysbenchForm
 
 BEFORE = re.compile(
     rf"({'|'.join({key: 0 for each in TRAITS.values() for key in each.sql})})_before_(\d+(?:_\d+)*)"
@@ -20,7 +20,7 @@ BEFORE = re.compile(
 """The key of SQL for releases below one: `postgres_before_12`, `mysql_before_8_4`."""
 
 
-class Repeated(Form):
+class RepeatedSqlForm(Form):
     """SQL in a list that is there several times, or not at all; `statement` names one's."""
 
     repeat: Number = 1
@@ -28,15 +28,13 @@ class Repeated(Form):
     statement: str | None = None
 
 
-Texts = str | list[str | Repeated]
+Texts = str | list[str | RepeatedSqlForm]
 """SQL: one text, or several that follow one another."""
 
 
-class PerEngine(Form):
-    """SQL per engine: `any` where it is equal, `mysql_before_8_4` for older releases.
-
-    MariaDB has MySQL's where it has none of its own.
-    """
+class EngineSqlForm(Form):
+    """SQL per engine: `any` where it is equal, `mysql_before_8_4` for older releases; MariaDB has
+    MySQL's where it has none of its own."""
 
     any: Texts | None = None
     postgres: Texts | None = None
@@ -61,10 +59,10 @@ def _same_for_all(data: Any) -> Any:
     return {"any": data} if isinstance(data, (str, list)) else data
 
 
-Sql = Annotated[PerEngine, BeforeValidator(_same_for_all)]
+Sql = Annotated[EngineSqlForm, BeforeValidator(_same_for_all)]
 
 
-class Column(Numbers):
+class ColumnForm(Numbers):
     """A column of a fill: a value by name, or a maker of its own."""
 
     value: str | None = None
@@ -98,26 +96,28 @@ class Supply(Form):
     remedy: str = ""
 
 
-class Children(Form):
+class ChildrenForm(Form):
     """So many rows for each row of another table, as the value of that table's column says."""
 
     per: str
     count: str
 
 
-class Fill(Form):
+class FillForm(Form):
     """Rows that are loaded in bulk before the first step, and what stands around them."""
 
-    rows: Number | Children
+    rows: Number | ChildrenForm
     streams: Number = 0
     frozen: Number = 0
     before: Sql | None = None
-    columns: dict[str, Annotated[Column, BeforeValidator(_column)]] = Field(default_factory=dict)
+    columns: dict[str, Annotated[ColumnForm, BeforeValidator(_column)]] = Field(
+        default_factory=dict
+    )
     source: Supply | None = Field(default=None, alias="from")
     after: Sql | None = None
 
 
-class Table(Form):
+class TableForm(Form):
     """Tables of one kind: `{t}` becomes pi1 … piN, or pi where it is not `numbered`.
 
     `name` is put in place of the kind's; `digits` is the least of a number: `4` for bench0001.
@@ -130,10 +130,10 @@ class Table(Form):
     rows: Number | None = None
     bytes_per_row: Number | dict[str, Number] | None = None
     create: Sql | None = None
-    fill: Fill | None = None
+    fill: FillForm | None = None
 
 
-class Cursor(Form):
+class CursorForm(Form):
     """A number for each client, read from the database and moved along by a statement."""
 
     scope: Literal["client"] = "client"
@@ -147,7 +147,7 @@ class Cursor(Form):
     connect: str = "once"
 
 
-class Statement(PerEngine):
+class StatementForm(EngineSqlForm):
     """One statement: its SQL per engine and how it is sent.
 
     Where it lists `values`, they stand for $1, $2 …, and the rest of its SQL stands as written.
@@ -162,14 +162,14 @@ class Statement(PerEngine):
     progress: str | None = Field(default=None, min_length=1)
 
 
-class Assigned(Form):
+class AssignmentForm(Form):
     """A variable that becomes what an expression makes of values and variables."""
 
     set: str
     to: str
 
 
-class End(Form):
+class RollbackForm(Form):
     """The end of a transaction that has rolled back what it did, as it was to."""
 
     end: str
@@ -181,10 +181,10 @@ class Repetition(Form):
     repeat: Number = 1
     draw: list[str] = Field(default_factory=list)
     when: str | None = None
-    do: list[str | Assigned | End | Repetition] = Field(min_length=1)
+    do: list[str | AssignmentForm | RollbackForm | Repetition] = Field(min_length=1)
 
 
-class Sleep(Form):
+class SleepForm(Form):
     """A while in which a transaction stays open and nothing is sent."""
 
     sleep_s: Number
@@ -198,7 +198,9 @@ class Transaction(Form):
     """
 
     draw: list[str] = Field(default_factory=list)
-    do: list[str | Repetition | Sleep | Assigned | End] = Field(default_factory=list)
+    do: list[str | Repetition | SleepForm | AssignmentForm | RollbackForm] = Field(
+        default_factory=list
+    )
     script: str | None = None
     protocol: str | None = None
     values: bool = True
@@ -214,7 +216,7 @@ class Pace(Form):
     lead: Number | None = None
 
 
-class Stop(Form):
+class StopForm(Form):
     """How much a role does: for each client, or in all where the role is `per = "step"`."""
 
     rows: Number | None = None
@@ -229,7 +231,7 @@ class Codes(Form):
     mariadb: list[str] | None = None
 
 
-class OnError(Form):
+class ErrorReactionForm(Form):
     """The reaction to a statement that fails."""
 
     retry: list[str] | Codes = Field(default_factory=Codes)
@@ -237,14 +239,14 @@ class OnError(Form):
     otherwise: Literal["fail_step", "count", "count_retryable"] = "fail_step"
 
 
-class Renew(Form):
+class RenewalForm(Form):
     """How connections are made anew after each turn, where an engine has SQL to ask them last."""
 
     binds: Number = 0
     ask: Sql
 
 
-class Role(Form):
+class RoleForm(Form):
     """A group of connections that do the same thing at the same pace."""
 
     when: Number = 1
@@ -256,16 +258,16 @@ class Role(Form):
     choice: str = "random"
     table: Literal["own", "by_connection", "in_turn", "uniform"] | None = None
     pace: Literal["closed"] | Pace = "closed"
-    stop: Stop | None = None
+    stop: StopForm | None = None
     kind: Literal["insert", "delete", "query", "other"] | None = None
     after: list[str] = Field(default_factory=list)
     latency_limit_ms: Number = 0
     session: Sql | None = None
     statement_limit_s: Number | None = None
-    on_error: OnError = Field(default_factory=OnError)
+    on_error: ErrorReactionForm = Field(default_factory=ErrorReactionForm)
     on_lost: Literal["fail_step", "reconnect"] = "fail_step"
     connect: str = "once"
-    renew: Renew | None = None
+    renew: RenewalForm | None = None
     queue: Literal["role", "thread"] = "role"
 
 
@@ -273,7 +275,7 @@ Load = Literal["fast", "published"]
 """How the tables are loaded: in bulk, or by steps as the original does it."""
 
 
-class Part(Form):
+class StatementPartForm(Form):
     """The statements that each of some connections sends once; parts follow one another."""
 
     when: Number = 1
@@ -282,29 +284,29 @@ class Part(Form):
     once: Sql
 
 
-class Query(Form):
+class QueryForm(Form):
     """A number that the server is asked for after the load."""
 
     query: Sql
 
 
-class Named(Form):
+class OperationsForm(Form):
     """Those operations of a role that count, by the names of statements and transactions."""
 
     operations: list[str] = Field(min_length=1)
 
 
-class Headline(Form):
+class HeadlineForm(Form):
     """A step's published throughput, or its time."""
 
     metric: str
     role: str
-    count: Literal["rows", "operations", "statements"] | Named = "operations"
-    work: Number | Query | None = None
+    count: Literal["rows", "operations", "statements"] | OperationsForm = "operations"
+    work: Number | QueryForm | None = None
     each: Number | None = None
 
 
-class Told(Form):
+class ToldMetricForm(Form):
     """A metric of the step's own; exactly one of `column`, `pattern` and `query` is its source."""
 
     when: Number = 1
@@ -320,27 +322,27 @@ class Told(Form):
     text: bool = False
 
 
-class Right(PerEngine):
+class RightForm(EngineSqlForm):
     """A right that the arm's user needs: a question whose answer is true or false."""
 
     right: str
 
 
-class Requirement(PerEngine):
+class RequirementForm(EngineSqlForm):
     """A part that the server must have: a question with a true or false answer, and a remedy."""
 
     part: str
     remedy: str
 
 
-class Sla(Form):
+class SlaForm(Form):
     """The rate that a role must hold, all clients together."""
 
     role: str
     rows_per_s: Number
 
 
-class Step(Form):
+class StepForm(Form):
     """One interval of the workload, or several where it has `for`."""
 
     name: str
@@ -353,19 +355,19 @@ class Step(Form):
     parameters: dict[str, Number] = Field(default_factory=dict)
     creates: list[str] = Field(default_factory=list)
     makes: list[str] = Field(default_factory=list)
-    rights: list[Right] = Field(default_factory=list)
+    rights: list[RightForm] = Field(default_factory=list)
     fills: list[str] = Field(default_factory=list)
     setup: Sql | None = None
     driver: Literal["loadgen", "command", "pgbench", "sysbench", "restore"] = "loadgen"
     command: str | list[str] | None = None
     needs: list[str] = Field(default_factory=list)
-    pattern: Pattern | None = None
-    pgbench: Pgbench | None = None
-    sysbench: Sysbench | None = None
-    restore: Restore | None = None
+    pattern: PatternForm | None = None
+    pgbench: PgbenchForm | None = None
+    sysbench: SysbenchForm | None = None
+    restore: RestoreForm | None = None
     limit_s: Number | None = None
-    roles: dict[str, Role] = Field(default_factory=dict)
-    parts: list[Part] = Field(default_factory=list)
+    roles: dict[str, RoleForm] = Field(default_factory=dict)
+    parts: list[StatementPartForm] = Field(default_factory=list)
     stop: str | list[str] | None = None
     seconds: Number | None = None
     warmup_s: Number = 0
@@ -373,9 +375,9 @@ class Step(Form):
     on_failure: Literal["skip_rest", "go_on"] = "skip_rest"
     warm: list[str] | Literal["none"] = "none"
     measured: bool = True
-    headline: Headline | None = None
-    metrics: dict[str, Told] = Field(default_factory=dict)
-    sla: Sla | None = None
+    headline: HeadlineForm | None = None
+    metrics: dict[str, ToldMetricForm] = Field(default_factory=dict)
+    sla: SlaForm | None = None
     pad_to_s: Number | None = None
     turn_s: Number = 0
     expected_s: Number | None = None
@@ -387,7 +389,7 @@ class Step(Form):
     device_gb: Number = 0
 
 
-class OwnQuery(Form):
+class OwnQueryForm(Form):
     """A query of an application, as `dyno capture` writes it; paths begin at the file's folder."""
 
     text: str
@@ -405,7 +407,7 @@ class OwnQuery(Form):
     cut: bool = False
 
 
-class Mix(Form):
+class MixForm(Form):
     """The transactions of an application together: their weights, their rate, its sessions."""
 
     per_s: int | float = Field(gt=0)
@@ -413,7 +415,7 @@ class Mix(Form):
     choose: dict[str, Number] = Field(min_length=1)
 
 
-class LeftOut(Form):
+class ExclusionForm(Form):
     """Calls of the source that no query stands for."""
 
     reason: str
@@ -421,7 +423,7 @@ class LeftOut(Form):
     time_s: float = 0.0
 
 
-class Source(Form):
+class QuerySourceForm(Form):
     """The server from which an application's queries were captured."""
 
     engine: str | None = None
@@ -434,7 +436,7 @@ class Source(Form):
     settings: dict[str, str] = Field(default_factory=dict)
     first: str | None = None
     last: str | None = None
-    left_out: list[LeftOut] = Field(default_factory=list)
+    left_out: list[ExclusionForm] = Field(default_factory=list)
 
 
 Parameters = dict[str, Number | list[Number]]
@@ -468,26 +470,26 @@ class WorkloadFile(Form):
     sysbench_types: bool | Number = False
     libpq_texts: bool | Number = False
     setup: Sql | None = None
-    requires: list[Requirement] = Field(default_factory=list)
+    requires: list[RequirementForm] = Field(default_factory=list)
     sets: dict[str, StepSet] = Field(default_factory=dict)
     groups: dict[str, str] = Field(default_factory=dict)
     parameters: Parameters = Field(default_factory=dict)
     presets: dict[str, Parameters] = Field(default_factory=dict)
     checks: dict[str, Number] = Field(default_factory=dict)
-    tables: dict[str, Table] = Field(default_factory=dict)
+    tables: dict[str, TableForm] = Field(default_factory=dict)
     values: dict[str, Maker] = Field(default_factory=dict)
     variables: dict[str, bool | Number] = Field(default_factory=dict)
-    cursors: dict[str, Cursor] = Field(default_factory=dict)
-    statements: dict[str, Annotated[Statement, BeforeValidator(_same_for_all)]] = Field(
+    cursors: dict[str, CursorForm] = Field(default_factory=dict)
+    statements: dict[str, Annotated[StatementForm, BeforeValidator(_same_for_all)]] = Field(
         default_factory=dict
     )
     transactions: dict[str, Transaction] = Field(default_factory=dict)
     conditions: dict[str, Sql] = Field(default_factory=dict)
     choices: dict[str, Weights] = Field(default_factory=dict)
-    source: Source = Field(default_factory=Source)
-    queries: dict[str, OwnQuery] = Field(default_factory=dict)
-    mix: Mix | None = None
-    steps: list[Step] = Field(default_factory=list)
+    source: QuerySourceForm = Field(default_factory=QuerySourceForm)
+    queries: dict[str, OwnQueryForm] = Field(default_factory=dict)
+    mix: MixForm | None = None
+    steps: list[StepForm] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _has_steps(self) -> Self:

@@ -16,7 +16,7 @@ from dbdyno.model.document import suggestion
 from dbdyno.model.engine import Traits
 from dbdyno.model.error import WorkloadError
 from dbdyno.workload.expression import ExpressionError, Value, fill_in, resolve
-from dbdyno.workload.schema import BEFORE, PerEngine, Repeated, Texts
+from dbdyno.workload.schema import BEFORE, EngineSqlForm, RepeatedSqlForm, Texts
 
 TABLE_MARK = "\x00"
 """Stands for `{t}` in SQL whose other braces are filled in; no SQL text can hold it."""
@@ -45,7 +45,7 @@ class Scope:
     engine: Traits
     version: tuple[int, ...] | None = None
     key: str = ""
-    statements: Mapping[str, PerEngine] = field(default_factory=dict)
+    statements: Mapping[str, EngineSqlForm] = field(default_factory=dict)
     folder: Path = Path()
 
     @property
@@ -123,7 +123,7 @@ class Scope:
         except ExpressionError as reason:
             raise self.error(str(reason)) from None
 
-    def sql(self, written: PerEngine) -> list[str]:
+    def sql(self, written: EngineSqlForm) -> list[str]:
         """This engine's SQL: braces filled in, `{t}` and `{number}` as marks."""
         chosen = _chosen(written, self.engine, self.version)
         if chosen is None:
@@ -139,7 +139,7 @@ class Scope:
             raise self.error("SQL that is empty or has a NUL or SOH character")
         return self.text(text)
 
-    def _repeated(self, written: Repeated) -> Iterator[str]:
+    def _repeated(self, written: RepeatedSqlForm) -> Iterator[str]:
         """The SQL of each turn of a repetition."""
         count = self.at("repeat").integer(written.repeat, low=0)
         if count > REPEATED_MAX:
@@ -162,14 +162,14 @@ class Scope:
             raise self.error(f"`{name}` has values, which only a step's roles can send")
         return text
 
-    def verbatim(self, written: PerEngine) -> str:
+    def verbatim(self, written: EngineSqlForm) -> str:
         """This engine's SQL as it was written, which must be one statement."""
         chosen = _chosen(written, self.engine, self.version)
         if not isinstance(chosen, str) or not chosen.strip():
             raise self.error(f"must be one statement for engine {self.spoken}")
         return chosen
 
-    def statement(self, written: PerEngine) -> str:
+    def statement(self, written: EngineSqlForm) -> str:
         """This engine's SQL where it must be one statement."""
         texts = self.sql(written)
         if len(texts) != 1:
@@ -182,14 +182,16 @@ def for_table(sql: str, table: str, number: str) -> str:
     return sql.replace(TABLE_MARK, table).replace(NUMBER_MARK, number)
 
 
-def _chosen(written: PerEngine, engine: Traits, version: tuple[int, ...] | None) -> Texts | None:
+def _chosen(
+    written: EngineSqlForm, engine: Traits, version: tuple[int, ...] | None
+) -> Texts | None:
     """The engine's own SQL for its release; else what it shares with others, if there is any."""
     own = (getattr(written, key) for key in engine.sql)
     choices = (_older(written, engine.sql[0], version), *own, written.any)
     return next((choice for choice in choices if choice is not None), None)
 
 
-def _older(written: PerEngine, spoken: str, version: tuple[int, ...] | None) -> Texts | None:
+def _older(written: EngineSqlForm, spoken: str, version: tuple[int, ...] | None) -> Texts | None:
     """The SQL under `ENGINE_before_N` with the smallest N above the version, if there is one."""
     if version is None:
         return None

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from dbdyno.model.document import suggestion
 from dbdyno.model.engine import Traits
 from dbdyno.model.job.role import Connect
-from dbdyno.model.job.statements import DECLARED_TYPES, Into, Protocol, Statement
+from dbdyno.model.job.statements import DECLARED_TYPES, Protocol, ResultVariables, Statement
 from dbdyno.model.job.values import Format
 from dbdyno.workload import schema, sql
-from dbdyno.workload.maker_schema import Sample
+from dbdyno.workload.maker_schema import SampleForm
 from dbdyno.workload.scope import Scope
 
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
@@ -38,7 +38,7 @@ integer is bound as BIGINT, a number with a fraction as DOUBLE, a text as VARCHA
 """
 
 
-def protocol(form: schema.Statement, file: schema.WorkloadFile, scope: Scope) -> Protocol:
+def protocol(form: schema.StatementForm, file: schema.WorkloadFile, scope: Scope) -> Protocol:
     """The statement's protocol, or the file's; raises WorkloadError where the engine has none."""
     where = scope.root("protocol") if form.protocol is None else scope.at("protocol")
     written = file.protocol if form.protocol is None else form.protocol
@@ -87,7 +87,7 @@ def formed(statement: Statement, file: schema.WorkloadFile, scope: Scope) -> Sta
     return as_pgbench(statement, scope.engine) if texts else statement
 
 
-def resync_every(cursor: schema.Cursor, scope: Scope) -> int | None:
+def resync_every(cursor: schema.CursorForm, scope: Scope) -> int | None:
     """After more than how many statements a cursor is read again; None: never.
 
     Raises WorkloadError.
@@ -105,7 +105,7 @@ def with_variables(statement: Statement, columns: Mapping[str, int], scope: Scop
     if statement.protocol == "execute":
         raise scope.at("protocol").error('"execute" has no variables; use "prepared"')
     if columns:
-        statement = replace(statement, into=Into(columns=columns), place=scope.key)
+        statement = replace(statement, into=ResultVariables(columns=columns), place=scope.key)
     return as_pgbench(statement, scope.engine)
 
 
@@ -141,9 +141,9 @@ def sysbench_types(
     """
     named = []
     for piece in sql.written(pieces):
-        if isinstance(piece, sql.CursorHere):
+        if isinstance(piece, sql.CursorPlace):
             named.append(SYSBENCH["integer"])
-        elif isinstance(piece, sql.ValueHere):
+        elif isinstance(piece, sql.ValuePlace):
             form = formats[piece.name]
             if form not in SYSBENCH:
                 raise scope.error(
@@ -155,7 +155,7 @@ def sysbench_types(
 
 
 def types(
-    form: schema.Statement, protocol: str, pieces: tuple[sql.Piece, ...], scope: Scope
+    form: schema.StatementForm, protocol: str, pieces: tuple[sql.Piece, ...], scope: Scope
 ) -> list[str]:
     """One SQL type for each value of an `execute`; a single name stands for all of them.
 
@@ -174,7 +174,7 @@ def types(
 
 
 def with_casts(
-    pieces: tuple[sql.Piece, ...], samples: Mapping[str, Sample], protocol: str, engine: Traits
+    pieces: tuple[sql.Piece, ...], samples: Mapping[str, SampleForm], protocol: str, engine: Traits
 ) -> tuple[sql.Piece, ...]:
     """The pieces with a cast behind each bound value whose type cannot be declared by its name.
 
@@ -185,7 +185,7 @@ def with_casts(
     cast: list[sql.Piece] = []
     for piece in pieces:
         cast.append(piece)
-        sample = samples.get(piece.name) if isinstance(piece, sql.ValueHere) else None
+        sample = samples.get(piece.name) if isinstance(piece, sql.ValuePlace) else None
         if sample is not None and not _is_declared(sample.type):
             cast.append(f"::{sample.type}")
     return tuple(cast)
@@ -198,7 +198,7 @@ def _is_declared(type_: str) -> bool:
 
 def sample_types(
     pieces: tuple[sql.Piece, ...],
-    samples: Mapping[str, Sample],
+    samples: Mapping[str, SampleForm],
     protocol: str,
     engine: Traits,
 ) -> list[str]:
@@ -210,13 +210,13 @@ def sample_types(
         return []
     written = []
     for piece in sql.parameters(pieces):
-        sample = samples.get(piece.name) if isinstance(piece, sql.ValueHere) else None
+        sample = samples.get(piece.name) if isinstance(piece, sql.ValuePlace) else None
         type_ = "" if sample is None else sample.type
         written.append(type_ if _is_declared(type_) else "")
     return written if any(written) else []
 
 
-def progress(form: schema.Statement, scope: Scope) -> str | None:
+def progress(form: schema.StatementForm, scope: Scope) -> str | None:
     """The text in its notices in front of the rows that it has done so far, where it has one.
 
     Raises WorkloadError where the engine sends none while a statement runs.

@@ -25,38 +25,38 @@ EXPLAINABLE = ("select", "insert", "update", "delete", "with", "merge")
 
 
 @dataclass(frozen=True)
-class ValueHere:
+class ValuePlace:
     """A value's place in a statement."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class VariableHere:
+class VariablePlace:
     """The place of what a statement before it returned, or of what was computed from that."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class CursorHere:
+class CursorPlace:
     """A cursor's place in a statement."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class TableHere:
+class TablePlace:
     """The table's place in a statement."""
 
 
 @dataclass(frozen=True)
-class NumberHere:
+class NumberPlace:
     """The place of the table's number in a statement."""
 
 
 @dataclass(frozen=True)
-class Repeat:
+class RepeatedPieces:
     """Pieces that are written `count` times, joined by the separator; values are drawn anew."""
 
     count: int
@@ -64,7 +64,7 @@ class Repeat:
     separator: str = ","
 
 
-Piece = str | ValueHere | VariableHere | CursorHere | TableHere | NumberHere | Repeat
+Piece = str | ValuePlace | VariablePlace | CursorPlace | TablePlace | NumberPlace | RepeatedPieces
 
 
 def cut(sql: str, scope: Scope) -> tuple[Piece, ...]:
@@ -80,7 +80,7 @@ def cut(sql: str, scope: Scope) -> tuple[Piece, ...]:
             )
         separator = "," if head[2] is None else head[2]
         pieces += _cut_plain(sql[end : match.start()])
-        pieces.append(Repeat(int(head[1]), tuple(_cut_plain(match[2].strip())), separator))
+        pieces.append(RepeatedPieces(int(head[1]), tuple(_cut_plain(match[2].strip())), separator))
         end = match.end()
     pieces += _cut_plain(sql[end:])
     return tuple(pieces)
@@ -106,21 +106,21 @@ def _cut_plain(sql: str) -> list[Piece]:
 
 def _piece(match: re.Match[str], quoted: bool) -> Piece:
     if match["table"]:
-        return TableHere()
+        return TablePlace()
     if match["number"]:
-        return NumberHere()
+        return NumberPlace()
     if quoted or match["quote"] or match["cast"]:
         return match[0]
-    return CursorHere(match["cursor"]) if match["cursor"] else ValueHere(match["value"])
+    return CursorPlace(match["cursor"]) if match["cursor"] else ValuePlace(match["value"])
 
 
 def with_variables(pieces: tuple[Piece, ...], names: Container[str]) -> tuple[Piece, ...]:
     """The pieces with variables in place of values of these names."""
     made: list[Piece] = []
     for piece in pieces:
-        if isinstance(piece, ValueHere) and piece.name in names:
-            made.append(VariableHere(piece.name))
-        elif isinstance(piece, Repeat):
+        if isinstance(piece, ValuePlace) and piece.name in names:
+            made.append(VariablePlace(piece.name))
+        elif isinstance(piece, RepeatedPieces):
             made.append(replace(piece, pieces=with_variables(piece.pieces, names)))
         else:
             made.append(piece)
@@ -131,14 +131,14 @@ def walk(pieces: tuple[Piece, ...]) -> Iterator[Piece]:
     """Every piece once, those within repetitions too."""
     for piece in pieces:
         yield piece
-        if isinstance(piece, Repeat):
+        if isinstance(piece, RepeatedPieces):
             yield from walk(piece.pieces)
 
 
 def written(pieces: tuple[Piece, ...]) -> Iterator[Piece]:
     """The pieces as one execution writes them: repetitions repeated, with what is between."""
     for piece in pieces:
-        if isinstance(piece, Repeat):
+        if isinstance(piece, RepeatedPieces):
             for number in range(piece.count):
                 if number:
                     yield piece.separator
@@ -153,20 +153,20 @@ def bound(pieces: tuple[Piece, ...], once: Container[str]) -> tuple[Piece, ...]:
     numbers: dict[str, int] = {}
     count = 0
     for piece in pieces:
-        if isinstance(piece, ValueHere) and piece.name in numbers:
+        if isinstance(piece, ValuePlace) and piece.name in numbers:
             made.append(f"${numbers[piece.name]}")
             continue
         count += sum(1 for _ in parameters((piece,)))
-        if isinstance(piece, ValueHere) and piece.name in once:
+        if isinstance(piece, ValuePlace) and piece.name in once:
             numbers[piece.name] = count
         made.append(piece)
     return tuple(made)
 
 
-def parameters(pieces: tuple[Piece, ...]) -> Iterator[ValueHere | VariableHere | CursorHere]:
+def parameters(pieces: tuple[Piece, ...]) -> Iterator[ValuePlace | VariablePlace | CursorPlace]:
     """What one execution binds, in order."""
     for piece in written(pieces):
-        if isinstance(piece, (ValueHere, VariableHere, CursorHere)):
+        if isinstance(piece, (ValuePlace, VariablePlace, CursorPlace)):
             yield piece
 
 
@@ -185,9 +185,9 @@ def numbered(pieces: tuple[Piece, ...], table: str, types: Sequence[str] = ()) -
     for piece in written(pieces):
         if isinstance(piece, str):
             text += piece
-        elif isinstance(piece, TableHere):
+        elif isinstance(piece, TablePlace):
             text += table
-        elif isinstance(piece, NumberHere):
+        elif isinstance(piece, NumberPlace):
             text += "1"
         else:
             number += 1
@@ -201,7 +201,7 @@ def nominal_rows(sql: str, pieces: tuple[Piece, ...]) -> int:
 
     Statements that EXPLAIN does not take (CREATE INDEX, VACUUM) have none.
     """
-    repeats = [piece.count for piece in pieces if isinstance(piece, Repeat)]
+    repeats = [piece.count for piece in pieces if isinstance(piece, RepeatedPieces)]
     if len(repeats) == 1:
         return repeats[0]
     return int(explainable(sql))

@@ -30,7 +30,7 @@ class Draft:
     name: str
     base: str  # the name without what a sweep adds
     values: Mapping[str, Value] = field(default_factory=dict)  # with which a sweep has it
-    form: schema.Step | None  # None: the fill
+    form: schema.StepForm | None  # None: the fill
     place: Scope  # the step's, with its own parameters
     there: bool = True  # not: it has `when` 0, or is part of the other load
     ordinal: int = 0
@@ -51,7 +51,7 @@ class Draft:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class GivenParameters:
     """A plan's parameters."""
 
     values: Mapping[str, Value]  # for steps that are not swept
@@ -61,7 +61,7 @@ class Given:
 def taken(
     workload: Workload,
     scope: Scope,
-    given: Given,
+    given: GivenParameters,
     steps: Sequence[str] | None,
     groups: Sequence[str] | None,
 ) -> tuple[list[Draft], list[Draft]]:
@@ -86,7 +86,7 @@ def taken(
 
 
 def _drafts(
-    workload: Workload, scope: Scope, given: Given, listed: Sequence[str] | None
+    workload: Workload, scope: Scope, given: GivenParameters, listed: Sequence[str] | None
 ) -> Iterator[Draft]:
     """Every step, those with `for` once for each combination, the first key slowest."""
     filled = any(table.fill for table in workload.file.tables.values())
@@ -105,7 +105,9 @@ def _drafts(
             yield from _swept(plain, lists_of, given, workload)
 
 
-def _swept(plain: Draft, lists: sweep.Lists, given: Given, workload: Workload) -> Iterator[Draft]:
+def _swept(
+    plain: Draft, lists: sweep.Lists, given: GivenParameters, workload: Workload
+) -> Iterator[Draft]:
     """A step once for each combination of the values in these lists; without lists as it is."""
     if not lists or plain.form is None:
         yield plain
@@ -131,7 +133,7 @@ def _list(written: str | list[maker_schema.Number], scope: Scope) -> list[Value]
 
 
 def _draft(
-    step: schema.Step, place: Scope, names: Mapping[str, Value], workload: Workload
+    step: schema.StepForm, place: Scope, names: Mapping[str, Value], workload: Workload
 ) -> Draft:
     """A step with its name and its parameters; `names` are those of its `for`."""
     known = [name for name in place.names if name != parameter.ENGINE]
@@ -230,7 +232,7 @@ def _with_foreign(
     own: Sequence[Draft],
     every: Sequence[Draft],
     wanted: Sequence[str] | None,
-    given: Given,
+    given: GivenParameters,
     workload: Workload,
 ) -> list[Draft]:
     """The set's steps, and those of other sets that are wanted by their names.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dbdyno.model.job.fills import Part, Source
+from dbdyno.model.job.fills import RowSource, RowsPart
 from dbdyno.workload import schema
 from dbdyno.workload.scope import Scope
 
 PARTS_MAX = 10_000
 
 
-def source(table: schema.Table, fill: schema.Fill, scope: Scope) -> Source | None:
+def source(table: schema.TableForm, fill: schema.FillForm, scope: Scope) -> RowSource | None:
     """What gives the rows of a fill; None where values make them. Raises WorkloadError.
 
     `scope` is the fill's place.
@@ -31,7 +31,7 @@ def source(table: schema.Table, fill: schema.Fill, scope: Scope) -> Source | Non
     if parts > PARTS_MAX:
         raise place.at("parts").error(f"at most {PARTS_MAX}, not {parts}")
     numbered = (place.knowing({"part": part, "parts": parts}) for part in range(1, parts + 1))
-    return Source(
+    return RowSource(
         format=written.format,
         header=bool(place.at("header").number(written.header)),
         columns=tuple(written.columns),
@@ -42,8 +42,8 @@ def source(table: schema.Table, fill: schema.Fill, scope: Scope) -> Source | Non
     )
 
 
-def _part(written: schema.Supply, place: Scope) -> Part:
+def _part(written: schema.Supply, place: Scope) -> RowsPart:
     """A part of the rows, whose `{part}` and `{parts}` are known."""
     if written.command is not None:
-        return Part(command=tuple(map(place.at("command").text, written.command)))
-    return Part(file=place.at("file").text(written.file or ""))
+        return RowsPart(command=tuple(map(place.at("command").text, written.command)))
+    return RowsPart(file=place.at("file").text(written.file or ""))

@@ -32,7 +32,7 @@ OURS: Mapping[str, str] = {
 """Options that dyno sets or that are none of a load, and what says the same."""
 
 
-def called(written: program_schema.Sysbench, scope: Scope) -> Sysbench:
+def called(written: program_schema.SysbenchForm, scope: Scope) -> Sysbench:
     """The part of a job that is sysbench's. Raises WorkloadError."""
     script = scope.at("script").text(written.script)
     if not script or script.startswith("-"):

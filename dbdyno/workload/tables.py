@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from dbdyno.model.job import table_names
-from dbdyno.workload.schema import Children, Fill, Step, Table, WorkloadFile
+from dbdyno.workload.schema import ChildrenForm, FillForm, StepForm, TableForm, WorkloadFile
 from dbdyno.workload.scope import Scope
 
 DIGITS_MAX = 9
@@ -36,18 +36,18 @@ def called(file: WorkloadFile, scope: Scope) -> WorkloadFile:
     return file.model_copy(update={"tables": tables, "steps": steps})
 
 
-def _with_parent(table: Table, names: Mapping[str, str]) -> Table:
+def _with_parent(table: TableForm, names: Mapping[str, str]) -> TableForm:
     """A table whose rows, if they are children, are those of the parent by its name."""
-    if table.fill is None or not isinstance(table.fill.rows, Children):
+    if table.fill is None or not isinstance(table.fill.rows, ChildrenForm):
         return table
     rows = table.fill.rows
-    fill: Fill = table.fill.model_copy(
+    fill: FillForm = table.fill.model_copy(
         update={"rows": rows.model_copy(update={"per": names.get(rows.per, rows.per)})}
     )
     return table.model_copy(update={"fill": fill})
 
 
-def _naming(step: Step, names: Mapping[str, str]) -> Step:
+def _naming(step: StepForm, names: Mapping[str, str]) -> StepForm:
     """A step that has kinds of table by their names."""
 
     def named(kinds: Sequence[str]) -> list[str]:
@@ -86,7 +86,7 @@ def names(file: WorkloadFile, scope: Scope) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _count(table: Table, scope: Scope) -> int:
+def _count(table: TableForm, scope: Scope) -> int:
     count = scope.integer(table.count, low=1)
     if table.numbered:
         return count
@@ -95,7 +95,7 @@ def _count(table: Table, scope: Scope) -> int:
     return 0
 
 
-def _digits(table: Table, scope: Scope) -> int:
+def _digits(table: TableForm, scope: Scope) -> int:
     digits = scope.integer(table.digits, low=1)
     if digits > DIGITS_MAX:
         raise scope.error(f"at most {DIGITS_MAX}, not {digits}")

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from dbdyno.model.job import values
 from dbdyno.workload import computed, distribution, joined, maker_schema
-from dbdyno.workload.computed import Needed
-from dbdyno.workload.maker_schema import Maker, Permutation, Text
+from dbdyno.workload.computed import ValueInputs
+from dbdyno.workload.maker_schema import Maker, PermutationForm, TextForm
 from dbdyno.workload.samples import Samples
 from dbdyno.workload.scope import Scope
 
@@ -43,7 +43,7 @@ ITEM = "item"
 
 
 @dataclass(frozen=True)
-class Row:
+class FillRow:
     """The row of a fill that values are made for; `columns` are the numbers of values by column.
 
     `rows` are those of the table, of children those of their parent, which has up to `items` each.
@@ -54,7 +54,7 @@ class Row:
     columns: Mapping[str, int] = field(default_factory=dict)
 
 
-NO_ROW = Row()
+NO_ROW = FillRow()
 
 FORMATS: Mapping[str, values.Format] = {
     "text": "text",
@@ -92,7 +92,9 @@ def base_names(maker: Maker, scope: Scope) -> list[str]:
     return [] if maker.join is None else joined.names(maker.join)
 
 
-def made(name: str, maker: Maker, scope: Scope, needed: Needed, samples: Samples) -> values.Value:
+def made(
+    name: str, maker: Maker, scope: Scope, needed: ValueInputs, samples: Samples
+) -> values.Value:
     """A value as a job has it; `needed` are the values and cursors that it is made from.
 
     `samples` are the files that the job's values are drawn from.
@@ -121,17 +123,17 @@ def made(name: str, maker: Maker, scope: Scope, needed: Needed, samples: Samples
     elif maker.count is not None:
         if maker.per != "transaction":
             raise scope.error('a `count` gives an operation one number; add per = "transaction"')
-        content = values.Count(place.at("first").integer(maker.count.first))
+        content = values.SharedCounter(place.at("first").integer(maker.count.first))
     elif maker.newest is not None:
         if needed.values[numbers[maker.newest]].count is None:
             raise place.error(f"`{maker.newest}` is no `count`; name one")
-        content = values.Newest(numbers[maker.newest])
+        content = values.NewestNumber(numbers[maker.newest])
     elif maker.item is not None:
         if maker.per != "item":
             raise scope.at("per").error("an `item` counts a repetition's items; leave `per` out")
         content = values.Item(place.at("first").integer(maker.item.first))
     elif maker.client is not None:
-        content = values.Client(
+        content = values.ClientNumber(
             first=place.at("first").integer(maker.client.first),
             step=place.at("step").integer(maker.client.step),
         )
@@ -174,7 +176,7 @@ def _bound(
     return scope.integer(bound)
 
 
-def check_permutation(number: int, scope: Scope, needed: Needed) -> None:
+def check_permutation(number: int, scope: Scope, needed: ValueInputs) -> None:
     """Refuses a permutation of a value that is known to leave its range."""
     made = needed.values
     permutation = made[number].permutation
@@ -191,15 +193,15 @@ def check_permutation(number: int, scope: Scope, needed: Needed) -> None:
 
 def _added(
     written: Sequence[int | float | str], scope: Scope, numbers: Mapping[str, int]
-) -> values.Added:
+) -> values.Addition:
     """A value and a number, or two values."""
     value, other = numbers[str(written[0])], scope.value(written[1])
     if isinstance(other, str):
-        return values.Added(value=value, other=numbers[other])
-    return values.Added(value=value, plus=scope.integer(written[1]))
+        return values.Addition(value=value, other=numbers[other])
+    return values.Addition(value=value, plus=scope.integer(written[1]))
 
 
-def _sequence(written: maker_schema.Sequence, scope: Scope) -> values.Sequence:
+def _sequence(written: maker_schema.SequenceForm, scope: Scope) -> values.Sequence:
     return values.Sequence(
         first=scope.at("first").integer(written.first),
         each=scope.at("each").integer(written.each, low=1),
@@ -208,7 +210,7 @@ def _sequence(written: maker_schema.Sequence, scope: Scope) -> values.Sequence:
 
 
 def _permutation(
-    written: Permutation, scope: Scope, numbers: Mapping[str, int]
+    written: PermutationForm, scope: Scope, numbers: Mapping[str, int]
 ) -> values.Permutation:
     return values.Permutation(
         value=numbers[written.value],
@@ -216,7 +218,7 @@ def _permutation(
     )
 
 
-def _text(text: Text, scope: Scope) -> values.Text:
+def _text(text: TextForm, scope: Scope) -> values.RandomText:
     shortest, longest = (scope.at("length").integer(bound, low=0) for bound in text.length)
     if shortest > longest:
         raise scope.at("length").error(f"the shortest, {shortest}, is above {longest}")
@@ -226,4 +228,6 @@ def _text(text: Text, scope: Scope) -> values.Text:
     alphabet = scope.at("alphabet").text(text.alphabet)
     if not alphabet.isascii() or len(alphabet) > ALPHABET_MAX:
         raise scope.at("alphabet").error(f"takes at most {ALPHABET_MAX} ASCII characters")
-    return values.Text(fill=text.fill, length=(shortest, longest), random=random, alphabet=alphabet)
+    return values.RandomText(
+        fill=text.fill, length=(shortest, longest), random=random, alphabet=alphabet
+    )

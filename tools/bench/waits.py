@@ -20,10 +20,10 @@ from bench.server import address_of
 from dbdyno.engine import Build, LabServer
 from dbdyno.engine.mysql.instruments import SETTING
 from dbdyno.host import place
-from dbdyno.model import Arm, Observe
+from dbdyno.model import Arm, Observation
 from dbdyno.model.job import Job
 
-EVERY = Observe(waits_s=0.05)
+EVERY = Observation(waits_s=0.05)
 CONNECTIONS = 2
 JOB = Job(clients=1)
 """Whose statements are sampled does not matter here."""

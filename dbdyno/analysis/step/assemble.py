@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 
 from dbdyno.analysis.step import idle_work, metrics, profile, step_warnings
-from dbdyno.analysis.step.fairness import fairness
 from dbdyno.analysis.step.imprint import imprint
 from dbdyno.analysis.step.network import network
 from dbdyno.analysis.step.outcomes import outcomes
@@ -20,8 +19,9 @@ from dbdyno.evidence.background_spans import spans
 from dbdyno.evidence.evidence import KINDS, NO_JOB, Evidence
 from dbdyno.evidence.query_plans import plans
 from dbdyno.evidence.raw_files import NS_PER_S
-from dbdyno.evidence.role_seconds import shape_of, stalls, targets
+from dbdyno.evidence.role_seconds import shape_of
 from dbdyno.evidence.slow_calls import ending
+from dbdyno.findings import steps
 from dbdyno.model import (
     Responses,
     RoleFigures,
@@ -74,9 +74,9 @@ def _joined(folder: StepFolder, basis: Evidence) -> StepRun:
         ),
         series=series(basis),
     )
-    if run.ending.status == "ok":
-        return _measured(run, basis)
-    return _ended_by_limit(run, basis)
+    ended_well = run.ending.status == "ok"
+    run = replace(run, findings=steps.facts(basis, ended_well=ended_well))
+    return _measured(run, basis) if ended_well else _ended_by_limit(run, basis)
 
 
 def _position(basis: Evidence, arm: str) -> int | None:
@@ -98,14 +98,9 @@ def _ended_by_limit(run: StepRun, basis: Evidence) -> StepRun:
 
 
 def _measured(run: StepRun, basis: Evidence) -> StepRun:
-    roles = RoleFigures(
-        targets=targets(basis),
-        fairness=fairness(basis),
-        stalls=stalls(basis),
-        statements=statements(basis),
-        outcomes=outcomes(basis),
-    )
-    values = metrics.metrics(basis, roles, run.server)
+    roles = RoleFigures(statements=statements(basis), outcomes=outcomes(basis))
+    run = replace(run, roles=roles)
+    values = metrics.metrics(basis, run)
     window = Window(
         seconds=basis.load.seconds,
         counted=basis.operations,
@@ -122,12 +117,11 @@ def _measured(run: StepRun, basis: Evidence) -> StepRun:
         metrics=values,
         told={} if basis.done is None else basis.done.metrics,
         responses=responses(basis),
-        roles=roles,
         network=network(basis),
         owners={**basis.owners, **idle_work.named(basis)},
         segments=segments(basis),
         imprint=imprint(basis.load),
-        warnings=(*basis.unusable, *step_warnings.warnings(basis, values, roles, window)),
+        warnings=(*basis.unusable, *step_warnings.warnings(basis, values, run, window)),
     )
 
 

@@ -9,12 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, msgpack
 
 from dbdyno.analysis.step import assemble
 from dbdyno.analysis.step.compact_series import PackedSeries, SeriesBytes
 from dbdyno.analysis.step.compact_stacks import PackedStacks
 from dbdyno.evidence import damaged_files, parallel
+from dbdyno.findings import steps
 from dbdyno.model import Series, StepRun
 from dbdyno.model.error import ResultError
 from dbdyno.model.profile import Stack
@@ -69,9 +70,10 @@ def _kept(folder: StepFolder, shelf: Shelf | None) -> StepRun | None:
 
 
 class Kept(Struct, frozen=True):
-    """A step as it is kept: its series and call stacks are packed and lie beside it."""
+    """A step as it is kept: its findings, series and call stacks lie packed beside it."""
 
     run: StepRun  # without them
+    findings: Mapping[str, bytes]  # by the name of their facts
     series: SeriesBytes
     waits_over_time: SeriesBytes | None
     stacks: bytes | None
@@ -81,17 +83,20 @@ class Kept(Struct, frozen=True):
         """A step to be kept."""
         waits, profile = run.server.waits, run.profile
         return cls(
-            run=_with_large_parts(run, series={}, waits_over_time={}, stacks={}),
+            run=replace(
+                _with_large_parts(run, series={}, waits_over_time={}, stacks={}), findings={}
+            ),
+            findings={name: msgpack.encode(facts) for name, facts in run.findings.items()},
             series=PackedSeries.of(run.series).content,
             waits_over_time=None if waits is None else PackedSeries.of(waits.over_time).content,
             stacks=None if profile is None else PackedStacks.of(profile.stacks).content,
         )
 
     def step_run(self) -> StepRun:
-        """The step, with its series and call stacks packed."""
+        """The step with its findings, and its series and call stacks packed."""
         over_time, stacks = self.waits_over_time, self.stacks
         return _with_large_parts(
-            self.run,
+            replace(self.run, findings=steps.decoded(self.findings)),
             series=PackedSeries(self.series),
             waits_over_time={} if over_time is None else PackedSeries(over_time),
             stacks={} if stacks is None else PackedStacks(stacks),

@@ -23,7 +23,8 @@ from dbdyno.evidence.background_spans import overlap_s
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.evidence.generator_limit import LAG_OPERATIONS_MIN
 from dbdyno.evidence.raw_files import per, scaled
-from dbdyno.model import Headline, RoleFigures, ServerSide, Span, StatementUse, metric
+from dbdyno.findings.fairness.facts import FairnessFacts
+from dbdyno.model import Headline, Span, StatementUse, StepRun, TargetFacts, metric
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.host_reading import Reading
 from dbdyno.model.job.role import Rate
@@ -53,13 +54,17 @@ Metrics = Mapping[str, float | None]
 KIB, MIB, GIB = float(1 << 10), float(1 << 20), float(1 << 30)
 
 
-def metrics(evidence: Evidence, roles: RoleFigures, server: ServerSide) -> dict[str, float | None]:
-    """All metrics by name; None where a step, a machine or a version does not have one."""
+def metrics(evidence: Evidence, run: StepRun) -> dict[str, float | None]:
+    """All metrics by name; None where a step, a machine or a version does not have one.
+
+    `run`: the step with what its findings tell, and the server's own figures.
+    """
+    server = run.server
     values = {
         **throughput(evidence),
-        **apart(evidence, roles.statements),
+        **apart(evidence, run.roles.statements),
         **scanned(evidence),
-        **steadiness(evidence, roles),
+        **steadiness(evidence, run),
         **means(evidence),
         **trouble(evidence),
         **own_queue.metrics(evidence),
@@ -202,15 +207,14 @@ def scanned(evidence: Evidence) -> Metrics:
     return {"scan": rows_ps, "scan_krows_client": scaled(of_one, 1e-3)}
 
 
-def steadiness(evidence: Evidence, roles: RoleFigures) -> Metrics:
+def steadiness(evidence: Evidence, run: StepRun) -> Metrics:
     """How evenly the headline's clients and seconds were served, and what targets were missed."""
     role = None if evidence.step.headline is None else evidence.step.headline.role
-    fair = next((fairness for fairness in roles.fairness if fairness.role == role), None)
-    stall = next((stalls for stalls in roles.stalls if stalls.role == role), None)
-    first_targets = {
-        target.kind: target for target in reversed(roles.targets)
-    }  # the first of each kind
+    fair, stall = run.of(FairnessFacts).of(role), run.of(FairnessFacts).stalls_of(role)
+    targets = run.of(TargetFacts).targets
+    first_targets = {target.kind: target for target in reversed(targets)}  # the first of each kind
     inserts, deletes = first_targets.get("insert"), first_targets.get("delete")
+    share = deletes.achieved_per_s / deletes.target_per_s if deletes else None
     return {
         "jain": fair.jain if fair else None,
         "finish_diff_s": fair.diff_s if fair else None,
@@ -218,7 +222,7 @@ def steadiness(evidence: Evidence, roles: RoleFigures) -> Metrics:
         "stalled_s": float(stall.stalled) if stall else None,
         "stall_longest_s": float(stall.longest_s) if stall else None,
         "target_missed_s": float(inserts.seconds_missed) if inserts else None,
-        "dps_share_of_target": 100.0 * deletes.achieved / deletes.rows_per_s if deletes else None,
+        "dps_share_of_target": scaled(share, 100.0),
     }
 
 

@@ -9,7 +9,8 @@ from dbdyno.analysis.step import failures, idle_work
 from dbdyno.evidence import evidence as basis
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.evidence.role_seconds import headline_rates
-from dbdyno.model import Fairness, RoleFigures, StatementUse, Target, Window
+from dbdyno.findings.fairness.facts import Fairness, FairnessFacts
+from dbdyno.model import StatementUse, StepRun, Target, TargetFacts, Window
 from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.model.job import first_words
 from dbdyno.model.job.role import Rate
@@ -34,7 +35,7 @@ READING_DELAY_MS_MAX = 50.0
 def warnings(
     evidence: Evidence,
     metrics: Mapping[str, float | None],
-    roles: RoleFigures,
+    run: StepRun,
     window: Window,
 ) -> tuple[str, ...]:
     """All warnings of a step that ended well."""
@@ -46,17 +47,17 @@ def warnings(
         *_untold(evidence, window),
         *_generator(evidence, metrics),
         *_nothing(evidence),
-        *_misses(evidence, roles.statements),
-        *_schedule(evidence, roles.targets),
+        *_misses(evidence, run.roles.statements),
+        *_schedule(evidence, run.of(TargetFacts).targets),
         *_limits(evidence),
-        *_deletes(roles.targets),
+        *_deletes(run.of(TargetFacts).targets),
         *_disturbed(evidence, metrics),
         *idle_work.warnings(evidence),
         *_unknown(evidence, metrics),
         *_errors(evidence, metrics),
         *(_level(evidence) if window.shape not in (None, "flat") else ()),
         *_ends(evidence, window.end_spread),
-        *_uneven(evidence, roles.fairness, window.end_spread),
+        *_uneven(evidence, run.of(FairnessFacts).fairness, window.end_spread),
         *_checks(evidence),
         *(() if evidence.done is None else evidence.done.warnings),
     )
@@ -190,7 +191,7 @@ def _schedule(evidence: Evidence, targets: Sequence[Target]) -> Iterable[str]:
         yield f"behind schedule: up to {late_ms / 1e3:.1f} s late, up to {backlog:,} waiting"
     if targets and not targets[0].met:
         inserts = targets[0]
-        missed = f"{inserts.achieved:,.0f} of {inserts.rows_per_s:,.0f} rows/s inserted"
+        missed = f"{inserts.achieved_per_s:,.0f} of {inserts.target_per_s:,.0f} rows/s inserted"
         yield f"target rate missed: {missed}"
 
 
@@ -218,8 +219,8 @@ def _deletes(targets: Sequence[Target]) -> Iterable[str]:
     for target in targets:
         if target.kind == "delete" and not target.met and targets[0].met:
             yield (
-                f"target rate missed by deletes: {target.achieved:,.0f} of"
-                f" {target.rows_per_s:,.0f} rows/s deleted, though inserts held it"
+                f"target rate missed by deletes: {target.achieved_per_s:,.0f} of"
+                f" {target.target_per_s:,.0f} rows/s deleted, though inserts held it"
             )
 
 

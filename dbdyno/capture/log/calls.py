@@ -34,7 +34,7 @@ TIME = re.compile(r"[^\W\d_]+(?: [^\W\d_]+)? ?: ?\d+[.,]\d+ \w+")
 
 
 @dataclass
-class Session:
+class LogSession:
     """What a session's lines have said that belongs to a later one."""
 
     before_s: float = 0.0  # of parse and bind
@@ -43,13 +43,13 @@ class Session:
 
 
 @dataclass
-class Reader:
+class CallReader:
     """Makes calls of records; counts in `tally` what cannot be used."""
 
     dialect: Dialect
     tally: Tally
     plans: bool = False  # whether plans of auto_explain are all that the log has of calls
-    sessions: dict[str, Session] = field(default_factory=dict)
+    sessions: dict[str, LogSession] = field(default_factory=dict)
 
     def calls(self, records: Iterable[Record]) -> Iterator[Call]:
         """The calls, each when its last line is read."""
@@ -114,11 +114,11 @@ class Reader:
         way: Way = "extended" if plan.values or "$1" in plan.text else "simple"
         return self.text(bound, duration_s, plan.text, way)
 
-    def session(self, record: Record) -> Session:
+    def session(self, record: Record) -> LogSession:
         """The session of a record."""
         session = self.sessions.get(record.session)
         if session is None:
-            session = self.sessions[record.session] = Session()
+            session = self.sessions[record.session] = LogSession()
         return session
 
     def bare(self, record: Record, duration_s: float) -> Call | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from dbdyno.capture.log.line_prefix import SEVERITY
-from dbdyno.capture.log.record import STAMP, Clock, Record
+from dbdyno.capture.log.record import STAMP, LogClock, Record
 from dbdyno.capture.log.tally import Tally
 
 COLUMNS_MIN, SEVERITY_COLUMN = 23, 11
@@ -24,7 +24,7 @@ FIELD_MAX = 1 << 30
 
 
 @dataclass
-class Lines:
+class CsvLines:
     """The lines of a file, of which those of the row that is read can be taken back."""
 
     source: Iterator[str]
@@ -65,7 +65,7 @@ def is_row(line: str) -> bool:
 def records(source: Iterable[str], tally: Tally) -> Iterator[Record]:
     """The records of a file; a torn last one is counted."""
     csv.field_size_limit(FIELD_MAX)
-    clock, lines = Clock(), Lines(iter(source), tally)
+    clock, lines = LogClock(), CsvLines(iter(source), tally)
     reader = csv.reader(lines, strict=True)
     while True:
         lines.row.clear()
@@ -104,6 +104,6 @@ def records(source: Iterable[str], tally: Tally) -> Iterator[Record]:
         )
 
 
-def is_torn(lines: Lines) -> bool:
+def is_torn(lines: CsvLines) -> bool:
     """Whether the file ends in the row that is read, which holds no other's beginning."""
     return not any(BEGINS.match(line) for line in lines.row[1:])

@@ -51,7 +51,7 @@ class Payload(Struct):
     message: str = ""
 
 
-class Entry(Struct):
+class ServiceEntry(Struct):
     """What capture reads of an entry, whatever the service."""
 
     text_payload: str = field(name="textPayload", default="")
@@ -100,17 +100,17 @@ class Entry(Struct):
 class Document(Struct):
     """A file that is one object."""
 
-    events: list[Entry] = []
-    value: list[Entry] = []
-    records: list[Entry] = []
+    events: list[ServiceEntry] = []
+    value: list[ServiceEntry] = []
+    records: list[ServiceEntry] = []
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[ServiceEntry]:
         """Its entries."""
         return self.events or self.value or self.records
 
 
-DECODER = msgspec.json.Decoder(Entry)
+DECODER = msgspec.json.Decoder(ServiceEntry)
 
 
 def of_epoch(seconds: float) -> str:
@@ -155,7 +155,7 @@ def messages(lines: Iterator[str]) -> Iterator[Message]:
         yield Message(part, whole=False)
 
 
-def read_entry(line: str) -> Entry | None:
+def read_entry(line: str) -> ServiceEntry | None:
     """The entry of a line; None: it is none."""
     try:
         return DECODER.decode(line.strip().removesuffix(",").encode("utf-8", "surrogateescape"))
@@ -163,11 +163,11 @@ def read_entry(line: str) -> Entry | None:
         return None
 
 
-def of_document(lines: Iterable[str]) -> list[Entry]:
+def of_document(lines: Iterable[str]) -> list[ServiceEntry]:
     """The entries of a file that is one list or object; none where it is torn."""
     raw = "".join(lines).encode("utf-8", "surrogateescape")
     try:
-        whole = msgspec.json.decode(raw, type=list[Entry] | Document)
+        whole = msgspec.json.decode(raw, type=list[ServiceEntry] | Document)
     except (msgspec.DecodeError, UnicodeError):
         return []
     listed = whole if isinstance(whole, list) else whole.entries

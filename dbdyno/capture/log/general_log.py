@@ -39,7 +39,7 @@ PREPARED_MAX = 1000
 
 
 @dataclass
-class Session:
+class GeneralLogSession:
     """What a session's records have said that belongs to later ones."""
 
     database: str = ""
@@ -54,7 +54,7 @@ class GeneralLog:
 
     tally: Tally
     clock: MysqlClock = field(default_factory=MysqlClock)
-    sessions: dict[str, Session] = field(default_factory=dict)
+    sessions: dict[str, GeneralLogSession] = field(default_factory=dict)
 
     def calls(self, lines: Iterable[str]) -> Iterator[Call]:
         """The calls of a file."""
@@ -104,7 +104,7 @@ class GeneralLog:
         name, command = begun[3], begun[4]
         session = self.sessions.get(name)
         if session is None or command == "Connect":
-            session = self.sessions[name] = Session()
+            session = self.sessions[name] = GeneralLogSession()
         text = "".join(lines)
         text = text[:-1] if text.endswith("\n") else text
         if command in ("Connect", "Change user"):
@@ -127,7 +127,7 @@ class GeneralLog:
         elif command == "Execute":
             yield self.executed(name, session, text, time_s)
 
-    def call(self, name: str, session: Session, text: str, time_s: float) -> Call:
+    def call(self, name: str, session: GeneralLogSession, text: str, time_s: float) -> Call:
         """A call whose values stand in its text."""
         self.tally.untimed += 1
         return Call(
@@ -139,7 +139,7 @@ class GeneralLog:
             text=text,
         )
 
-    def executed(self, name: str, session: Session, text: str, time_s: float) -> Call:
+    def executed(self, name: str, session: GeneralLogSession, text: str, time_s: float) -> Call:
         """A call of a prepared statement; one with its values in the text if none fits."""
         call = self.call(name, session, text, time_s)
         for prepared in (session.last, *session.prepared):

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 import msgspec
 from msgspec import Struct, field
 
-from dbdyno.capture.log.record import Clock, Record, stamp_of
+from dbdyno.capture.log.record import LogClock, Record, stamp_of
 from dbdyno.capture.log.tally import Tally
 
 
-class Line(Struct):
+class JsonLogLine(Struct):
     """The keys of a record that capture reads."""
 
     timestamp: str = ""
@@ -33,7 +33,7 @@ class Line(Struct):
     query_id: int = 0
 
 
-class OperatorLine(Line):
+class OperatorLine(JsonLogLine):
     """A record of CloudNativePG's, whose keys are the columns of csvlog."""
 
     timestamp: str = field(name="log_time", default="")
@@ -44,11 +44,11 @@ class OperatorLine(Line):
     statement: str = field(name="query", default="")
 
 
-class Entry(Struct):
+class JsonEntry(Struct):
     """A line that holds a record."""
 
     record: OperatorLine | None = None
-    payload: Line | None = field(name="jsonPayload", default=None)
+    payload: JsonLogLine | None = field(name="jsonPayload", default=None)
     timestamp: str = ""
 
 
@@ -59,14 +59,14 @@ def is_record(head: str) -> bool:
 
 def records(lines: Iterable[str], tally: Tally) -> Iterator[Record]:
     """The records of a file; a torn last one is counted."""
-    own, entries = msgspec.json.Decoder(Line), msgspec.json.Decoder(Entry, strict=False)
-    clock, in_entries = Clock(), False
+    own, entries = msgspec.json.Decoder(JsonLogLine), msgspec.json.Decoder(JsonEntry, strict=False)
+    clock, in_entries = LogClock(), False
     for line in lines:
         tally.lines += 1
         if not line.strip():
             continue
         try:
-            read: Line | None = own.decode(line.encode("utf-8", "surrogateescape"))
+            read: JsonLogLine | None = own.decode(line.encode("utf-8", "surrogateescape"))
             if read is not None and not read.error_severity:
                 entry = entries.decode(line.encode("utf-8", "surrogateescape"))
                 read = entry.record or entry.payload

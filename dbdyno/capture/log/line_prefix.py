@@ -50,7 +50,7 @@ SHOWN_MAX = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class LogFormat:
     """How a log is to be read."""
 
     prefix: str = ""  # log_line_prefix as the user says; empty: its lines tell
@@ -67,7 +67,7 @@ class Prefix:
     line: re.Pattern[str]  # with the severity
 
 
-class Said(Struct):
+class PrefixFields(Struct):
     """What a prefix says; None: nothing, as it has no such part or this line none."""
 
     time: str | None = None

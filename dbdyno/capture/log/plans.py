@@ -26,7 +26,7 @@ TYPES = frozenset({"smallint", "integer", "bigint", "numeric", "real", "double p
 """Types whose choice by a driver decides on an index; others are inferred alike."""
 
 
-class Plan(Struct, rename={"text": "Query Text", "values": "Query Parameters"}):
+class LoggedPlan(Struct, rename={"text": "Query Text", "values": "Query Parameters"}):
     """What a plan says of its statement."""
 
     text: str = ""
@@ -43,18 +43,18 @@ def only_plans(records: Iterable[Record]) -> bool:
     return plans
 
 
-def plan_of(message: str) -> Plan | None:
+def plan_of(message: str) -> LoggedPlan | None:
     """The statement of a plan, from JSON or from text; None: it has none that can be read."""
     head = PLAN.match(message)
     rest = message[head.end() :] if head is not None else message.removeprefix("plan:").lstrip()
     if rest.startswith("{"):
         try:
-            plan = msgspec.json.decode(rest.encode("utf-8", "surrogateescape"), type=Plan)
+            plan = msgspec.json.decode(rest.encode("utf-8", "surrogateescape"), type=LoggedPlan)
         except msgspec.DecodeError:
             return None
         return plan if plan.text else None
     match = TEXT_FORM.match(rest)
-    return None if match is None else Plan(match.group("text"), match.group("values") or "")
+    return None if match is None else LoggedPlan(match.group("text"), match.group("values") or "")
 
 
 def types_of(message: str, values: Sequence[str | None]) -> tuple[str, ...]:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from dbdyno.capture.log.line_prefix import (
     ANY_SEVERITY,
     SHOWN_MAX,
+    LogFormat,
     Prefix,
-    Reading,
-    Said,
+    PrefixFields,
     beginning,
     prefix_of,
 )
@@ -37,7 +37,7 @@ ASKED = "say which by --prefix"
 
 
 @dataclass(frozen=True)
-class Begun:
+class MessageStart:
     """A line that begins with a prefix and a severity."""
 
     head: str  # what stands before its severity
@@ -46,7 +46,7 @@ class Begun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fit:
+class PrefixFit:
     """How well a prefix reads the lines."""
 
     prefix: Prefix
@@ -93,7 +93,7 @@ def detected(lines: Sequence[str], name: str, server: str = "", given: str = "")
     return best.prefix
 
 
-def of_file(lines: Sequence[str], name: str, before: Prefix | None, reading: Reading) -> Prefix:
+def of_file(lines: Sequence[str], name: str, before: Prefix | None, reading: LogFormat) -> Prefix:
     """The prefix of a file: that of the file before where it fits. Raises DynoError."""
     if before is not None:
         fit = fit_of(before, [each for each in map(begun_of, lines) if each is not None])
@@ -115,15 +115,17 @@ def another(lines: Sequence[str], known: Sequence[Prefix]) -> Prefix | None:
     return fits[-1].prefix if len({fit.reading for fit in rivals}) == 1 else None
 
 
-def begun_of(line: str) -> Begun | None:
+def begun_of(line: str) -> MessageStart | None:
     """The parts of a line that begins with a prefix; None: it does not."""
     severity = None if line.startswith("\t") else ANY_SEVERITY.search(line)
     if severity is None or (line[0] == " " and not STAMP.search(line, 0, severity.start())):
         return None
-    return Begun(line[: severity.start()], line, line[severity.end() :])
+    return MessageStart(line[: severity.start()], line, line[severity.end() :])
 
 
-def confirmed(prefix: Prefix, begun: Sequence[Begun], lines: Sequence[str], name: str) -> Prefix:
+def confirmed(
+    prefix: Prefix, begun: Sequence[MessageStart], lines: Sequence[str], name: str
+) -> Prefix:
     """The prefix that the user names. Raises DynoError where it does not fit."""
     fit = fit_of(prefix, begun)
     if not begun or fit.share < FIT_MIN:
@@ -139,12 +141,12 @@ def confirmed(prefix: Prefix, begun: Sequence[Begun], lines: Sequence[str], name
     return prefix
 
 
-def is_good(fit: Fit) -> bool:
+def is_good(fit: PrefixFit) -> bool:
     """Whether a prefix may be taken without looking for another."""
     return min(fit.share, fit.plausible, fit.agreement) >= PLAUSIBLE_MIN
 
 
-def derived(begun: Sequence[Begun]) -> Iterable[Prefix]:
+def derived(begun: Sequence[MessageStart]) -> Iterable[Prefix]:
     """The prefixes that the shape of the lines allows, with %q where other processes end."""
     heads = [each.head for each in begun if OF_SESSION.match(each.message)]
     heads = heads or [each.head for each in begun]
@@ -172,7 +174,7 @@ def with_stop(pieces: Sequence[str], others: Sequence[str]) -> Prefix | None:
     return best
 
 
-def fit_of(prefix: Prefix, begun: Sequence[Begun]) -> Fit:
+def fit_of(prefix: Prefix, begun: Sequence[MessageStart]) -> PrefixFit:
     """How well a prefix reads these lines."""
     fitting = sessions = plausible = says = agrees = 0
     reading: dict[tuple[str, ...], None] = {}
@@ -181,7 +183,7 @@ def fit_of(prefix: Prefix, begun: Sequence[Begun]) -> Fit:
         if match is None:
             continue
         fitting += 1
-        parts = Said(**match.groupdict())
+        parts = PrefixFields(**match.groupdict())
         user, database = parts.user or "", parts.database or ""
         application = parts.application or ""
         if OF_SESSION.match(each.message):
@@ -191,7 +193,7 @@ def fit_of(prefix: Prefix, begun: Sequence[Begun]) -> Fit:
         if (said := SAYS.match(each.message)) is not None:
             says += 2
             agrees += (parts.user == said[1]) + (parts.database == said[2])
-    return Fit(
+    return PrefixFit(
         prefix=prefix,
         share=fitting / len(begun) if begun else 0.0,
         plausible=plausible / sessions if sessions else 1.0,
@@ -206,7 +208,7 @@ def is_plausible(user: str, database: str, application: str, head: str) -> bool:
     return bool(plain) and "[local]" not in database + user and not re.search(r",\w+=", application)
 
 
-def names_of(fit: Fit) -> str:
+def names_of(fit: PrefixFit) -> str:
     """The reading of a line, for a message."""
     user, database, application = fit.reading[0] if fit.reading else ("", "", "")
     return f"database `{database[:SHOWN_MAX]}`, user `{user[:SHOWN_MAX]}`" + (
@@ -214,7 +216,7 @@ def names_of(fit: Fit) -> str:
     )
 
 
-def first_odd(fit: Fit | None, begun: Sequence[Begun], lines: Sequence[str]) -> str:
+def first_odd(fit: PrefixFit | None, begun: Sequence[MessageStart], lines: Sequence[str]) -> str:
     """The first line that a prefix does not fit, as a message names it."""
     odd = (each.line for each in begun if fit is None or not fit.prefix.pattern.match(each.line))
     line = next(odd, "") or next((line for line in lines if line.strip()), "")

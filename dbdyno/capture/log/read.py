@@ -10,10 +10,10 @@ from dbdyno.capture import coverage
 from dbdyno.capture.call import Call
 from dbdyno.capture.dialect import Dialect
 from dbdyno.capture.log import csv_log, json_log, prefix_choice, stderr_log
-from dbdyno.capture.log.calls import Reader
+from dbdyno.capture.log.calls import CallReader
 from dbdyno.capture.log.files import Format, files_in, in_order, opened
 from dbdyno.capture.log.general_log import GeneralLog
-from dbdyno.capture.log.line_prefix import Prefix, Reading
+from dbdyno.capture.log.line_prefix import LogFormat, Prefix
 from dbdyno.capture.log.plans import TRIED_MAX, only_plans
 from dbdyno.capture.log.record import Record
 from dbdyno.capture.log.slow_log import SlowLog
@@ -41,7 +41,7 @@ def ordered(paths: Sequence[Path], tally: Tally) -> list[tuple[Path, Format]]:
 
 
 def calls(
-    files: Sequence[tuple[Path, Format]], dialect: Dialect, reading: Reading, tally: Tally
+    files: Sequence[tuple[Path, Format]], dialect: Dialect, reading: LogFormat, tally: Tally
 ) -> Iterator[Call]:
     """The calls of files that are in order. Raises DynoError in a line that says what to do."""
     path, format = files[0]
@@ -55,7 +55,7 @@ def calls(
     else:
         begun = records(files, reading, tally)
         head = list(islice(begun, TRIED_MAX))
-        made = Reader(dialect, tally, plans=only_plans(head))
+        made = CallReader(dialect, tally, plans=only_plans(head))
         yield from timed(made.calls(chain(head, begun)), tally)
         refuse_useless(str(path), tally)
     if tally.is_lossy and not reading.accepts_loss:
@@ -86,7 +86,9 @@ def timed(calls_of_log: Iterable[Call], tally: Tally) -> Iterator[Call]:
         yield call
 
 
-def records(files: Sequence[tuple[Path, str]], reading: Reading, tally: Tally) -> Iterator[Record]:
+def records(
+    files: Sequence[tuple[Path, str]], reading: LogFormat, tally: Tally
+) -> Iterator[Record]:
     """The records of all files. Raises DynoError."""
     prefix: Prefix | None = None
     for path, name in files:

@@ -55,7 +55,7 @@ ZONES = {"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST"
 
 
 @dataclass
-class Clock:
+class LogClock:
     """Reads the times of a log; the second of the record before is kept, as many share it."""
 
     seconds: dict[str, float] = field(default_factory=dict)

@@ -46,7 +46,7 @@ FIRST_TIME = re.compile(r"^SET (?:[\w=,]*,)?timestamp=(\d+)", re.MULTILINE)
 
 
 @dataclass
-class Head:
+class SlowLogHead:
     """What the lines before a text say."""
 
     time: str = ""
@@ -61,7 +61,7 @@ class Head:
 
 
 @dataclass(frozen=True)
-class Beside:
+class LineFigures:
     """What a line says beside times; many records have the same line."""
 
     session: str = ""
@@ -80,14 +80,14 @@ class SlowLog:
     tally: Tally
     clock: MysqlClock = field(default_factory=MysqlClock)
     users: dict[str, tuple[str, str]] = field(default_factory=dict)  # by line: user, session
-    lines: dict[str, Beside] = field(default_factory=dict)  # by line
+    lines: dict[str, LineFigures] = field(default_factory=dict)  # by line
     database: str = ""  # of the last `use`, which holds for the file
-    head: Head = field(default_factory=Head)
+    head: SlowLogHead = field(default_factory=SlowLogHead)
     text: list[str] = field(default_factory=list)
 
     def calls(self, lines: Iterable[str]) -> Iterator[Call]:
         """The calls of a file."""
-        self.head, self.text, self.database = Head(), [], ""
+        self.head, self.text, self.database = SlowLogHead(), [], ""
         for line in unix_ends(lines):
             if line[0] == "#":
                 if line.startswith(BEGINNINGS) and (line in self.users or BEGINNING.match(line)):
@@ -122,10 +122,10 @@ class SlowLog:
     def begun(self, line: str) -> None:
         """Begins a record, or goes on with the one that a time has begun."""
         if line.startswith(TIME):
-            self.head = Head(time=line[len(TIME) :].strip())
+            self.head = SlowLogHead(time=line[len(TIME) :].strip())
             return
         if self.head.duration_s is not None or self.head.user:
-            self.head = Head()
+            self.head = SlowLogHead()
         known = self.users.get(line)
         if known is None:
             match = HOST.match(line)
@@ -169,7 +169,7 @@ class SlowLog:
     def ended(self) -> Call | None:
         """The call of the record that ends here; None: it is none, or torn."""
         head, lines = self.head, self.text
-        self.head, self.text = Head(), []
+        self.head, self.text = SlowLogHead(), []
         if head.duration_s is None:
             self.tally.torn += bool(head.user or lines)
             return None
@@ -216,18 +216,18 @@ def unix_ends(lines: Iterable[str]) -> Iterator[str]:
     return (line[:-2] + "\n" if line.endswith("\r\n") else line for line in whole)
 
 
-def rows_of(head: Head, text: str) -> int | None:
+def rows_of(head: SlowLogHead, text: str) -> int | None:
     """The rows that a call sent or changed; None: MySQL's log has none of those changed."""
     if head.sent or READS.match(text):
         return head.sent
     return head.affected
 
 
-def beside_of(line: str) -> Beside:
+def beside_of(line: str) -> LineFigures:
     """What a line says."""
     session, schema = SESSION.match(line), SCHEMA.search(line)
     affected, failed, rate = AFFECTED.search(line), FAILED.search(line), RATE.search(line)
-    return Beside(
+    return LineFigures(
         session=session[1] if session else "",
         schema=schema[1].strip() if schema else None,
         affected=int(affected[1]) if affected else None,

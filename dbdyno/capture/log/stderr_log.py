@@ -15,7 +15,7 @@ from itertools import chain, islice
 
 from dbdyno.capture.log.line_prefix import BESIDE, Prefix
 from dbdyno.capture.log.prefix_choice import another, begun_of
-from dbdyno.capture.log.record import Clock, Record
+from dbdyno.capture.log.record import LogClock, Record
 from dbdyno.capture.log.tally import Tally, duration_s
 
 LEARNS_MAX, AHEAD_LINES = 5, 300
@@ -44,9 +44,9 @@ def records(
     `learns`: so often another prefix is looked for where lines begin otherwise: a server was told
     another one while it wrote the file.
     """
-    begun: Begun | None = None
+    begun: PartialRecord | None = None
     part, pieces, further = "", [""], True
-    clock, forms = Clock(), [Form.of(prefix)]
+    clock, forms = LogClock(), [PrefixExpression.of(prefix)]
     matched, cut, blanks = prefix.line.match, len(goes_on), goes_on != "\t"
     while further:
         further = False
@@ -64,7 +64,7 @@ def records(
                 ahead = [line, *islice(lines, AHEAD_LINES)]
                 lines, tally.lines = chain(ahead, lines), tally.lines - 1
                 if (other := another(ahead, [each.prefix for each in forms])) is not None:
-                    forms.append(Form.of(other))
+                    forms.append(PrefixExpression.of(other))
                     tally.read_by(other.written, tabs_lost=blanks)
                 break
             if match is None:
@@ -78,7 +78,7 @@ def records(
                 continue
             if begun is not None:
                 yield begun.record(tally)
-            begun = Begun.of(match, form, clock)
+            begun = PartialRecord.of(match, form, clock)
             if begun is None:
                 tally.strange_line(line)
     if begun is not None:
@@ -102,7 +102,7 @@ def odd(line: str, prefix: Prefix, tally: Tally) -> bool:
 
 
 @dataclass(frozen=True)
-class Form:
+class PrefixExpression:
     """A prefix, and the places of its fields among the groups of its expression; -1: none."""
 
     prefix: Prefix
@@ -118,17 +118,17 @@ class Form:
     query: int
 
     @classmethod
-    def of(cls, prefix: Prefix) -> Form:
+    def of(cls, prefix: Prefix) -> PrefixExpression:
         """The places in a prefix."""
         _, *names = (field.name for field in dataclasses.fields(cls))
         return cls(prefix, *(prefix.line.groupindex.get(name, 0) - 1 for name in names))
 
 
 @dataclass
-class Begun:
+class PartialRecord:
     """A record of which the first line is read."""
 
-    form: Form
+    form: PrefixExpression
     groups: Sequence[str]  # of the prefix, and a last empty one
     end_s: float
     message: str = ""
@@ -138,7 +138,9 @@ class Begun:
     lost: bool = False
 
     @classmethod
-    def of(cls, match: re.Match[str], form: Form, clock: Clock) -> Begun | None:
+    def of(
+        cls, match: re.Match[str], form: PrefixExpression, clock: LogClock
+    ) -> PartialRecord | None:
         """The record that a line begins; None: it has no time."""
         groups = (*match.groups(""), "")
         epoch = groups[form.epoch]

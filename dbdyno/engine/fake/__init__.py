@@ -13,7 +13,7 @@ from typing import Any
 from dbdyno.engine.fake.sampler import FakeSampler
 from dbdyno.engine.interface import HostSampler, Keeper, Server
 from dbdyno.host.observe.device import Device
-from dbdyno.host.observe.sampler import Kept
+from dbdyno.host.observe.sampler import ReadingSink
 from dbdyno.model import Address, Arm, Json, can
 from dbdyno.model.engine import Capability, Traits
 from dbdyno.model.error import PlanError
@@ -55,7 +55,7 @@ class FakeServer:
         """Raises PlanError where the arm plants something unknown."""
         self.name = arm.name
         self.engine = arm.engine
-        self.plants = Planted(arm.fake)
+        self.plants = FakePlants(arm.fake)
         self._arm = arm
         for key in arm.fake:
             if key not in DEFAULTS and key not in SAMPLER_KEYS:
@@ -113,13 +113,13 @@ class FakeServer:
         """None: it is always well."""
         return None
 
-    def sampler(self, kept: Kept, *, device: Device | None, foreign: bool) -> HostSampler:
+    def sampler(self, kept: ReadingSink, *, device: Device | None, foreign: bool) -> HostSampler:
         """The sampler that writes the costs that the plan plants into `kept`."""
         return FakeSampler(kept, self._arm.fake)
 
 
 @dataclass(frozen=True)
-class Planted:
+class FakePlants:
     """What a plan plants (engine.interface.Plants); `keys`: the arm's `fake`."""
 
     keys: Mapping[str, Any]

@@ -14,18 +14,9 @@ import msgspec
 
 from dbdyno.host.observe.owned_processes import GENERATOR, LAB, OTHER_BACKEND
 from dbdyno.host.observe.owners import EXITED, nothing_spent
-from dbdyno.host.observe.sampler import OUTSIDE_WINDOW, WINDOW_ENDS, Kept
-from dbdyno.model.events import AnyEvent, Connected, Hello, Part, Tick
-from dbdyno.model.host_reading import (
-    DeviceCounters,
-    ForeignLoad,
-    ForeignProcess,
-    HostCounters,
-    MemoryBytes,
-    OwnerCounters,
-    Reading,
-    SwapPages,
-)
+from dbdyno.host.observe.sampler import OUTSIDE_WINDOW, WINDOW_ENDS, ReadingSink
+from dbdyno.model import host_reading
+from dbdyno.model.events import AnyEvent, ConnectedEvent, Hello, Part, Tick
 
 PLANTED = {
     "server_cpu_us": ("cpu_ns", 1000),
@@ -42,7 +33,7 @@ KEYS = frozenset({*PLANTED, "cores", "foreign_share"})
 
 CORES = 2
 SIZE_BYTES = 16 << 30
-MEMORY = MemoryBytes(
+MEMORY = host_reading.MemoryBytes(
     total=SIZE_BYTES, free=SIZE_BYTES, available=SIZE_BYTES, cached=0, dirty=0, writeback=0
 )
 
@@ -50,7 +41,7 @@ MEMORY = MemoryBytes(
 class FakeSampler:
     """Writes lines as the real sampler does (host.observe.sampler.Sampler has the same methods)."""
 
-    def __init__(self, kept: Kept, fake: Mapping[str, Any]) -> None:
+    def __init__(self, kept: ReadingSink, fake: Mapping[str, Any]) -> None:
         self.cpu_us = 0.0  # this sampler observes nothing real, so it costs nothing
         self._planted = {key: fake.get(key, {}) for key in PLANTED}
         self._cores = int(fake.get("cores", CORES))
@@ -88,7 +79,7 @@ class FakeSampler:
         if isinstance(event, Hello) and event.pid is None:
             self._named = event.profile is not None  # a generator on another host names them
             del self._owners[GENERATOR]
-        if isinstance(event, Connected):
+        if isinstance(event, ConnectedEvent):
             self.add_role(event.server_pid, event.role)
         if not isinstance(event, Tick):
             return
@@ -123,14 +114,17 @@ class FakeSampler:
             self._tick_ns = None
 
     def _write(self, moment: str, mono_ns: int, delay_ns: int | None) -> None:
-        reading = Reading(
+        reading = host_reading.Reading(
             moment=moment,
             mono_ns=mono_ns,
             read_ns=0,
             delay_ns=delay_ns,
             host=self._host(mono_ns),
             disk=self._disk(),
-            owners={**dict(sorted(self._owners.items())), EXITED: OwnerCounters(cpu_ns=0)},
+            owners={
+                **dict(sorted(self._owners.items())),
+                EXITED: host_reading.OwnerCounters(cpu_ns=0),
+            },
             rss_bytes=0,
             cpu_source="planted",
             led=True,
@@ -139,39 +133,39 @@ class FakeSampler:
         )
         self._kept.write_raw(msgspec.json.encode(reading))
 
-    def _foreign(self, mono_ns: int) -> ForeignLoad:
+    def _foreign(self, mono_ns: int) -> host_reading.ForeignLoad:
         """The foreign load that the plan plants, by one process that is not there."""
         if self._foreign_since_ns is None:
             self._foreign_since_ns = mono_ns
         since_us = self._all_us(mono_ns) - self._all_us(self._foreign_since_ns)
         cpu_us = round(self._foreign_share * since_us)
-        planted = ForeignProcess(pid=1, name="planted", cpu_us=cpu_us)
-        return ForeignLoad(cpu_us=cpu_us, processes=(planted,) if cpu_us else ())
+        planted = host_reading.ForeignProcess(pid=1, name="planted", cpu_us=cpu_us)
+        return host_reading.ForeignLoad(cpu_us=cpu_us, processes=(planted,) if cpu_us else ())
 
     def _all_us(self, mono_ns: int) -> int:
         """The time of all cores since the beginning."""
         return self._cores * (mono_ns - self._start_ns) // 1000
 
-    def _host(self, mono_ns: int) -> HostCounters:
+    def _host(self, mono_ns: int) -> host_reading.HostCounters:
         """The host as if nothing else ran on it: its busy time is the owners' and the planted."""
         owners = self._owners.values()
         busy_us = sum(owner.cpu_ns or 0 for owner in owners) // 1000
         all_us = self._all_us(mono_ns)
         busy_us += round(self._foreign_share * all_us)
         states = dict.fromkeys(("nice", "system", "iowait", "irq", "softirq", "steal"), 0)
-        return HostCounters(
+        return host_reading.HostCounters(
             cpu_us={"user": busy_us, "idle": max(0, all_us - busy_us), **states},
             context_switches=sum(owner.voluntary or 0 for owner in owners),
             running=0,
             memory_bytes=MEMORY,
-            swap_pages=SwapPages(0, 0),
+            swap_pages=host_reading.SwapPages(0, 0),
             slept_ns=0,
         )
 
-    def _disk(self) -> DeviceCounters:
+    def _disk(self) -> host_reading.DeviceCounters:
         """A device that takes each byte at once; how many requests that were is not planted."""
         counts = ("reads", "read_ms", "writes", "write_ms", "in_flight", "io_ms", "weighted_ms")
-        return DeviceCounters(
+        return host_reading.DeviceCounters(
             device="fake",
             read_bytes=sum(owner.read_bytes or 0 for owner in self._owners.values()),
             write_bytes=sum(owner.write_bytes or 0 for owner in self._owners.values()),

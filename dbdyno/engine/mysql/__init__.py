@@ -12,11 +12,11 @@ from dbdyno.builds import Build
 from dbdyno.builds.compile import Method
 from dbdyno.builds.flags import Recipes
 from dbdyno.engine import inherited
-from dbdyno.engine.counting import Counting
+from dbdyno.engine.counting import CountMethod
 from dbdyno.engine.dsn_form import CERTIFICATE, HOST, KEY, MODE, ROOT, DsnForm
 from dbdyno.engine.external import ExternalServer
 from dbdyno.engine.footprint import Footprint
-from dbdyno.engine.inherited import Inherited, Memory
+from dbdyno.engine.inherited import CacheMemory, Inherited
 from dbdyno.engine.interface import Fingerprint, LabServer, Server, Setting
 from dbdyno.engine.mysql import (
     build,
@@ -33,7 +33,7 @@ from dbdyno.engine.mysql import (
 from dbdyno.engine.mysql.client import MysqlClient
 from dbdyno.engine.mysql.restore import MysqlRestorer
 from dbdyno.engine.preset import Settings
-from dbdyno.engine.settings import Demand, Settled
+from dbdyno.engine.settings import ArmSettings, Demand
 from dbdyno.host import account as accounts
 from dbdyno.host import data_folder
 from dbdyno.host.account import Account
@@ -42,7 +42,7 @@ from dbdyno.model import Arm
 from dbdyno.model.engine import Traits
 from dbdyno.model.size import Capacity
 
-MEMORY = Memory(setting=settings.POOL, share=0.6, bytes_of=settings.amount, short=True)
+MEMORY = CacheMemory(setting=settings.POOL, share=0.6, bytes_of=settings.amount, short=True)
 """MySQL's manual takes up to 80 % on a machine of its own (17.8.3.1); here load runs beside it."""
 
 
@@ -93,7 +93,7 @@ class MysqlEngine:
         )
 
     @property
-    def counting(self) -> Counting:
+    def counting(self) -> CountMethod:
         """How the work of its servers is counted."""
         return counting.of(self.traits.name)
 
@@ -142,7 +142,7 @@ class MysqlEngine:
         """Options as a my.cnf."""
         return config_file.written(values)
 
-    def settle(self, arm: Arm, build: Build, host: Capacity, demand: Demand) -> Settled:
+    def settle(self, arm: Arm, build: Build, host: Capacity, demand: Demand) -> ArmSettings:
         """Preset, plan and lab together. Raises PlanError, HostError."""
         return settings.settle(arm, build, host, demand)
 
@@ -159,13 +159,13 @@ class MysqlEngine:
 
     def footprint(self, setting: Setting) -> Footprint:
         """The resources of the host that a server with these options takes."""
-        return footprint.Footprint(setting)
+        return footprint.MysqlFootprint(setting)
 
     def fingerprint(self, data_dir: Path, wal_dir: Path | None) -> Fingerprint:
         """Changes with each start of a server in these data. Raises OSError."""
         return fingerprint_of(data_dir, wal_dir)
 
-    def server(self, arm: Arm, build: Build, place: Place, settled: Settled) -> LabServer:
+    def server(self, arm: Arm, build: Build, place: Place, settled: ArmSettings) -> LabServer:
         """A server of the lab, described, not made."""
         return server.MysqlServer(arm, build, place, settled, self.client)
 

@@ -17,7 +17,7 @@ from dbdyno.engine.mysql import connection, flavour
 from dbdyno.engine.mysql.connection import CACHING
 from dbdyno.engine.mysql.flavour import since
 from dbdyno.engine.mysql.layout import accounts_of
-from dbdyno.host.place import Access
+from dbdyno.host.place import RemoteAccess
 from dbdyno.model import Address
 from dbdyno.model.error import ServerError
 
@@ -65,7 +65,7 @@ def method(build: Build, *, tls: bool) -> str:
     return CACHING if since(its.caching_from, build.version_num) and (tls or not old) else NATIVE
 
 
-def let_in(address: Address, user: str, access: Access | None, build: Build) -> None:
+def let_in(address: Address, user: str, access: RemoteAccess | None, build: Build) -> None:
     """Makes the accounts of the clients over TCP, if there are some, in place of all strangers.
 
     `address`: the server's socket. Raises ServerError; also where TLS is asked for and the server
@@ -98,7 +98,7 @@ def withdraw(address: Address, user: str, build: Build) -> None:
 
 
 def account(
-    user: str, client: str, access: Access, build: Build
+    user: str, client: str, access: RemoteAccess, build: Build
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The statements that make the account of a client's address, with their values."""
     need = "REQUIRE SSL" if access.tls else "REQUIRE NONE"

@@ -42,7 +42,7 @@ OLD_NAME = "glibc2.12-{machine}.tar.gz"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
+class TargetMachine:
     """What a prebuilt server has to fit."""
 
     name: str  # as uname says it: "x86_64"
@@ -59,7 +59,7 @@ class Release:
     packed: bool = False  # in such a package
 
 
-def this_machine() -> Machine:
+def this_machine() -> TargetMachine:
     """This host. Raises ServerError where neither archive has builds for it."""
     name, (library, version) = platform.machine(), platform.libc_ver()
     if name not in MACHINES or library != "glibc":
@@ -68,7 +68,7 @@ def this_machine() -> Machine:
             "compile one (`dyno server build`), or name a folder by `base_dir`"
         )
     major, minor = version.split(".")[:2]
-    return Machine(name=name, glibc=(int(major), int(minor)))
+    return TargetMachine(name=name, glibc=(int(major), int(minor)))
 
 
 def address(engine: str) -> str:
@@ -98,7 +98,7 @@ def check(engine: str, version: str) -> None:
         )
 
 
-def find(engine: str, version: str, machine: Machine) -> Release:
+def find(engine: str, version: str, machine: TargetMachine) -> Release:
     """The build of a version for a machine; of a series alone the newest.
 
     Raises ServerError where there is none, or the site does not answer.
@@ -114,7 +114,7 @@ def find(engine: str, version: str, machine: Machine) -> Release:
     return release
 
 
-def _mysql(version: str, machine: Machine) -> Release | None:
+def _mysql(version: str, machine: TargetMachine) -> Release | None:
     full = version.count(".") == 2
     series, patch = version.rsplit(".", 1) if full else (version, "")
     patches = [int(patch)] if full else range(PATCH_MAX, -1, -1)
@@ -130,7 +130,7 @@ def _mysql(version: str, machine: Machine) -> Release | None:
     return None
 
 
-def mysql_names(version: str, machine: Machine) -> list[str]:
+def mysql_names(version: str, machine: TargetMachine) -> list[str]:
     """The names that a MySQL's tarball for a machine may have, the wanted first."""
     ends = NAMES if int(version.split(".")[0]) >= 8 else ((OLD_NAME, (2, 12)),)
     return [
@@ -153,7 +153,7 @@ def first_there(releases: Sequence[Release]) -> Release | None:
     return None
 
 
-def _mariadb(version: str, machine: Machine) -> Release | None:
+def _mariadb(version: str, machine: TargetMachine) -> Release | None:
     root = address("mariadb")
     if version.count(".") == 1:
         listed = download.page(f"{root}/", remedy("mariadb"))

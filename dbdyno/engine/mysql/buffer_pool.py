@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import time
 
-from dbdyno.engine.interface import WARM_S_MAX, Execute
+from dbdyno.engine.interface import WARM_S_MAX, Executor
 from dbdyno.engine.mysql.quoting import named
 from dbdyno.model.error import ServerError
-from dbdyno.model.step_files import Warmed
+from dbdyno.model.step_files import CacheWarming
 
 INDEXES = """
 SELECT s.TABLE_NAME, s.INDEX_NAME, MAX(s.INDEX_TYPE)
@@ -40,7 +40,7 @@ LOOK_EVERY_S = 0.1
 STATEMENT_S_MAX = 60.0
 
 
-def warm(execute: Execute) -> Warmed:
+def warm(execute: Executor) -> CacheWarming:
     """Reads every index of every table of the database.
 
     `bytes` are InnoDB's own estimate. Raises ServerError.
@@ -57,7 +57,7 @@ def warm(execute: Execute) -> Warmed:
             continue
         execute(scan(str(table), str(index)), limit_s=WARM_S_MAX)
     ((size,),) = execute(SIZES, limit_s=WARM_S_MAX)
-    return Warmed(
+    return CacheWarming(
         how="scan",
         seconds=time.monotonic() - begun_s,
         relations=len(heaps) + len(indexes) - len(left_out),
@@ -80,7 +80,7 @@ def scan(table: str, index: str) -> str:
 # --- Its dirty pages -------------------------------------------------------------------------
 
 
-def write_all(execute: Execute, limit_s: float) -> None:
+def write_all(execute: Executor, limit_s: float) -> None:
     """Waits until all but a few pages are written, as PostgreSQL's CHECKPOINT does.
 
     There is no statement for it: the share of dirty pages that InnoDB allows itself is set to
@@ -100,13 +100,13 @@ def write_all(execute: Execute, limit_s: float) -> None:
         allow(execute, dict(sorted(before.items())))
 
 
-def allow(execute: Execute, shares: dict[str, str]) -> None:
+def allow(execute: Executor, shares: dict[str, str]) -> None:
     """Sets the shares of dirty pages, in percent."""
     statements = [f"SET GLOBAL {name} = {share}" for name, share in shares.items()]
     execute(*statements, limit_s=STATEMENT_S_MAX)
 
 
-def dirty_pages(execute: Execute) -> int:
+def dirty_pages(execute: Executor) -> int:
     """The pages of the buffer pool that are not written yet."""
     ((_, pages),) = execute(DIRTY, limit_s=STATEMENT_S_MAX)
     return int(pages)

@@ -7,15 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from dbdyno.engine import interface
 from dbdyno.engine.inquiry import Inquirer
-from dbdyno.engine.interface import (
-    CHECKPOINT_S_MAX,
-    Execute,
-    Follower,
-    Moment,
-    TableSql,
-    Write,
-)
 from dbdyno.engine.mysql import (
     activity,
     buffer_pool,
@@ -29,20 +22,20 @@ from dbdyno.engine.mysql import (
 )
 from dbdyno.engine.mysql.flavour import Flavour
 from dbdyno.engine.mysql.limits import LIMITS, MysqlLimits
-from dbdyno.engine.mysql.wait_connection import WaitConnection
-from dbdyno.engine.rights import Lack, Need, needed
-from dbdyno.engine.snapshot import Subject
+from dbdyno.engine.mysql.wait_connection import MysqlWaitConnection
+from dbdyno.engine.rights import Need, UnmetNeed, needed
+from dbdyno.engine.snapshot import SnapshotSubject
 from dbdyno.engine.status import Status
-from dbdyno.engine.wait_sampler import WaitSampler
-from dbdyno.model import Address, Observe
+from dbdyno.engine.wait_sampler import SessionSampler
+from dbdyno.model import Address, Observation
 from dbdyno.model.engine import Capability
 from dbdyno.model.job import Job
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.server_status import IndexStatistics
 from dbdyno.model.snapshot import Snapshot
-from dbdyno.model.step_files import Warmed
+from dbdyno.model.step_files import CacheWarming
 
-SQL = TableSql(
+SQL = interface.TableSql(
     rows="SELECT table_rows FROM information_schema.tables "
     "WHERE table_schema = database() AND table_name = '{table}'",
     comments="SELECT table_name, table_comment FROM information_schema.tables "
@@ -59,7 +52,7 @@ class MysqlClient:
     flavour: Flavour
     threads: bool = True
     settle_s: float = probe.SETTLE_S
-    sql: TableSql = SQL
+    sql: interface.TableSql = SQL
     limits: MysqlLimits = LIMITS
 
     def execute(
@@ -68,12 +61,12 @@ class MysqlClient:
         """Runs statements, each in a transaction of its own; the rows of the last one."""
         return connection.execute(address, statements, limit_s)
 
-    def told(self, execute: Execute) -> tuple[str, int, str]:
+    def told(self, execute: interface.Executor) -> tuple[str, int, str]:
         """Engine and version that a server says it is of. Raises ServerError."""
         ((text,),) = execute("SELECT version()")
         return *facts.told(text), text
 
-    def facts(self, execute: Execute) -> ServerFacts:
+    def facts(self, execute: interface.Executor) -> ServerFacts:
         """The part of server.json that the server itself knows. Raises ServerError."""
         return facts.ask(execute, self.engine, self.flavour)
 
@@ -81,19 +74,19 @@ class MysqlClient:
         """How a connection is encrypted; None: not at all. Raises ServerError."""
         return connection.encryption(address)
 
-    def has(self, what: Capability, execute: Execute) -> bool:
+    def has(self, what: Capability, execute: interface.Executor) -> bool:
         """The capabilities of the engine, which each of its servers has."""
         return True
 
-    def warm_up(self, how: str | Sequence[str], execute: Execute) -> Warmed:
+    def warm_up(self, how: str | Sequence[str], execute: interface.Executor) -> CacheWarming:
         """Reads all indexes; `warm` of done.json. Raises ServerError."""
         return buffer_pool.warm(execute)
 
-    def checkpoint(self, execute: Execute) -> None:
+    def checkpoint(self, execute: interface.Executor) -> None:
         """Writes what is dirty in the buffer pool to the files. Raises ServerError."""
-        buffer_pool.write_all(execute, CHECKPOINT_S_MAX)
+        buffer_pool.write_all(execute, interface.CHECKPOINT_S_MAX)
 
-    def snapshot(self, when: Moment, subject: Subject) -> Snapshot:
+    def snapshot(self, when: interface.Moment, subject: SnapshotSubject) -> Snapshot:
         """before.json or after.json. Raises ServerError only where it cannot connect."""
         return probe.before(subject) if when == "before" else probe.after(subject)
 
@@ -101,11 +94,11 @@ class MysqlClient:
         """The right that a statement needs; None: every user may run it."""
         return needed(sql, rights.NEEDED)
 
-    def lack(self, need: Need, execute: Execute) -> Lack | None:
+    def lack(self, need: Need, execute: interface.Executor) -> UnmetNeed | None:
         """The right that the user lacks for a need; None: the user has it. Raises ServerError."""
         return rights.lack(need, execute)
 
-    def no_waits(self, execute: Execute) -> str | None:
+    def no_waits(self, execute: interface.Executor) -> str | None:
         """Why this server's sessions do not tell what they wait for; None where they do."""
         _, number, _ = self.told(execute)
         queries = (activity.sql(self.flavour.threads), self.flavour.row_locks, activity.BLOCKS)
@@ -116,22 +109,24 @@ class MysqlClient:
         """None: its DSN names one place, and no more about it."""
         return None
 
-    def unfit(self, primary: Execute, endpoint: Execute) -> str | None:
+    def unfit(self, primary: interface.Executor, endpoint: interface.Executor) -> str | None:
         """None where the endpoint answers: whom a replica follows an ordinary user may not see."""
         self.told(endpoint)
         return None
 
-    def log_end(self, execute: Execute) -> str | None:
+    def log_end(self, execute: interface.Executor) -> str | None:
         """None: an ordinary user may not see how far a replica is behind."""
         return None
 
-    def follower(self, address: Address, name: str) -> Follower | None:
+    def follower(self, address: Address, name: str) -> interface.Follower | None:
         """None: an ordinary user may not see how far a replica is behind."""
         return None
 
-    def waits(self, address: Address, job: Job, observe: Observe, write: Write) -> WaitSampler:
+    def waits(
+        self, address: Address, job: Job, observe: Observation, write: interface.Write
+    ) -> SessionSampler:
         """A sampler of waits, connected. Raises ServerError where it cannot connect."""
-        return WaitSampler(WaitConnection(address, self.flavour), job, observe, write)
+        return SessionSampler(MysqlWaitConnection(address, self.flavour), job, observe, write)
 
     def status(self, address: Address) -> Status:
         """The questions for the server's own state, connected. Raises ServerError."""
@@ -141,6 +136,6 @@ class MysqlClient:
         """A session that asks an application's queries. Raises ServerError."""
         return inquiry.connected(address)
 
-    def indexes(self, execute: Execute, tables: Sequence[str]) -> IndexStatistics:
+    def indexes(self, execute: interface.Executor, tables: Sequence[str]) -> IndexStatistics:
         """None: an index of InnoDB tells no state of its pages but by reading the table."""
         return IndexStatistics(unavailable="only PostgreSQL has pgstatindex")

@@ -15,7 +15,14 @@ from pathlib import Path
 from dbdyno.builds import training
 from dbdyno.builds.flags import NOFP, Flags
 from dbdyno.builds.log import BuildLog
-from dbdyno.builds.step import COMPILE_MARKS, Missing, Site, Step, explained, first_line
+from dbdyno.builds.step import (
+    COMPILE_MARKS,
+    BuildSite,
+    BuildStep,
+    Package,
+    explained,
+    first_line,
+)
 from dbdyno.builds.training import Training
 from dbdyno.engine.mysql import flavour
 from dbdyno.model import engine as engines
@@ -29,18 +36,18 @@ UNUSED = re.compile(
 DEFINED = re.compile(r"-D(\w+)(?::\w+)?=.*")
 
 MISSING = (
-    Missing(r"(?i)no CMAKE_C(XX)?_COMPILER could be found", "gcc g++ libc6-dev"),
-    Missing(r"(?i)openssl|WITH_SSL", "libssl-dev"),
-    Missing(r"(?i)curses", "libncurses-dev"),
-    Missing(r"(?i)bison", "bison"),
-    Missing(r"(?i)numa", "libnuma-dev", "-DWITH_NUMA=OFF"),
-    Missing(r"(?i)pcre", "libpcre2-dev", "-DWITH_PCRE=bundled (downloads it)"),
-    Missing(r"(?i)libfmt|fmt/", "libfmt-dev", "-DWITH_LIBFMT=bundled (downloads it)"),
-    Missing(r"(?i)rpcgen", "rpcsvc-proto"),
-    Missing(r"(?i)tirpc|rpc/rpc\.h", "libtirpc-dev"),
-    Missing(r"(?i)zlib", "zlib1g-dev"),
-    Missing(r"(?i)libaio", "libaio-dev"),
-    Missing(r"(?i)pkg-?config", "pkg-config"),
+    Package(r"(?i)no CMAKE_C(XX)?_COMPILER could be found", "gcc g++ libc6-dev"),
+    Package(r"(?i)openssl|WITH_SSL", "libssl-dev"),
+    Package(r"(?i)curses", "libncurses-dev"),
+    Package(r"(?i)bison", "bison"),
+    Package(r"(?i)numa", "libnuma-dev", "-DWITH_NUMA=OFF"),
+    Package(r"(?i)pcre", "libpcre2-dev", "-DWITH_PCRE=bundled (downloads it)"),
+    Package(r"(?i)libfmt|fmt/", "libfmt-dev", "-DWITH_LIBFMT=bundled (downloads it)"),
+    Package(r"(?i)rpcgen", "rpcsvc-proto"),
+    Package(r"(?i)tirpc|rpc/rpc\.h", "libtirpc-dev"),
+    Package(r"(?i)zlib", "zlib1g-dev"),
+    Package(r"(?i)libaio", "libaio-dev"),
+    Package(r"(?i)pkg-?config", "pkg-config"),
 )
 """The complaints of cmake about missing parts, and the Debian packages that have them."""
 
@@ -125,8 +132,8 @@ def release(tree: Path) -> tuple[int, ...] | None:
 
 
 def steps(
-    site: Site, flags: Flags, options: Sequence[str], log: BuildLog, engine: str
-) -> tuple[Step, ...]:
+    site: BuildSite, flags: Flags, options: Sequence[str], log: BuildLog, engine: str
+) -> tuple[BuildStep, ...]:
     """The programs to run, in order.
 
     Raises ServerError where cmake, a submodule or an old library that the source needs is missing.
@@ -149,15 +156,15 @@ def steps(
     into = {"DESTDIR": str(site.root)}
     leftover = objects / "CMakeFiles" / "CMakeError.log"
 
-    def rounds(flags: Flags) -> tuple[Step, ...]:
+    def rounds(flags: Flags) -> tuple[BuildStep, ...]:
         configure = ["cmake", "-S", str(site.tree), "-B", str(objects)]
         configure += [f"-DCMAKE_INSTALL_PREFIX={site.prefix}", *arguments(engine, flags, series)]
         return (
-            Step(
+            BuildStep(
                 phase="configure", command=[*configure, *own], folder=site.tree, leftover=leftover
             ),
-            Step(phase="compile", command=make, folder=site.tree),
-            Step(phase="install", command=install, folder=site.tree, environment=into),
+            BuildStep(phase="compile", command=make, folder=site.tree),
+            BuildStep(phase="install", command=install, folder=site.tree, environment=into),
         )
 
     load = Training(

@@ -195,7 +195,7 @@ def told(version: str) -> tuple[str, int] | None:
     return flavour.told(version), major * 10000 + minor * 100 + patch
 
 
-class Wire:
+class ConnectionSocket:
     """The socket under a connection, for `cutoff.cut_off`."""
 
     def __init__(self, connection: pymysql.Connection[Any]) -> None:
@@ -305,7 +305,7 @@ def connected(address: Address, limit_s: float) -> Iterator[pymysql.Connection[A
     """A connection that nothing can hold longer than `limit_s`."""
     connection = connect(address, "dyno")
     try:
-        with cut_off(Wire(connection), limit_s):
+        with cut_off(ConnectionSocket(connection), limit_s):
             yield connection
     finally:
         with suppress(Exception):  # whatever a broken connection says at its end

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbdyno.engine.counting import Background, Counting
+from dbdyno.engine.counting import Background, CountMethod
 from dbdyno.engine.mysql import connection
 
 COUNTED_MARIADB = {
@@ -54,10 +54,10 @@ COUNTED_S = 0.5
 """More than elsewhere: counts of few operations scatter by 0.1 %."""
 
 
-def of(name: str) -> Counting:
+def of(name: str) -> CountMethod:
     """How an engine of the family is counted."""
     maria = name == "mariadb"
-    return Counting(
+    return CountMethod(
         mark="SELECT CONNECTION_ID()",
         function="Item_func_connection_id::fix_fields*",
         left_out=("recv", "poll", "ppoll"),  # is the next request there yet

@@ -18,7 +18,7 @@ REDO = ("innodb_redo_log_capacity", "innodb_log_file_size")
 
 
 @dataclass(frozen=True)
-class Footprint:
+class MysqlFootprint:
     """The footprint of a server with these options (engine.interface)."""
 
     setting: Setting

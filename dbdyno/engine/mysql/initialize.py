@@ -8,7 +8,7 @@ from pathlib import Path
 from dbdyno.builds import Build
 from dbdyno.engine.mysql import flavour, log
 from dbdyno.engine.mysql.flavour import since
-from dbdyno.engine.mysql.layout import Layout
+from dbdyno.engine.mysql.layout import MysqlLayout
 from dbdyno.host import account as accounts
 from dbdyno.host.account import Account
 from dbdyno.model.error import ServerError
@@ -19,7 +19,9 @@ FIRST_DATA = "data"
 """The folder of a build that has the first data of servers, in place of a script."""
 
 
-def initialise(arm: str, layout: Layout, account: Account, environment: Mapping[str, str]) -> None:
+def initialise(
+    arm: str, layout: MysqlLayout, account: Account, environment: Mapping[str, str]
+) -> None:
     """Fills the empty data directory of a layout, with an account `root` that has no password.
 
     Raises ServerError with what the program said.
@@ -35,7 +37,7 @@ def initialise(arm: str, layout: Layout, account: Account, environment: Mapping[
     raise ServerError(f"arm {arm}: the data directory cannot be made: {why}")
 
 
-def command(arm: str, layout: Layout) -> list[str | Path]:
+def command(arm: str, layout: MysqlLayout) -> list[str | Path]:
     """The command that makes a data directory. Raises ServerError where the build has none."""
     build = layout.build
     its = flavour.of(build.engine)

@@ -10,12 +10,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dbdyno.engine.answer_hash import Column, Rows
+from dbdyno.engine.answer_hash import ResultColumn, Rows
 from dbdyno.engine.connection import cut_off
-from dbdyno.engine.inquiry import CALL_S_MAX, Answered, Call, Explained, Lacking, Unanswered
+from dbdyno.engine.inquiry import (
+    CALL_S_MAX,
+    CallError,
+    CallOutcome,
+    CallPlan,
+    MissingRights,
+    QueryCall,
+)
 from dbdyno.engine.mysql import flavour, plan_form
 from dbdyno.engine.mysql.catalog import MysqlCatalog
-from dbdyno.engine.mysql.connection import Wire, connect, told
+from dbdyno.engine.mysql.connection import ConnectionSocket, connect, told
 from dbdyno.model import Address
 from dbdyno.model.answer import ROWS_MAX
 from dbdyno.model.error import ServerError
@@ -67,7 +74,7 @@ class MysqlInquirer:
     other_settings: Sequence[tuple[str, Mapping[str, str]]] = OTHER_SETTINGS
     drawer: None = None
 
-    def answer(self, call: Call, rows: Rows, planner: Mapping[str, str]) -> Answered:
+    def answer(self, call: QueryCall, rows: Rows, planner: Mapping[str, str]) -> CallOutcome:
         """Runs a call and takes its rows. Raises ServerError where the connection is lost."""
         import pymysql
         from pymysql.cursors import SSCursor
@@ -87,27 +94,27 @@ class MysqlInquirer:
                 count = rows.count if fields else max(0, cursor.rowcount)
         except pymysql.MySQLError as error:
             return _failed(error)
-        return Answered(
+        return CallOutcome(
             rows=count,
             cut=cut,
             columns=rows.columns([_described(field, call) for field in fields]),
             whole=rows.whole,
         )
 
-    def explain(self, call: Call, *, run: bool = False, generic: bool = False) -> Explained:
+    def explain(self, call: QueryCall, *, run: bool = False, generic: bool = False) -> CallPlan:
         """The plan of a call; `run`: with a run's rows, of MySQL those of a SELECT alone."""
         import pymysql
 
         if generic:
-            return Explained(unavailable="each execution is planned for its values")
+            return CallPlan(unavailable="each execution is planned for its values")
         try:
             with self.session(call, {}) as connection, connection.cursor() as cursor:
                 return _explained(cursor, _version(connection), call, run=run)
         except pymysql.MySQLError as error:
             failed = _failed(error)
-            return Explained(unavailable=f"{failed.code} {failed.reason}")
+            return CallPlan(unavailable=f"{failed.code} {failed.reason}")
 
-    def lacking(self, calls: Mapping[str, Call]) -> Lacking:
+    def lacking(self, calls: Mapping[str, QueryCall]) -> MissingRights:
         """The rights that it lacks for these calls, by their names. Raises ServerError."""
         refused = [
             name
@@ -121,18 +128,20 @@ class MysqlInquirer:
         writes = any(call.writes for call in calls.values())
         verbs = "SELECT, INSERT, UPDATE, DELETE" if writes else "SELECT"
         grant = f"GRANT {verbs} ON `{database}`.* TO '{name}'@'{host}'"
-        return Lacking(user=account, refused=tuple(refused), grants=(grant,) if refused else ())
+        return MissingRights(
+            user=account, refused=tuple(refused), grants=(grant,) if refused else ()
+        )
 
     @contextmanager
-    def catalog(self, call: Call) -> Iterator[MysqlCatalog]:
-        """The catalog in a session of a call. Raises ServerError, Unanswered."""
+    def catalog(self, call: QueryCall) -> Iterator[MysqlCatalog]:
+        """The catalog in a session of a call. Raises ServerError, CallError."""
         import pymysql
 
         try:
             with self.session(call, {}) as connection, connection.cursor() as cursor:
                 yield MysqlCatalog(cursor)
         except pymysql.MySQLError as error:
-            raise Unanswered(_failed(error).reason) from None
+            raise CallError(_failed(error).reason) from None
 
     @contextmanager
     def anew(self) -> Iterator[None]:
@@ -141,7 +150,7 @@ class MysqlInquirer:
 
     @contextmanager
     def session(
-        self, call: Call | None, planner: Mapping[str, str]
+        self, call: QueryCall | None, planner: Mapping[str, str]
     ) -> Iterator[pymysql.Connection[Any]]:
         """A session of a call in a transaction that is rolled back.
 
@@ -153,7 +162,11 @@ class MysqlInquirer:
             connection = connect(self.address, "dyno inquiry", conv={})
         except pymysql.MySQLError as error:
             raise ServerError(f"`connect`: error {error.args[0]}") from error
-        with cut_off(Wire(connection), 2 * CALL_S_MAX), connection, connection.cursor() as cursor:
+        with (
+            cut_off(ConnectionSocket(connection), 2 * CALL_S_MAX),
+            connection,
+            connection.cursor() as cursor,
+        ):
             limit_s = CALL_S_MAX if call is None else call.limit_s
             limits = {"milliseconds": int(limit_s * 1000), "seconds": limit_s}
             settings = {} if call is None else {**call.settings, **planner}
@@ -173,7 +186,7 @@ def _version(connection: pymysql.Connection[Any]) -> tuple[str, int]:
     return version
 
 
-def _explained(cursor: Cursor, version: tuple[str, int], call: Call, *, run: bool) -> Explained:
+def _explained(cursor: Cursor, version: tuple[str, int], call: QueryCall, *, run: bool) -> CallPlan:
     """The plan of a call in a session of its own. Raises pymysql.MySQLError.
 
     MariaDB explains and runs at once; MySQL runs a SELECT alone and tells rows in another form.
@@ -181,7 +194,7 @@ def _explained(cursor: Cursor, version: tuple[str, int], call: Call, *, run: boo
     engine, number = version
     able = flavour.of(engine)
     if number < able.explains_from:
-        return Explained(unavailable="the version tells no plan as JSON")
+        return CallPlan(unavailable="the version tells no plan as JSON")
     if flavour.since(able.form_from, number):
         cursor.execute("SET SESSION explain_json_format_version = 1")
     command = "ANALYZE" if run and able.analyzes else "EXPLAIN"
@@ -200,10 +213,10 @@ def _told(cursor: Cursor, statement: str) -> str:
     return "null" if row is None else str(row[0])
 
 
-def _described(field: Any, call: Call) -> Column:
+def _described(field: Any, call: QueryCall) -> ResultColumn:
     """A column; a name that a literal gave, as MySQL does, is none."""
     named = bool(field.org_name) or field.name in call.own_text
-    return Column(
+    return ResultColumn(
         name=field.name if named else "an expression",
         type=str(field.type_code),
         number=field.type_code in NUMBERS,
@@ -217,17 +230,17 @@ def _bytes(value: object) -> bytes | None:
     return str(value).encode(errors="surrogateescape")
 
 
-def _failed(error: pymysql.MySQLError) -> Answered:
+def _failed(error: pymysql.MySQLError) -> CallOutcome:
     """An error by its number and the name of that; its text may have values."""
     number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
     if number in LOST or not number:
         raise ServerError("the connection was lost while a query ran") from None
     code = str(number)
     if code in TIMED_OUT:
-        return Answered(outcome="timed out", code=code, reason="timed out")
+        return CallOutcome(outcome="timed out", code=code, reason="timed out")
     if code == READ_ONLY:
-        return Answered(outcome="failed", code=ANY_READ_ONLY, reason="it writes")
-    return Answered(outcome="failed", code=code, reason=failure(number))
+        return CallOutcome(outcome="failed", code=ANY_READ_ONLY, reason="it writes")
+    return CallOutcome(outcome="failed", code=code, reason=failure(number))
 
 
 def failure(number: int) -> str:

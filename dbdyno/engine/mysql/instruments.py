@@ -27,7 +27,7 @@ TABLES = ("setup_consumers", "setup_instruments")
 
 
 @dataclass(frozen=True)
-class Off:
+class DisabledRows:
     """The rows of a table of performance_schema that are off and have to be on."""
 
     table: str
@@ -41,7 +41,7 @@ class Off:
         )
 
 
-def off(ask: Ask) -> list[Off]:
+def off(ask: Ask) -> list[DisabledRows]:
     """The parts that samples need and that are off."""
     consumers = ", ".join(f"'{name}'" for name in CONSUMERS)
     like = " OR ".join(f"NAME LIKE '{pattern}'" for pattern in INSTRUMENTS)
@@ -51,7 +51,7 @@ def off(ask: Ask) -> list[Off]:
             f"SELECT NAME FROM performance_schema.{table} WHERE ENABLED = 'NO' AND ({which})"
         )
         if rows:
-            found.append(Off(table, tuple(str(name) for (name,) in rows)))
+            found.append(DisabledRows(table, tuple(str(name) for (name,) in rows)))
     return found
 
 

@@ -37,7 +37,7 @@ def shapes(option: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class MysqlLayout:
     """The places of one arm."""
 
     build: Build

@@ -74,7 +74,7 @@ REMEDIES = (
 
 
 @dataclass(frozen=True)
-class Record:
+class MysqlLogRecord:
     """One message of the log with the lines that belong to it."""
 
     unix_ms: int
@@ -82,7 +82,7 @@ class Record:
     text: str
 
 
-def records(lines: Iterable[str]) -> Iterator[Record]:
+def records(lines: Iterable[str]) -> Iterator[MysqlLogRecord]:
     """The messages of log lines; a line that begins otherwise belongs to the message before it."""
     held: list[str] = []
     head: re.Match[str] | None = None
@@ -98,12 +98,12 @@ def records(lines: Iterable[str]) -> Iterator[Record]:
         yield record(head, held)
 
 
-def record(head: re.Match[str], texts: list[str]) -> Record:
+def record(head: re.Match[str], texts: list[str]) -> MysqlLogRecord:
     """A message of its first line and what was added to it."""
     year, month, day, hour, minute, second = map(int, head.groups()[:6])
     at = datetime(2000 + year, month, day, hour, minute, second, tzinfo=UTC)
     unix_ms = int(at.timestamp()) * 1000 + int(head[7] or 0)
-    return Record(unix_ms, head[8] or "Note", "\n".join(texts).strip())
+    return MysqlLogRecord(unix_ms, head[8] or "Note", "\n".join(texts).strip())
 
 
 def events(lines: Iterable[str]) -> list[LogEvent]:
@@ -124,7 +124,7 @@ def events(lines: Iterable[str]) -> list[LogEvent]:
     return kept
 
 
-def kind_of(message: Record) -> str | None:
+def kind_of(message: MysqlLogRecord) -> str | None:
     """The name of the message in docs/results.md; None for one that is not kept."""
     for pattern, kind in KINDS:
         if pattern.search(message.text):

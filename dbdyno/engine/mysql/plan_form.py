@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, convert, structs
 
-from dbdyno.engine.inquiry import Explained
+from dbdyno.engine.inquiry import CallPlan
 from dbdyno.model.plan_tree import PlanNode
 
 Form = TypeVar("Form", bound=Struct)
@@ -64,7 +64,7 @@ NAME = "name"
 
 
 @dataclass(frozen=True)
-class Raw:
+class RawObject:
     """An object of JSON whose keys may come several times."""
 
     pairs: Sequence[tuple[str, Any]]
@@ -79,30 +79,30 @@ def plain(value: Any) -> Any:
 
     Lists of MariaDB before 10.9 are objects, too, whose key is what each member is.
     """
-    if isinstance(value, Raw):
+    if isinstance(value, RawObject):
         return {key: listed(inner) if key in LISTS else plain(inner) for key, inner in value.pairs}
     return list(map(plain, value)) if isinstance(value, list) else value
 
 
 def listed(value: Any) -> Any:
     """The members of a list, also of one that is written as an object."""
-    if isinstance(value, Raw):
+    if isinstance(value, RawObject):
         return [{key: plain(inner)} for key, inner in value.pairs]
     return plain(value)
 
 
-def read(text: str) -> Explained:
+def read(text: str) -> CallPlan:
     """The plan that FORMAT=JSON tells, in its normal form."""
     try:  # MariaDB leaves quotes of names as they are under ANSI_QUOTES, which is no JSON
-        whole = json.loads(text, object_pairs_hook=Raw)
+        whole = json.loads(text, object_pairs_hook=RawObject)
         root = _joined(_inputs(whole))
-        cost = whole.typed(Whole).cost
+        cost = whole.typed(MysqlPlan).cost
     except (AttributeError, ValueError):
-        return Explained(unavailable="the server's plan has another form")
+        return CallPlan(unavailable="the server's plan has another form")
     if root is None:
-        return Explained(unavailable="it reads none")
+        return CallPlan(unavailable="it reads none")
     pages = [int(match[1]) for match in PAGES.finditer(text)]
-    return Explained(
+    return CallPlan(
         root=root if cost is None else structs.replace(root, cost=cost),
         pages=sum(pages) if pages else None,
     )
@@ -114,17 +114,17 @@ class Cost(Struct, frozen=True):
     query_cost: float | None = None
 
 
-class Block(Struct, frozen=True):
+class QueryBlock(Struct, frozen=True):
     """What is read of a whole query: its cost, as MySQL or as MariaDB tells it."""
 
     cost_info: Cost = Cost()
     cost: float | None = None
 
 
-class Whole(Struct, frozen=True):
+class MysqlPlan(Struct, frozen=True):
     """What is read of a plan beside its nodes."""
 
-    query_block: Block = Block()
+    query_block: QueryBlock = QueryBlock()
 
     @property
     def cost(self) -> float | None:
@@ -133,7 +133,7 @@ class Whole(Struct, frozen=True):
         return block.cost if block.cost_info.query_cost is None else block.cost_info.query_cost
 
 
-class Sorted(Struct, frozen=True):
+class FileSort(Struct, frozen=True):
     """A sort of MariaDB."""
 
     sort_key: str = ""
@@ -142,10 +142,10 @@ class Sorted(Struct, frozen=True):
 class Sort(Struct, frozen=True):
     """One of the sorts of MariaDB's windows."""
 
-    filesort: Sorted = Sorted()
+    filesort: FileSort = FileSort()
 
 
-class Window(Struct, frozen=True):
+class PlannedWindow(Struct, frozen=True):
     """One of MySQL's windows."""
 
     using_filesort: bool = False
@@ -153,13 +153,13 @@ class Window(Struct, frozen=True):
     filesort_key: tuple[str, ...] = ()
 
 
-class Operation(Struct, frozen=True):
+class PlanOperation(Struct, frozen=True):
     """What is read of a block or an operation."""
 
     message: str = ""
     using_filesort: bool = False
     using_temporary_table: bool = False
-    windows: tuple[Window, ...] = ()
+    windows: tuple[PlannedWindow, ...] = ()
     sort_key: str = ""
     sorts: tuple[Sort, ...] = ()
     access_type: str = ""
@@ -176,17 +176,19 @@ class Operation(Struct, frozen=True):
 # --- Blocks and operations ----------------------------------------------------------------------
 
 
-def _inputs(raw: Raw) -> tuple[PlanNode, ...]:
+def _inputs(raw: RawObject) -> tuple[PlanNode, ...]:
     """The nodes under the keys of an object: those that are joined as one, then its subqueries."""
     joined: list[PlanNode] = []
     beside: list[PlanNode] = []
     for key, value in raw.pairs:
         if SUBQUERIES.search(key) and isinstance(value, list):
             beside += [PlanNode(node="subquery", inputs=_inputs(each)) for each in _objects(value)]
-        elif isinstance(value, Raw):
+        elif isinstance(value, RawObject):
             joined += _under(key, value)
         elif isinstance(value, list) and key != PARTS_OF_UNION:
-            node = _operated(key, Raw([pair for each in _objects(value) for pair in each.pairs]))
+            node = _operated(
+                key, RawObject([pair for each in _objects(value) for pair in each.pairs])
+            )
             joined += [] if node is None else [node]
     message = next((value for key, value in raw.pairs if key == MESSAGE), None)
     if isinstance(message, str) and not joined:
@@ -195,11 +197,11 @@ def _inputs(raw: Raw) -> tuple[PlanNode, ...]:
     return (*(() if first is None else (first,)), *beside)
 
 
-def _objects(values: Sequence[object]) -> list[Raw]:
-    return [value for value in values if isinstance(value, Raw)]
+def _objects(values: Sequence[object]) -> list[RawObject]:
+    return [value for value in values if isinstance(value, RawObject)]
 
 
-def _under(key: str, value: Raw) -> list[PlanNode]:
+def _under(key: str, value: RawObject) -> list[PlanNode]:
     """The nodes of an object under its key."""
     if key == TABLE:
         return [_table(value)]
@@ -217,7 +219,7 @@ def _joined(nodes: Sequence[PlanNode]) -> PlanNode | None:
     return PlanNode(node=LOOP, keys=(order,) if order else (), inputs=tuple(nodes))
 
 
-def _operated(key: str, raw: Raw) -> PlanNode | None:
+def _operated(key: str, raw: RawObject) -> PlanNode | None:
     """A block, a sort, a temporary table …; None: it reads nothing."""
     if key == UNION:
         return _union(raw)
@@ -226,7 +228,7 @@ def _operated(key: str, raw: Raw) -> PlanNode | None:
         return None
     if key in TRANSPARENT:
         return _single(inputs)
-    operation = raw.typed(Operation)
+    operation = raw.typed(PlanOperation)
     needed = _needed(PURPOSES[key], operation, inputs) if key in PURPOSES else None
     if key in PURPOSES and key not in OPERATIONS:
         return needed or _single(inputs)
@@ -238,10 +240,12 @@ def _single(inputs: tuple[PlanNode, ...]) -> PlanNode:
     return inputs[0] if len(inputs) == 1 else PlanNode(node="query block", inputs=inputs)
 
 
-def _needed(purpose: str, operation: Operation, inputs: tuple[PlanNode, ...]) -> PlanNode | None:
+def _needed(
+    purpose: str, operation: PlanOperation, inputs: tuple[PlanNode, ...]
+) -> PlanNode | None:
     """The sort, over the temporary table, that an operation of MySQL needs; None: neither."""
     node = None
-    every: list[Operation | Window] = [operation, *operation.windows]
+    every: list[PlanOperation | PlannedWindow] = [operation, *operation.windows]
     if any(each.using_temporary_table for each in every):
         node = PlanNode(node=TEMPORARY, keys=(purpose,), inputs=inputs)
     if any(each.using_filesort for each in every):
@@ -249,8 +253,8 @@ def _needed(purpose: str, operation: Operation, inputs: tuple[PlanNode, ...]) ->
     return node
 
 
-def _union(raw: Raw) -> PlanNode:
-    operation = raw.typed(Operation)
+def _union(raw: RawObject) -> PlanNode:
+    operation = raw.typed(PlanOperation)
     parts = [part for key, value in raw.pairs if key == PARTS_OF_UNION for part in _objects(value)]
     inputs = tuple(node for part in parts for node in _inputs(part))
     # MariaDB tells of its table that rows pass by, and MySQL whether there is one.
@@ -267,13 +271,13 @@ class Key(Struct, frozen=True):
     key: str = ""
 
 
-class Range(Struct, frozen=True):
+class IndexRange(Struct, frozen=True):
     """A range of such an index."""
 
     range: Key = Key()
 
 
-class Table(Struct, frozen=True):
+class PlannedTable(Struct, frozen=True):
     """What is read of a table's access."""
 
     table_name: str = ""
@@ -299,13 +303,13 @@ class Table(Struct, frozen=True):
     rows_examined_per_scan: float | None = None
     r_rows: float | None = None
     r_loops: float | None = None
-    rowid_filter: Range = Range()
+    rowid_filter: IndexRange = IndexRange()
     index_merge: Mapping[str, Any] = {}
 
 
-def _table(raw: Raw) -> PlanNode:
+def _table(raw: RawObject) -> PlanNode:
     """A table with how it is read; its access is called as EXPLAIN calls it."""
-    table = raw.typed(Table)
+    table = raw.typed(PlannedTable)
     expected = table.rows if table.rows_examined_per_scan is None else table.rows_examined_per_scan
     chosen = table.rowid_filter.range.key
     parts = (f"index {', '.join(table.used_key_parts)}",) if table.used_key_parts else ()
@@ -320,7 +324,7 @@ def _table(raw: Raw) -> PlanNode:
         expected_rows=expected,
         rows=table.r_rows if table.r_rows is not None else 0.0 if table.r_loops == 0 else None,
         loops=1.0 if table.r_loops is None and table.r_rows is not None else table.r_loops,
-        inputs=_inputs(Raw(below)),
+        inputs=_inputs(RawObject(below)),
     )
 
 
@@ -329,7 +333,7 @@ READ_ONCE = frozenset({"const", "system"})
 CHANGES = ("insert", "replace", "update", "delete")
 
 
-def _access(table: Table) -> str:
+def _access(table: PlannedTable) -> str:
     """In words how a table is accessed, and what is done to it: `update by range`."""
     does = next((word for word in CHANGES if getattr(table, word)), "")
     if does in ("insert", "replace"):
@@ -344,15 +348,15 @@ def _access(table: Table) -> str:
     return f"{does} by {access}" if does else access
 
 
-def _merged(table: Table) -> str:
+def _merged(table: PlannedTable) -> str:
     """The indexes that MariaDB brings together, as MySQL names them: `union(f_a,f_b)`."""
     for way, parts in table.index_merge.items():
-        ranges = convert(parts, tuple[Range, ...], strict=False)
+        ranges = convert(parts, tuple[IndexRange, ...], strict=False)
         return f"{way}({','.join(each.range.key for each in ranges)})"
     return ""
 
 
-def _ways(table: Table) -> Iterator[str]:
+def _ways(table: PlannedTable) -> Iterator[str]:
     """What else decides how many rows are read, or in which order."""
     if table.using_index_for_group_by:
         yield "a row for each group"
@@ -366,11 +370,11 @@ def _ways(table: Table) -> Iterator[str]:
         yield "loose scan"
 
 
-def _buffered(raw: Raw) -> PlanNode:
+def _buffered(raw: RawObject) -> PlanNode:
     """A table of MariaDB that is joined by a buffer of rows: `ALL by bnl`."""
     inner = next((value for key, value in raw.pairs if key == TABLE), None)
-    node = _table(inner) if isinstance(inner, Raw) else PlanNode(node="no access")
-    by = raw.typed(Operation).join_type.lower() or "bnl"
+    node = _table(inner) if isinstance(inner, RawObject) else PlanNode(node="no access")
+    by = raw.typed(PlanOperation).join_type.lower() or "bnl"
     return structs.replace(node, node=f"{node.node} by {by}")
 
 
@@ -390,7 +394,7 @@ ACCESS = re.compile(
 
 
 @dataclass(frozen=True)
-class Accessed:
+class TableAccess:
     """What one access of a run has read: rows each time, and how often."""
 
     table: str
@@ -399,12 +403,12 @@ class Accessed:
     loops: float
 
 
-def accessed(tree: str) -> Iterator[Accessed]:
+def accessed(tree: str) -> Iterator[TableAccess]:
     """What the lines of EXPLAIN ANALYZE say of tables, in their order."""
     for line in tree.splitlines():
         match = ACCESS.match(line)
         if match is not None:
-            yield Accessed(
+            yield TableAccess(
                 table=match.group("table").strip("`"),
                 index=(match.group("index") or "").strip("`"),
                 rows=float(match.group("rows") or 0.0),

@@ -20,12 +20,12 @@ from dbdyno.engine import restore as restores
 from dbdyno.engine.mysql import connection, mydumper, shared_statistics
 from dbdyno.engine.mysql.collations import substitutes
 from dbdyno.engine.mysql.quoting import literal, named
-from dbdyno.engine.mysql.sections import ROWS, Feed, Taking, Words, words_of
+from dbdyno.engine.mysql.sections import ROWS, DumpExclusions, DumpNames, MysqlFeed, words_of
 from dbdyno.engine.restore import (
     KEY,
     RESTORE_S_MAX,
     SAID_CHARACTERS_MAX,
-    Session,
+    ClientPrograms,
     Tool,
     without_values,
 )
@@ -75,7 +75,7 @@ EVENTS = """
 """
 NO_EVENTS = "SET GLOBAL event_scheduler = OFF"
 
-NO_WORDS = Words()
+NO_WORDS = DumpNames()
 
 Definer = tuple[str, str]
 """A user and the host from which it comes."""
@@ -123,11 +123,11 @@ class MysqlRestorer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contents:
+class MysqlDumpContents:
     """What the statements of a dump say beside the rows."""
 
     definers: tuple[Definer, ...] = ()
-    words: Words = NO_WORDS
+    words: DumpNames = NO_WORDS
     dumped: str | None = None  # when it was made
     complete: bool = False  # whether it has an end
 
@@ -144,14 +144,14 @@ def lines_of(path: Path) -> Iterator[bytes]:
         yield from stream
 
 
-def contents_of(lines: Iterable[bytes], path: Path) -> Contents:
+def contents_of(lines: Iterable[bytes], path: Path) -> MysqlDumpContents:
     """What a dump says beside the rows.
 
     Raises PlanError where it has several databases, or a table that lies on another server.
     """
     definers: dict[Definer, None] = {}
     databases: set[bytes] = set()
-    every: set[Words] = set()
+    every: set[DumpNames] = set()
     dumped, complete = None, False
     for line in lines:
         if line.startswith(ROWS):
@@ -176,9 +176,9 @@ def contents_of(lines: Iterable[bytes], path: Path) -> Contents:
         raise PlanError(
             f"{KEY}: `{path}` has {len(databases)} databases: dump the one that is raced"
         )
-    return Contents(
+    return MysqlDumpContents(
         definers=tuple(definers),
-        words=Words(
+        words=DumpNames(
             variables=frozenset().union(*(words.variables for words in every)),
             modes=frozenset().union(*(words.modes for words in every)),
             collations=frozenset().union(*(words.collations for words in every)),
@@ -190,12 +190,12 @@ def contents_of(lines: Iterable[bytes], path: Path) -> Contents:
 
 @dataclass(frozen=True, kw_only=True)
 class MysqlDump:
-    """A dump that was looked into (engine.restore.Restoring)."""
+    """A dump that was looked into (engine.restore.DumpRestore)."""
 
     path: Path
     tools: tuple[Tool, ...]  # the newest first
     sha256: str
-    contents: Contents
+    contents: MysqlDumpContents
     wish: Restore
 
     @property
@@ -218,7 +218,7 @@ class MysqlDump:
         """Nothing is known beforehand of what a server lacks: it says so itself."""
 
     def carry_out(
-        self, address: Address, session: Session, statistics: Path | None = None
+        self, address: Address, session: ClientPrograms, statistics: Path | None = None
     ) -> list[str]:
         """Makes the database anew from the dump; returns what was left out. Raises ServerError."""
         name = named(address.database)
@@ -229,7 +229,7 @@ class MysqlDump:
         connection.execute(home(address), statements, RESTORE_S_MAX)
         self._make_definers(address)
         taking = self._taking(address)
-        feed = Feed(taking)
+        feed = MysqlFeed(taking)
         whole = mydumper.lines(self.path) if self.path.is_dir() else lines_of(self.path)
         words = self._client(address, session)
         lines = feed.lines(restores.readable(whole, self.path))
@@ -248,7 +248,7 @@ class MysqlDump:
             lacks.append(f"statistics of {count:,} tables and prefixes are the server's own")
         return lacks
 
-    def _client(self, address: Address, session: Session) -> list[str | Path]:
+    def _client(self, address: Address, session: ClientPrograms) -> list[str | Path]:
         """The newest client that the server lets in, which not each build can be; with options.
 
         Raises ServerError with what the newest says where none is.
@@ -263,10 +263,12 @@ class MysqlDump:
             )
             if status == 0:
                 return words
-            refusals.append(f"`{tool.path}`: {complaint(said, Feed(Taking()), status)}")
+            refusals.append(
+                f"`{tool.path}`: {complaint(said, MysqlFeed(DumpExclusions()), status)}"
+            )
         raise ServerError(f"`{self.path}` cannot be restored: {refusals[0]}")
 
-    def _taking(self, address: Address) -> Taking:
+    def _taking(self, address: Address) -> DumpExclusions:
         """What of the dump's words the server does not take. Raises ServerError."""
         words = self.contents.words
         known = {
@@ -279,7 +281,7 @@ class MysqlDump:
             for name in sorted(words.collations - {"binary"})
             if not has_collation(address, name)
         }
-        return Taking(
+        return DumpExclusions(
             variables=words.variables - known,
             modes=frozenset(
                 mode
@@ -307,7 +309,7 @@ class MysqlDump:
             connection.execute(home(address), statements, RESTORE_S_MAX)
 
 
-def complaint(said: Iterable[str], feed: Feed, status: int) -> str:
+def complaint(said: Iterable[str], feed: MysqlFeed, status: int) -> str:
     """What the client says against a dump: of which object, the first error, and a cure."""
     match = next(filter(None, map(TOLD.match, said)), None)
     if match is None:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from dbdyno.engine.interface import Execute
-from dbdyno.engine.rights import Lack, Need, Shapes
+from dbdyno.engine.interface import Executor
+from dbdyno.engine.rights import Need, Shapes, UnmetNeed
 
 NEEDED: Shapes = (
     (re.compile(r"\s*SET\s+GLOBAL\b", re.IGNORECASE), "settings"),
@@ -22,7 +22,7 @@ GRANT = re.compile(r"GRANT (?P<names>.+?) ON (?P<object>\S+\.\S+) TO ", re.IGNOR
 COLUMNS = re.compile(r"\([^)]*\)")
 
 
-def lack(need: Need, execute: Execute) -> Lack | None:
+def lack(need: Need, execute: Executor) -> UnmetNeed | None:
     """The right that the user lacks for a need; None: the user has it. Raises ServerError."""
     match need:
         case "tables":
@@ -36,52 +36,52 @@ def lack(need: Need, execute: Execute) -> Lack | None:
     return None
 
 
-def _tables(execute: Execute) -> Lack | None:
+def _tables(execute: Executor) -> UnmetNeed | None:
     ((read_only,),) = execute("SELECT @@GLOBAL.read_only")
     user, database, held = _held(execute)
     missing = [name for name in OF_TABLES if not {name, ALL} & held.here]
     if missing:
         names = ", ".join(missing)
-        return Lack(
+        return UnmetNeed(
             what=f"lacks {names} on database `{database}`",
             mend=f"run `GRANT {names} ON {database}.* TO {user}` as an administrator",
         )
     if _is_on(read_only):
-        return Lack(
+        return UnmetNeed(
             what="can write nothing: the server's `read_only` is on",
             mend="name the server that it follows in the arm's `dsn`",
         )
     return None
 
 
-def _settings(execute: Execute) -> Lack | None:
+def _settings(execute: Executor) -> UnmetNeed | None:
     user, _, held = _held(execute)
     if held.everywhere & {*OF_SETTINGS, ALL}:
         return None
     known = {str(row[0]).upper().replace(" ", "_") for row in execute("SHOW PRIVILEGES")}
     right = next((name for name in OF_SETTINGS if name in known), OF_SETTINGS[-1])
-    return Lack(
+    return UnmetNeed(
         what="may not run `SET GLOBAL`",
         mend=f"run `GRANT {right} ON *.* TO {user}` as an administrator",
     )
 
 
-def _logs(execute: Execute) -> Lack | None:
+def _logs(execute: Executor) -> UnmetNeed | None:
     ((logs,),) = execute("SELECT @@log_bin")
     user, _, held = _held(execute)
     if not _is_on(logs) or held.everywhere & {"RELOAD", ALL}:
         return None
-    return Lack(
+    return UnmetNeed(
         what="may not purge binary logs, which the server writes",
         mend=f"run `GRANT RELOAD ON *.* TO {user}` as an administrator",
     )
 
 
-def _load(execute: Execute) -> Lack | None:
+def _load(execute: Executor) -> UnmetNeed | None:
     ((on,),) = execute("SELECT @@GLOBAL.local_infile")
     if _is_on(on):
         return None
-    return Lack(
+    return UnmetNeed(
         what="cannot load in bulk: the server's `local_infile` is off",
         mend="set `local_infile = ON` as an administrator",
     )
@@ -94,14 +94,14 @@ def _is_on(value: object) -> bool:
 # --- What a user was granted -------------------------------------------------------------------
 
 
-class Held(NamedTuple):
+class UserPrivileges(NamedTuple):
     """The privileges of a user by their names in GRANT; `ALL PRIVILEGES` stands for all of them."""
 
     everywhere: frozenset[str]
     here: frozenset[str]  # on the tables of one database; those held everywhere are among them
 
 
-def _held(execute: Execute) -> tuple[str, str, Held]:
+def _held(execute: Executor) -> tuple[str, str, UserPrivileges]:
     """The user as GRANT names it, the connection's database, the privileges there."""
     ((user, database),) = execute("SELECT CURRENT_USER(), DATABASE()")
     name, _, host = str(user).rpartition("@")
@@ -109,7 +109,7 @@ def _held(execute: Execute) -> tuple[str, str, Held]:
     return f"'{name}'@'{host}'", str(database), held(lines, str(database))
 
 
-def held(lines: Iterable[str], database: str) -> Held:
+def held(lines: Iterable[str], database: str) -> UserPrivileges:
     """The privileges by the lines of SHOW GRANTS."""
     everywhere, here = set[str](), set[str]()
     for line in lines:
@@ -124,7 +124,7 @@ def held(lines: Iterable[str], database: str) -> Held:
             everywhere |= names
         elif covers(where.strip("`"), database):
             here |= names
-    return Held(frozenset(everywhere), frozenset(everywhere | here))
+    return UserPrivileges(frozenset(everywhere), frozenset(everywhere | here))
 
 
 def covers(pattern: str, database: str) -> bool:

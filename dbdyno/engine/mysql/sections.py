@@ -48,7 +48,7 @@ NAMED = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Words:
+class DumpNames:
     """What the statements of a dump name of a server, outside of rows."""
 
     variables: frozenset[str] = frozenset()
@@ -57,7 +57,7 @@ class Words:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Taking:
+class DumpExclusions:
     """What a server does not take of a dump."""
 
     variables: frozenset[str] = frozenset()
@@ -65,12 +65,12 @@ class Taking:
     collations: Mapping[str, str] = field(default_factory=dict)  # what stands for each
 
 
-def words_of(line: bytes) -> Words:
+def words_of(line: bytes) -> DumpNames:
     """What a line names that is none of rows."""
     setting = SET.match(line)
     rest = b"" if setting is None else setting.group("rest")
     modes = (mode for match in MODES.finditer(rest) for mode in match.group("modes").split(b","))
-    return Words(
+    return DumpNames(
         variables=variables_of(rest),
         modes=frozenset(mode.decode() for mode in modes if mode),
         collations=frozenset(
@@ -86,10 +86,10 @@ def variables_of(rest: bytes) -> frozenset[str]:
 
 
 @dataclass
-class Feed:
+class MysqlFeed:
     """A dump's lines as the client gets them; knows afterwards of which object a line was."""
 
-    taking: Taking
+    taking: DumpExclusions
     _starts: list[int] = field(default_factory=list, init=False)
     _labels: list[str] = field(default_factory=list, init=False)
 

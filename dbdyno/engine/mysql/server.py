@@ -14,14 +14,14 @@ from typing import Any
 from dbdyno.builds import Build
 from dbdyno.engine import log as files
 from dbdyno.engine.access import refuse_own
-from dbdyno.engine.golden_copy import Copy, Origin
+from dbdyno.engine.golden_copy import Copy, CopyOrigin
 from dbdyno.engine.local_server import Home, LocalServer, free_port
 from dbdyno.engine.mysql import access, connection, facts, initialize, layout, log, settings
 from dbdyno.engine.mysql import thread_kind as threads
 from dbdyno.engine.mysql.client import MysqlClient
-from dbdyno.engine.mysql.layout import Layout
+from dbdyno.engine.mysql.layout import MysqlLayout
 from dbdyno.engine.mysql.quoting import named
-from dbdyno.engine.settings import Settled
+from dbdyno.engine.settings import ArmSettings
 from dbdyno.host import process
 from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json, can
@@ -50,7 +50,7 @@ class MysqlServer(LocalServer):
     reserved = settings.RESERVED
 
     def __init__(
-        self, arm: Arm, build: Build, place: Place, settled: Settled, client: MysqlClient
+        self, arm: Arm, build: Build, place: Place, settled: ArmSettings, client: MysqlClient
     ) -> None:
         """Describes the server; nothing is made or started yet."""
         home = Home(arm, build, place)
@@ -66,8 +66,8 @@ class MysqlServer(LocalServer):
         return self._home.wal_dir or self._home.data_dir
 
     @property
-    def _layout(self) -> Layout:
-        return Layout(
+    def _layout(self) -> MysqlLayout:
+        return MysqlLayout(
             build=self.build,
             folder=self._home.folder,
             wal_dir=self._home.wal_dir,
@@ -131,7 +131,7 @@ class MysqlServer(LocalServer):
         self._home.copy_s = time.monotonic() - begun_s
         self._write_settings()
 
-    def keep(self, parts: Json, origin: Origin) -> Copy:
+    def keep(self, parts: Json, origin: CopyOrigin) -> Copy:
         """Shuts the server down and makes its data directory a golden copy; it has none then.
 
         `parts` determine the content. Raises ServerError

@@ -20,9 +20,9 @@ from dbdyno.engine.preset import Settings, arm_config, study
 from dbdyno.engine.preset.config_file import without_places
 from dbdyno.engine.settings import (
     CONNECTIONS,
+    ArmSettings,
     Cache,
     Demand,
-    Settled,
     by_plan,
     connections_of,
     refuse_too_much_memory,
@@ -75,7 +75,7 @@ NAMED = re.compile(
 """The places in mysqld's complaints that name the option."""
 
 
-def settle(arm: Arm, build: Build, host: Capacity, demand: Demand = NOTHING) -> Settled:
+def settle(arm: Arm, build: Build, host: Capacity, demand: Demand = NOTHING) -> ArmSettings:
     """The options of an arm for what the steps demand of its server.
 
     Raises PlanError where the plan's own do not go, HostError where they do not fit the host.
@@ -100,7 +100,7 @@ def settle(arm: Arm, build: Build, host: Capacity, demand: Demand = NOTHING) -> 
     transport = study.transport_of(arm, preset, demand.workloads)
     loose = {options.canonical(name) for name in arm.settings if options.is_loose(name)}
     values = {options.LOOSE * (name in loose) + name: value for name, value in values.items()}
-    return Settled(
+    return ArmSettings(
         values=values | labs(build),
         preset=preset.values,
         departures=(*departures, *told),
@@ -108,7 +108,7 @@ def settle(arm: Arm, build: Build, host: Capacity, demand: Demand = NOTHING) -> 
     )
 
 
-def uncertified(settled: Settled, build: Build) -> Settled:
+def uncertified(settled: ArmSettings, build: Build) -> ArmSettings:
     """Settings without the certificate that no session by a socket needs, and how that departs.
 
     MariaDB draws a key of 4,096 bits for it at each start: seconds, on a busy host minutes.

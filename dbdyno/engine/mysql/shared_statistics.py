@@ -35,14 +35,14 @@ PREFIXES = """
 """
 
 
-class Table(Struct, frozen=True, array_like=True):
+class TableStatistics(Struct, frozen=True, array_like=True):
     """How many rows a table is taken to have."""
 
     name: str
     rows: int
 
 
-class Prefix(Struct, frozen=True, array_like=True):
+class IndexPrefix(Struct, frozen=True, array_like=True):
     """How many values the first columns of an index are taken to have."""
 
     table: str
@@ -55,8 +55,8 @@ class Prefix(Struct, frozen=True, array_like=True):
 class Statistics(Struct, frozen=True):
     """The statistics of a database."""
 
-    tables: tuple[Table, ...] = ()
-    prefixes: tuple[Prefix, ...] = ()
+    tables: tuple[TableStatistics, ...] = ()
+    prefixes: tuple[IndexPrefix, ...] = ()
 
 
 def share(address: Address, file: Path) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dbdyno.engine.activity import Session
 from dbdyno.engine.connection import CONNECT_S_MAX
 from dbdyno.engine.mysql import activity, instruments
-from dbdyno.engine.mysql.connection import Wire, connect, execute, told
+from dbdyno.engine.mysql.connection import ConnectionSocket, connect, execute, told
 from dbdyno.engine.mysql.flavour import Flavour
 from dbdyno.engine.wait_sampler import APPLICATION, STATEMENT_S_MAX, said
 from dbdyno.model import Address
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import pymysql
 
 
-class WaitConnection:
-    """Asks performance_schema (engine.wait_sampler.Asked)."""
+class MysqlWaitConnection:
+    """Asks performance_schema (engine.wait_sampler.WaitConnection)."""
 
     def __init__(self, address: Address, flavour: Flavour) -> None:
         """Connects, and switches on what samples need. Raises ServerError."""
@@ -34,7 +34,7 @@ class WaitConnection:
         self._flavour = flavour
         self._blocked: dict[int, int | None] = {}  # who waited for a row lock, in which transaction
         self._blocked_s = -math.inf  # when that was asked
-        self._switched: list[instruments.Off] = []
+        self._switched: list[instruments.DisabledRows] = []
         try:
             self._find_out()
         except pymysql.MySQLError as error:
@@ -76,7 +76,7 @@ class WaitConnection:
 
     def fileno(self) -> int:
         """The socket's descriptor."""
-        return Wire(self._connection).fileno()
+        return ConnectionSocket(self._connection).fileno()
 
     def close(self) -> None:
         """Ends it; what was switched on is off again, over a connection of its own.

@@ -10,11 +10,11 @@ from dbdyno.builds import Build
 from dbdyno.builds.compile import Method
 from dbdyno.builds.flags import Recipes
 from dbdyno.engine import inherited
-from dbdyno.engine.counting import Counting
+from dbdyno.engine.counting import CountMethod
 from dbdyno.engine.dsn_form import DsnForm
 from dbdyno.engine.external import ExternalServer
 from dbdyno.engine.footprint import Footprint
-from dbdyno.engine.inherited import Inherited, Memory
+from dbdyno.engine.inherited import CacheMemory, Inherited
 from dbdyno.engine.interface import Fingerprint, LabServer, Server, Setting
 from dbdyno.engine.postgres import (
     build,
@@ -32,7 +32,7 @@ from dbdyno.engine.postgres.client import PostgresClient
 from dbdyno.engine.postgres.dsn import DSN
 from dbdyno.engine.postgres.restore import PostgresRestorer
 from dbdyno.engine.preset import Settings
-from dbdyno.engine.settings import Demand, Settled
+from dbdyno.engine.settings import ArmSettings, Demand
 from dbdyno.host import account as accounts
 from dbdyno.host.account import Account
 from dbdyno.host.place import Place
@@ -40,7 +40,7 @@ from dbdyno.model import Arm
 from dbdyno.model.engine import Traits
 from dbdyno.model.size import Capacity, buffer_bytes
 
-MEMORY = Memory(setting="shared_buffers", share=0.4, bytes_of=buffer_bytes)
+MEMORY = CacheMemory(setting="shared_buffers", share=0.4, bytes_of=buffer_bytes)
 """PostgreSQL's manual advises a quarter of the memory, and no more than 40 % (19.4.1)."""
 
 
@@ -61,7 +61,7 @@ class PostgresEngine:
         return DSN
 
     @property
-    def counting(self) -> Counting:
+    def counting(self) -> CountMethod:
         """How the work of its servers is counted."""
         return counting.COUNTING
 
@@ -112,7 +112,7 @@ class PostgresEngine:
         """Settings as a postgresql.conf."""
         return config_file.written(values)
 
-    def settle(self, arm: Arm, build: Build, host: Capacity, demand: Demand) -> Settled:
+    def settle(self, arm: Arm, build: Build, host: Capacity, demand: Demand) -> ArmSettings:
         """Preset, plan and lab together. Raises PlanError, HostError."""
         return settings.settle(arm, build.version_num, host, demand)
 
@@ -126,13 +126,13 @@ class PostgresEngine:
 
     def footprint(self, setting: Setting) -> Footprint:
         """The resources of the host that a server with these settings takes."""
-        return footprint.Footprint(setting)
+        return footprint.PostgresFootprint(setting)
 
     def fingerprint(self, data_dir: Path, wal_dir: Path | None) -> Fingerprint:
         """Changes with each start of a server in these data. Raises OSError."""
         return fingerprint.read(data_dir)
 
-    def server(self, arm: Arm, build: Build, place: Place, settled: Settled) -> LabServer:
+    def server(self, arm: Arm, build: Build, place: Place, settled: ArmSettings) -> LabServer:
         """A server of the lab, described, not made."""
         client = self.client
         if build.major >= probe.SHARED_SINCE:

@@ -16,7 +16,7 @@ from dbdyno.engine.access import REMEDY, Entrance
 from dbdyno.engine.postgres import connection, initdb, settings
 from dbdyno.engine.settings import to_read
 from dbdyno.host.account import Account
-from dbdyno.host.place import Access
+from dbdyno.host.place import RemoteAccess
 from dbdyno.model import Address, Arm
 from dbdyno.model.error import PlanError, ServerError
 
@@ -67,7 +67,7 @@ def write(entrance: Entrance, major: int) -> None:
     entrance.account.give(entrance.folder / RULES, text, mode=0o600)
 
 
-def rules(access: Access, major: int) -> str:
+def rules(access: RemoteAccess, major: int) -> str:
     """Who may come in, as the server reads it (pg_hba.conf): over TCP the clients, and no other."""
     kind = "hostssl" if access.tls else "host"
     lines = [
@@ -82,7 +82,7 @@ def method(major: int) -> str:
     return "scram-sha-256" if major >= SCRAM_FROM else "md5"
 
 
-def let_in(address: Address, access: Access, major: int) -> None:
+def let_in(address: Address, access: RemoteAccess, major: int) -> None:
     """Gives the user of the server at `address` its password, by what proves it.
 
     Raises ServerError.

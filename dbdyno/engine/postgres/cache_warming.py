@@ -10,10 +10,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from dbdyno.engine.interface import WARM_S_MAX, Execute
+from dbdyno.engine.interface import WARM_S_MAX, Executor
 from dbdyno.model.error import ServerError
 from dbdyno.model.literal import literal
-from dbdyno.model.step_files import Resident, Warmed
+from dbdyno.model.step_files import CacheWarming, Resident
 
 EXTENSION = "pg_prewarm"
 
@@ -57,7 +57,7 @@ BY_INDEX = (
 """Settings of the session that leave the planner one way (9.6 has no incremental sort)."""
 
 
-def warm(how: str | Sequence[str], execute: Execute) -> Warmed:
+def warm(how: str | Sequence[str], execute: Executor) -> CacheWarming:
     """Reads all tables and indexes, or these relations. Raises ServerError."""
     begun_s = time.monotonic()
     if not isinstance(how, str):
@@ -65,7 +65,7 @@ def warm(how: str | Sequence[str], execute: Execute) -> Warmed:
     extension = (f"CREATE EXTENSION IF NOT EXISTS {EXTENSION}",) if how == "prewarm" else ()
     relations = execute(*extension, RELATIONS, limit_s=WARM_S_MAX)
     left_out = prewarm(relations, execute) if how == "prewarm" else scan(relations, execute)
-    return Warmed(
+    return CacheWarming(
         how=how,
         seconds=time.monotonic() - begun_s,
         relations=len(relations) - len(left_out),
@@ -74,7 +74,7 @@ def warm(how: str | Sequence[str], execute: Execute) -> Warmed:
     )
 
 
-def warm_named(names: Sequence[str], execute: Execute, begun_s: float) -> Warmed:
+def warm_named(names: Sequence[str], execute: Executor, begun_s: float) -> CacheWarming:
     """Reads these relations in their order, and says what of each is in shared_buffers then.
 
     Pages that do not fit displace earlier ones, so that the last ones stay.
@@ -88,7 +88,7 @@ def warm_named(names: Sequence[str], execute: Execute, begun_s: float) -> Warmed
     prewarm(relations, execute)
     oids = ", ".join(str(oid) for oid, *_ in relations)
     resident = dict(execute(RESIDENT.format(oids=oids), limit_s=WARM_S_MAX))
-    return Warmed(
+    return CacheWarming(
         how="prewarm",
         seconds=time.monotonic() - begun_s,
         relations=len(relations),
@@ -101,7 +101,7 @@ def warm_named(names: Sequence[str], execute: Execute, begun_s: float) -> Warmed
     )
 
 
-def prewarm(relations: list[tuple[Any, ...]], execute: Execute) -> list[str]:
+def prewarm(relations: list[tuple[Any, ...]], execute: Executor) -> list[str]:
     """Reads every block of the relations into the server's own cache; leaves nothing out.
 
     By one connection, as each takes a second where the server runs under a counter.
@@ -111,7 +111,7 @@ def prewarm(relations: list[tuple[Any, ...]], execute: Execute) -> list[str]:
     return []
 
 
-def scan(relations: list[tuple[Any, ...]], execute: Execute) -> list[str]:
+def scan(relations: list[tuple[Any, ...]], execute: Executor) -> list[str]:
     """Reads tables by sequential scans and B-trees in their order; returns what it cannot read."""
     for _, name, kind, _ in relations:
         if kind == "r":

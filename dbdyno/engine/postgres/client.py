@@ -7,15 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from dbdyno.engine import interface
 from dbdyno.engine.inquiry import Inquirer
-from dbdyno.engine.interface import (
-    CHECKPOINT_S_MAX,
-    Execute,
-    Follower,
-    Moment,
-    TableSql,
-    Write,
-)
 from dbdyno.engine.postgres import (
     cache_warming,
     connection,
@@ -27,20 +20,20 @@ from dbdyno.engine.postgres import (
     status,
 )
 from dbdyno.engine.postgres.limits import LIMITS, PostgresLimits
-from dbdyno.engine.postgres.wait_connection import WaitConnection
-from dbdyno.engine.rights import Lack, Need, needed
-from dbdyno.engine.snapshot import Subject
+from dbdyno.engine.postgres.wait_connection import PostgresWaitConnection
+from dbdyno.engine.rights import Need, UnmetNeed, needed
+from dbdyno.engine.snapshot import SnapshotSubject
 from dbdyno.engine.status import Status
-from dbdyno.engine.wait_sampler import WaitSampler
-from dbdyno.model import Address, Observe
+from dbdyno.engine.wait_sampler import SessionSampler
+from dbdyno.model import Address, Observation
 from dbdyno.model.engine import Capability
 from dbdyno.model.job import Job
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.server_status import IndexStatistics
 from dbdyno.model.snapshot import Snapshot
-from dbdyno.model.step_files import Warmed
+from dbdyno.model.step_files import CacheWarming
 
-SQL = TableSql(
+SQL = interface.TableSql(
     rows="SELECT reltuples::bigint FROM pg_class WHERE oid = to_regclass('{table}')",
     comments="SELECT name, obj_description(to_regclass(name), 'pg_class') "
     "FROM unnest(ARRAY[{names}]) AS name WHERE to_regclass(name) IS NOT NULL",
@@ -55,7 +48,7 @@ class PostgresClient:
     engine: str
     threads: bool = False
     settle_s: float = probe.SETTLE_S
-    sql: TableSql = SQL
+    sql: interface.TableSql = SQL
     limits: PostgresLimits = LIMITS
 
     def execute(
@@ -64,12 +57,12 @@ class PostgresClient:
         """Runs statements, each in a transaction of its own; the rows of the last one."""
         return connection.execute(address, statements, limit_s)
 
-    def told(self, execute: Execute) -> tuple[str, int, str]:
+    def told(self, execute: interface.Executor) -> tuple[str, int, str]:
         """Its version; who speaks its protocol is taken for what the plan says that it is."""
         ((text,),) = execute("SHOW server_version_num")
         return self.engine, int(text), text
 
-    def facts(self, execute: Execute) -> ServerFacts:
+    def facts(self, execute: interface.Executor) -> ServerFacts:
         """The part of server.json that the server itself knows. Raises ServerError."""
         return facts.ask(execute, self.engine)
 
@@ -77,22 +70,22 @@ class PostgresClient:
         """How a connection is encrypted; None: not at all. Raises ServerError."""
         return connection.encryption(address)
 
-    def has(self, what: Capability, execute: Execute) -> bool:
+    def has(self, what: Capability, execute: interface.Executor) -> bool:
         """Whether the server offers the extension that something needs. Raises ServerError."""
         if what != "prewarm":
             return True
         extension = cache_warming.EXTENSION
         return bool(execute(f"SELECT 1 FROM pg_available_extensions WHERE name = '{extension}'"))
 
-    def warm_up(self, how: str | Sequence[str], execute: Execute) -> Warmed:
+    def warm_up(self, how: str | Sequence[str], execute: interface.Executor) -> CacheWarming:
         """Reads all tables and indexes, or these; `warm` of done.json. Raises ServerError."""
         return cache_warming.warm(how, execute)
 
-    def checkpoint(self, execute: Execute) -> None:
+    def checkpoint(self, execute: interface.Executor) -> None:
         """Writes what is dirty in shared_buffers to the files. Raises ServerError."""
-        execute("CHECKPOINT", limit_s=CHECKPOINT_S_MAX)
+        execute("CHECKPOINT", limit_s=interface.CHECKPOINT_S_MAX)
 
-    def snapshot(self, when: Moment, subject: Subject) -> Snapshot:
+    def snapshot(self, when: interface.Moment, subject: SnapshotSubject) -> Snapshot:
         """before.json or after.json. Raises ServerError only where it cannot connect."""
         return probe.before(subject) if when == "before" else probe.after(subject)
 
@@ -100,11 +93,11 @@ class PostgresClient:
         """The right that a statement needs; None: every user may run it."""
         return needed(sql, rights.NEEDED)
 
-    def lack(self, need: Need, execute: Execute) -> Lack | None:
+    def lack(self, need: Need, execute: interface.Executor) -> UnmetNeed | None:
         """The right that the user lacks for a need; None: the user has it. Raises ServerError."""
         return rights.lack(need, execute)
 
-    def no_waits(self, execute: Execute) -> str | None:
+    def no_waits(self, execute: interface.Executor) -> str | None:
         """None: every server tells what its sessions wait for."""
         return None
 
@@ -116,22 +109,24 @@ class PostgresClient:
 
         return follower.unsuited(address.session, ask)
 
-    def unfit(self, primary: Execute, endpoint: Execute) -> str | None:
+    def unfit(self, primary: interface.Executor, endpoint: interface.Executor) -> str | None:
         """Why the server at an endpoint does not follow the primary; None where it does."""
         return follower.unfit(primary, endpoint)
 
-    def log_end(self, execute: Execute) -> str | None:
+    def log_end(self, execute: interface.Executor) -> str | None:
         """Where its write-ahead log ends now. Raises ServerError."""
         return follower.log_end(execute, self.told(execute)[1])
 
-    def follower(self, address: Address, name: str) -> Follower | None:
+    def follower(self, address: Address, name: str) -> interface.Follower | None:
         """The standby at an endpoint, connected. Raises ServerError."""
-        return follower.Follower(address, name)
+        return follower.PostgresFollower(address, name)
 
-    def waits(self, address: Address, job: Job, observe: Observe, write: Write) -> WaitSampler:
+    def waits(
+        self, address: Address, job: Job, observe: Observation, write: interface.Write
+    ) -> SessionSampler:
         """A sampler of waits, connected. Raises ServerError where it cannot connect."""
-        asked = WaitConnection(address, each=observe.waits_sessions)
-        return WaitSampler(asked, job, observe, write)
+        asked = PostgresWaitConnection(address, each=observe.waits_sessions)
+        return SessionSampler(asked, job, observe, write)
 
     def status(self, address: Address) -> Status:
         """The questions for the server's own state, connected. Raises ServerError."""
@@ -141,6 +136,6 @@ class PostgresClient:
         """A session that asks an application's queries. Raises ServerError."""
         return inquiry.connected(address)
 
-    def indexes(self, execute: Execute, tables: Sequence[str]) -> IndexStatistics:
+    def indexes(self, execute: interface.Executor, tables: Sequence[str]) -> IndexStatistics:
         """pgstatindex of each B-tree of these tables. Raises ServerError."""
         return status.indexes(execute, tables)

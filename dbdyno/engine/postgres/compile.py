@@ -16,7 +16,14 @@ from pathlib import Path
 from dbdyno.builds import training
 from dbdyno.builds.flags import NATIVE, NOFP, Flags
 from dbdyno.builds.log import BuildLog
-from dbdyno.builds.step import COMPILE_MARKS, Missing, Site, Step, explained, first_line
+from dbdyno.builds.step import (
+    COMPILE_MARKS,
+    BuildSite,
+    BuildStep,
+    Package,
+    explained,
+    first_line,
+)
 from dbdyno.builds.training import Training
 from dbdyno.model.error import ServerError
 
@@ -36,33 +43,33 @@ FOLDERS = re.compile(r"--([a-z]+dir|prefix|exec-prefix)\b")
 """Options that dyno decides."""
 
 MISSING = (
-    Missing(r"no acceptable C compiler|C compiler cannot create", "gcc libc6-dev"),
-    Missing(r"bison not found|Bison not found|bison.*is missing", "bison"),
-    Missing(r"flex not found|Flex not found|flex.*is missing", "flex"),
-    Missing(r"pkg-config script could not be found", "pkg-config"),
-    Missing(r"readline (library|header) not found|history header not found", "libreadline-dev",
+    Package(r"no acceptable C compiler|C compiler cannot create", "gcc libc6-dev"),
+    Package(r"bison not found|Bison not found|bison.*is missing", "bison"),
+    Package(r"flex not found|Flex not found|flex.*is missing", "flex"),
+    Package(r"pkg-config script could not be found", "pkg-config"),
+    Package(r"readline (library|header) not found|history header not found", "libreadline-dev",
             "--without-readline"),
-    Missing(r"zlib library not found|<?zlib\.h", "zlib1g-dev", "--without-zlib"),
-    Missing(r"icu-uc|ICU library not found|unicode/ucol\.h|for ICU", "libicu-dev", "--without-icu"),
-    Missing(r"\(liblz4\)|lz4\.h|'lz4' is required", "liblz4-dev", "--without-lz4"),
-    Missing(r"\(libzstd|zstd\.h|'zstd' is required", "libzstd-dev", "--without-zstd"),
-    Missing(r"\(liburing\)|liburing\.h|liburing", "liburing-dev", "--without-liburing"),
-    Missing(r"\(numa\)|libnuma|numa\.h", "libnuma-dev", "--without-libnuma"),
-    Missing(r"\(libcurl|curl/curl\.h|'curl'", "libcurl4-openssl-dev", "--without-libcurl"),
-    Missing(r"openssl/|for OpenSSL", "libssl-dev", "--without-ssl"),
-    Missing(r"libxml|xml2|for XML", "libxml2-dev", "--without-libxml"),
-    Missing(r"libxslt|'xslt'", "libxslt1-dev", "--without-libxslt"),
-    Missing(r"llvm-config not found|clang not found", "llvm-dev clang", "--without-llvm"),
-    Missing(r"security/pam_appl|for PAM", "libpam0g-dev", "--without-pam"),
-    Missing(r"ldap\.h|for LDAP", "libldap-dev", "--without-ldap"),
-    Missing(r"gssapi", "libkrb5-dev", "--without-gssapi"),
-    Missing(r"systemd", "libsystemd-dev", "--without-systemd"),
-    Missing(r"Python\.h|shared library for Python", "python3-dev", "--without-python"),
-    Missing(r"Perl not found", "perl"),
-    Missing(r"perl\.h|embedded Perl|libperl", "libperl-dev", "--without-perl"),
-    Missing(r"tcl\.h|tclConfig|Tcl shell", "tcl-dev", "--without-tcl"),
-    Missing(r"uuid", "uuid-dev", "another --with-uuid"),
-    Missing(r"msgfmt|libintl|gettext", "gettext", "--disable-nls"),
+    Package(r"zlib library not found|<?zlib\.h", "zlib1g-dev", "--without-zlib"),
+    Package(r"icu-uc|ICU library not found|unicode/ucol\.h|for ICU", "libicu-dev", "--without-icu"),
+    Package(r"\(liblz4\)|lz4\.h|'lz4' is required", "liblz4-dev", "--without-lz4"),
+    Package(r"\(libzstd|zstd\.h|'zstd' is required", "libzstd-dev", "--without-zstd"),
+    Package(r"\(liburing\)|liburing\.h|liburing", "liburing-dev", "--without-liburing"),
+    Package(r"\(numa\)|libnuma|numa\.h", "libnuma-dev", "--without-libnuma"),
+    Package(r"\(libcurl|curl/curl\.h|'curl'", "libcurl4-openssl-dev", "--without-libcurl"),
+    Package(r"openssl/|for OpenSSL", "libssl-dev", "--without-ssl"),
+    Package(r"libxml|xml2|for XML", "libxml2-dev", "--without-libxml"),
+    Package(r"libxslt|'xslt'", "libxslt1-dev", "--without-libxslt"),
+    Package(r"llvm-config not found|clang not found", "llvm-dev clang", "--without-llvm"),
+    Package(r"security/pam_appl|for PAM", "libpam0g-dev", "--without-pam"),
+    Package(r"ldap\.h|for LDAP", "libldap-dev", "--without-ldap"),
+    Package(r"gssapi", "libkrb5-dev", "--without-gssapi"),
+    Package(r"systemd", "libsystemd-dev", "--without-systemd"),
+    Package(r"Python\.h|shared library for Python", "python3-dev", "--without-python"),
+    Package(r"Perl not found", "perl"),
+    Package(r"perl\.h|embedded Perl|libperl", "libperl-dev", "--without-perl"),
+    Package(r"tcl\.h|tclConfig|Tcl shell", "tcl-dev", "--without-tcl"),
+    Package(r"uuid", "uuid-dev", "another --with-uuid"),
+    Package(r"msgfmt|libintl|gettext", "gettext", "--disable-nls"),
 )  # fmt: skip
 """The complaints of configure about missing parts, the Debian packages that have them, and the
 options that do without."""
@@ -119,7 +126,9 @@ def version(tree: Path, origin: str) -> str:
     return said
 
 
-def steps(site: Site, flags: Flags, options: Sequence[str], log: BuildLog) -> tuple[Step, ...]:
+def steps(
+    site: BuildSite, flags: Flags, options: Sequence[str], log: BuildLog
+) -> tuple[BuildStep, ...]:
     """The programs to run, in order. Raises ServerError where an option is not to be had."""
     if shutil.which("make") is None:
         raise ServerError("make is not installed: apt-get install make")
@@ -129,18 +138,20 @@ def steps(site: Site, flags: Flags, options: Sequence[str], log: BuildLog) -> tu
     known = known_options(log.path.read_text(errors="replace"))
     install = ["make", "install", f"DESTDIR={site.root}"]
 
-    def rounds(flags: Flags) -> tuple[Step, ...]:
+    def rounds(flags: Flags) -> tuple[BuildStep, ...]:
         make = ["make", f"--jobs={site.jobs}"]
         if training.GENERATE in flags.cflags:  # libpq is to call no exit(), as profiles do
             make.append("enable_coverage=yes")
         configure = ["./configure", f"--prefix={site.prefix}", "--enable-debug"]
         configure += arguments(flags, options, known)
         return (
-            Step(phase="configure", command=configure, folder=tree, leftover=tree / "config.log"),
-            Step(phase="compile", command=make, folder=tree),
-            Step(phase="compile", command=make, folder=tree / "contrib"),
-            Step(phase="install", command=install, folder=tree),
-            Step(phase="install", command=install, folder=tree / "contrib"),
+            BuildStep(
+                phase="configure", command=configure, folder=tree, leftover=tree / "config.log"
+            ),
+            BuildStep(phase="compile", command=make, folder=tree),
+            BuildStep(phase="compile", command=make, folder=tree / "contrib"),
+            BuildStep(phase="install", command=install, folder=tree),
+            BuildStep(phase="install", command=install, folder=tree / "contrib"),
         )
 
     load = Training(engine="postgres", script=TRAINING, clean=("make", "clean"))

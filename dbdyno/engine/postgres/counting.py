@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbdyno.engine.counting import Background, Counting
+from dbdyno.engine.counting import Background, CountMethod
 
 FLUSH = "SELECT pg_stat_force_next_flush()"
 """What the session did stands in the shared counters when this statement has ended."""
@@ -44,7 +44,7 @@ BACKGROUND = Background(
 )
 """As far as a build names them: a package has no name of functions that no other file calls."""
 
-COUNTING = Counting(
+COUNTING = CountMethod(
     mark="SELECT pg_backend_pid()",
     function="pg_backend_pid",
     left_out=("secure_read", "pgstat_report_stat", "AdvanceXLInsertBuffer"),

@@ -3,24 +3,7 @@ does with it (PostgreSQL documentation, "Parameter Key Words")."""
 
 from __future__ import annotations
 
-from dbdyno.engine.dsn_form import (
-    ADDRESS,
-    BINDING,
-    CERTIFICATE,
-    DATABASE,
-    GSSAPI,
-    HOST,
-    KEY,
-    MODE,
-    NEGOTIATION,
-    OPTIONS,
-    PASSFILE,
-    PORT,
-    ROOT,
-    SESSION,
-    USER,
-    DsnForm,
-)
+from dbdyno.engine import dsn_form
 
 NAMES = "dyno names its connections itself"
 KEPT = "connections are kept as the system keeps them"
@@ -28,33 +11,40 @@ TLS_VERSIONS = "dyno speaks TLS 1.2 and 1.3"
 NO_GSSAPI = "dyno lets nobody in by GSSAPI"
 IN_PLAN = "contains a secret, which results would keep: remove it"
 BY_FILE = "names a service, whose file says where the server is: write here what the file says"
-DSN = DsnForm(
+DSN = dsn_form.DsnForm(
     schemes=("postgresql", "postgres"),
     port=5432,
     keys={
-        "host": HOST,
-        "hostaddr": ADDRESS,
-        "port": PORT,
-        "user": USER,
-        "dbname": DATABASE,
-        "passfile": PASSFILE,
-        "options": OPTIONS,
-        "target_session_attrs": SESSION,
-        "sslmode": MODE,
-        "sslrootcert": ROOT,
-        "sslcert": CERTIFICATE,
-        "sslkey": KEY,
-        "sslnegotiation": NEGOTIATION,
-        "channel_binding": BINDING,
-        "gssencmode": GSSAPI,
+        "host": dsn_form.HOST,
+        "hostaddr": dsn_form.ADDRESS,
+        "port": dsn_form.PORT,
+        "user": dsn_form.USER,
+        "dbname": dsn_form.DATABASE,
+        "passfile": dsn_form.PASSFILE,
+        "options": dsn_form.OPTIONS,
+        "target_session_attrs": dsn_form.SESSION,
+        "sslmode": dsn_form.MODE,
+        "sslrootcert": dsn_form.ROOT,
+        "sslcert": dsn_form.CERTIFICATE,
+        "sslkey": dsn_form.KEY,
+        "sslnegotiation": dsn_form.NEGOTIATION,
+        "channel_binding": dsn_form.BINDING,
+        "gssencmode": dsn_form.GSSAPI,
     },
     modes={mode: mode for mode in ("prefer", "require", "verify-ca", "verify-full")},
     no_tls="disable",
     choices={
-        SESSION: ("any", "read-write", "read-only", "primary", "standby", "prefer-standby"),
-        NEGOTIATION: ("postgres", "direct"),
-        BINDING: ("prefer", "disable", "require"),
-        GSSAPI: ("prefer", "disable", "require"),
+        dsn_form.SESSION: (
+            "any",
+            "read-write",
+            "read-only",
+            "primary",
+            "standby",
+            "prefer-standby",
+        ),
+        dsn_form.NEGOTIATION: ("postgres", "direct"),
+        dsn_form.BINDING: ("prefer", "disable", "require"),
+        dsn_form.GSSAPI: ("prefer", "disable", "require"),
     },
     ignored={
         "application_name": NAMES,

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from dbdyno.engine import restore as restores
-from dbdyno.engine.postgres.sections import HOLD_DATA, Section, quoted, section_of
+from dbdyno.engine.postgres.sections import HOLD_DATA, DumpSection, quoted, section_of
 from dbdyno.engine.restore import KEY, TOC, moment, unreadable
 from dbdyno.model.error import PlanError
 
@@ -75,7 +75,7 @@ class Texts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class DatabaseSetting:
     """What the source's database sets for its sessions: "search_path TO 'shop', 'public'"."""
 
     text: str
@@ -83,7 +83,7 @@ class Setting:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contents:
+class PostgresDumpContents:
     """What a dump's SQL says beside the rows."""
 
     texts: Texts = Texts()
@@ -91,7 +91,7 @@ class Contents:
     schemas: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
     superusers: frozenset[str] = frozenset()  # of these roles
-    settings: tuple[Setting, ...] = ()
+    settings: tuple[DatabaseSetting, ...] = ()
     needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By extension the objects with rows that are made of it, where the dump tells."""
     dumped: str | None = None  # when it was made
@@ -149,12 +149,12 @@ def archive_format(path: Path) -> tuple[int, int] | None:
 # --- Its SQL ---------------------------------------------------------------------------------
 
 
-def contents_of(lines: Iterable[str]) -> Contents:
+def contents_of(lines: Iterable[str]) -> PostgresDumpContents:
     """What the SQL of a dump says, a line at a time."""
     roles: dict[str, bool] = {}
     extensions: dict[str, None] = {}
     schemas: dict[str, None] = {}
-    settings: dict[Setting, None] = {}
+    settings: dict[DatabaseSetting, None] = {}
     objects = Objects()
     texts, dumped = Texts(), None
     creates_database = complete = False
@@ -192,10 +192,10 @@ def contents_of(lines: Iterable[str]) -> Contents:
             if of is not None:
                 role(of)
             whose = None if of is None else plain(of)
-            settings[Setting(text=match.group("setting"), role=whose)] = None
+            settings[DatabaseSetting(text=match.group("setting"), role=whose)] = None
         elif match := ENCODING.match(line):
             texts = texts if creates_database else Texts(encoding=match.group("value"))
-    return Contents(
+    return PostgresDumpContents(
         texts=texts,
         extensions=tuple(name for name in extensions if name != "plpgsql"),
         schemas=tuple(schemas),
@@ -214,7 +214,7 @@ class Objects:
     def __init__(self) -> None:
         self._number = ""
         self._needed: frozenset[str] = frozenset()
-        self._all: dict[str, tuple[Section, frozenset[str]]] = {}
+        self._all: dict[str, tuple[DumpSection, frozenset[str]]] = {}
 
     def note(self, line: str) -> None:
         """Takes a comment: a number and what it depends on come before a name."""
@@ -236,7 +236,7 @@ class Objects:
         return {name: tuple(labels) for name, labels in every.items()}
 
 
-class Options(Struct, frozen=True, kw_only=True, rename="upper"):
+class DatabaseOptions(Struct, frozen=True, kw_only=True, rename="upper"):
     """The options of a CREATE DATABASE."""
 
     encoding: str = Texts.encoding
@@ -253,7 +253,7 @@ def texts_of(written: str) -> Texts:
     """How a database keeps its texts, by the options of its CREATE DATABASE."""
     pairs = (pair.groups() for pair in HOW.finditer(written))
     how = msgspec.convert(
-        {key: word if text is None else text for key, text, word in pairs}, Options
+        {key: word if text is None else text for key, text, word in pairs}, DatabaseOptions
     )
     return Texts(
         encoding=how.encoding,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dbdyno.engine.interface import Execute
+from dbdyno.engine.interface import Executor
 from dbdyno.engine.settings import without_secrets
 from dbdyno.model.server_facts import ServerFacts
 
@@ -19,7 +19,7 @@ COMPILER = re.compile(r"compiled by (.+?)(?:, \d+-bit)?$")
 """`PostgreSQL 17.6 on x86_64-pc-linux-gnu, compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit`."""
 
 
-def ask(execute: Execute, engine: str) -> ServerFacts:
+def ask(execute: Executor, engine: str) -> ServerFacts:
     """The part of server.json (docs/results.md) that the server itself knows.
 
     By one connection, as each takes a second where the server runs under a counter.

@@ -6,7 +6,7 @@ of pg_read_all_stats sees; for others the end of what the standby has received s
 
 from __future__ import annotations
 
-from dbdyno.engine.interface import Execute
+from dbdyno.engine.interface import Executor
 from dbdyno.engine.postgres.replay_lag import MODERN, STREAMED, ReplayLag
 from dbdyno.model import Address
 from dbdyno.model.error import ServerError
@@ -23,7 +23,7 @@ SENT = f"coalesce(%s::pg_lsn, {STREAMED}, pg_last_{{wal}}_receive_{{lsn}}())"
 """A given end of the primary's log; without one, what the standby has been sent."""
 
 
-def unfit(primary: Execute, endpoint: Execute) -> str | None:
+def unfit(primary: Executor, endpoint: Executor) -> str | None:
     """Why the server at an endpoint does not follow the `dsn`'s; None where it does.
 
     Raises ServerError where one does not answer.
@@ -43,7 +43,7 @@ def unfit(primary: Execute, endpoint: Execute) -> str | None:
     return None
 
 
-def unsuited(session: str, execute: Execute) -> str | None:
+def unsuited(session: str, execute: Executor) -> str | None:
     """Why a server is not what libpq's `target_session_attrs` asks for; None where it is.
 
     Raises ServerError.
@@ -59,7 +59,7 @@ def unsuited(session: str, execute: Execute) -> str | None:
     return f"the server is {state}, not `target_session_attrs={session}`"
 
 
-def log_end(execute: Execute, version_num: int) -> str:
+def log_end(execute: Executor, version_num: int) -> str:
     """Where a primary's write-ahead log ends now. Raises ServerError."""
     modern = version_num >= MODERN
     ask = "pg_current_wal_lsn" if modern else "pg_current_xlog_location"
@@ -67,7 +67,7 @@ def log_end(execute: Execute, version_num: int) -> str:
     return str(end)
 
 
-class Follower:
+class PostgresFollower:
     """A standby that tells how far behind it is. Methods raise ServerError."""
 
     def __init__(self, address: Address, name: str) -> None:

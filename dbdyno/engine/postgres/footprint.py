@@ -19,7 +19,7 @@ WAL_LEAST = 256 << 20
 
 
 @dataclass(frozen=True)
-class Footprint:
+class PostgresFootprint:
     """The footprint of a PostgreSQL with these settings (engine.interface)."""
 
     setting: Setting

@@ -14,16 +14,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dbdyno.engine.answer_hash import Column, Rows
+from dbdyno.engine.answer_hash import ResultColumn, Rows
 from dbdyno.engine.connection import cut_off
 from dbdyno.engine.inquiry import (
     DRAWN_ROWS_MAX,
     READ_ROWS_MAX,
-    Answered,
-    Call,
-    Explained,
-    Lacking,
-    Unanswered,
+    CallError,
+    CallOutcome,
+    CallPlan,
+    MissingRights,
+    QueryCall,
 )
 from dbdyno.engine.postgres import own_rights, plan_form
 from dbdyno.engine.postgres.catalog import PostgresCatalog
@@ -105,7 +105,7 @@ ORDER BY place"""
 CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-class Refused(Exception):
+class StatementError(Exception):
     """The server refused a statement; of its message the code alone is kept."""
 
     def __init__(self, code: str, of: str = "") -> None:
@@ -144,27 +144,27 @@ class PostgresInquirer:
 
     # --- Answers ---
 
-    def answer(self, call: Call, rows: Rows, planner: Mapping[str, str]) -> Answered:
+    def answer(self, call: QueryCall, rows: Rows, planner: Mapping[str, str]) -> CallOutcome:
         """Runs a call and takes its rows. Raises ServerError where the connection is lost."""
         self._know(call.types)
         try:
             with self._undone(call, planner):
                 fields, changed, cut = self._read(call, rows)
-        except Refused as refusal:
+        except StatementError as refusal:
             if refusal.code == CANCELLED:
-                return Answered(outcome="timed out", code=refusal.code, reason="timed out")
+                return CallOutcome(outcome="timed out", code=refusal.code, reason="timed out")
             denied = call.role is not None and refusal.code == own_rights.NO_RIGHT
             of = refusal.of or (f"role `{call.role}`" if denied else "")
-            words = Refused(refusal.code, of).words
-            return Answered(outcome="failed", code=refusal.code, reason=words)
-        return Answered(
+            words = StatementError(refusal.code, of).words
+            return CallOutcome(outcome="failed", code=refusal.code, reason=words)
+        return CallOutcome(
             rows=changed if changed is not None and not fields else rows.count,
             cut=cut,
             columns=rows.columns(self._described(fields)),
             whole=rows.whole,
         )
 
-    def _read(self, call: Call, rows: Rows) -> tuple[list[tuple[str, int]], int | None, bool]:
+    def _read(self, call: QueryCall, rows: Rows) -> tuple[list[tuple[str, int]], int | None, bool]:
         """Name and type of each column, how many rows a write has changed, whether more came."""
         from psycopg.pq import ExecStatus
 
@@ -191,14 +191,14 @@ class PostgresInquirer:
             self._do("SET CONSTRAINTS ALL IMMEDIATE")
         return fields, changed, False
 
-    def _described(self, fields: Sequence[tuple[str, int]]) -> list[Column]:
+    def _described(self, fields: Sequence[tuple[str, int]]) -> list[ResultColumn]:
         unknown = {number for _, number in fields} - set(self._types)
         if unknown:
             listed = ",".join(map(str, sorted(unknown)))
             query = f"SELECT oid, typname FROM pg_catalog.pg_type WHERE oid IN ({listed})"
             self._types |= {int(number or 0): name or "" for number, name in self._texts(query)}
         return [
-            Column(
+            ResultColumn(
                 name=name,
                 type=self._types.get(number, str(number)),
                 number=number in NUMBERS,
@@ -209,14 +209,14 @@ class PostgresInquirer:
 
     # --- Plans ---
 
-    def explain(self, call: Call, *, run: bool = False, generic: bool = False) -> Explained:
+    def explain(self, call: QueryCall, *, run: bool = False, generic: bool = False) -> CallPlan:
         """The plan of a call. Raises ServerError where the connection is lost."""
         options = ["FORMAT JSON", "VERBOSE"]
         options += ["SETTINGS"] * (self.connection.server_version >= SETTINGS_VERSION_NUM)
         options += ["ANALYZE", "BUFFERS", "TIMING OFF"] * run
         explain = f"EXPLAIN ({', '.join(options)}) "
         if generic and self.connection.server_version < GENERIC_VERSION_NUM:
-            return Explained(unavailable="the server has no plan_cache_mode")
+            return CallPlan(unavailable="the server has no plan_cache_mode")
         self._know(call.types)
         try:
             with self._undone(call, {"plan_cache_mode": "force_generic_plan"} if generic else {}):
@@ -226,11 +226,11 @@ class PostgresInquirer:
                     self._do("DEALLOCATE dyno_inquiry")
                 else:
                     rows = list(self._texts(explain + call.text, call))
-        except Refused as refusal:
-            return Explained(unavailable=f"{refusal.code} {refusal.words}")
+        except StatementError as refusal:
+            return CallPlan(unavailable=f"{refusal.code} {refusal.words}")
         return plan_form.read("".join(row[0] or "" for row in rows))
 
-    def _prepared(self, call: Call) -> str:
+    def _prepared(self, call: QueryCall) -> str:
         """Prepares the call's text; the EXECUTE of it with its values."""
         types = f"({', '.join(name or 'unknown' for name in call.types)})" if call.types else ""
         self._do(f"PREPARE dyno_inquiry{types} AS {call.text}")
@@ -249,7 +249,7 @@ class PostgresInquirer:
                 self._do(f"SET LOCAL statement_timeout = {int(ANALYZE_S_MAX * 1000)}")
                 self._do("SAVEPOINT dyno_analyze")
                 self._do("ANALYZE")
-            except Refused:
+            except StatementError:
                 self._do("ROLLBACK TO SAVEPOINT dyno_analyze")
             yield
         finally:
@@ -258,20 +258,20 @@ class PostgresInquirer:
 
     # --- Rights ---
 
-    def lacking(self, calls: Mapping[str, Call]) -> Lacking:
+    def lacking(self, calls: Mapping[str, QueryCall]) -> MissingRights:
         """The rights that it lacks for these calls, by their names. Raises ServerError."""
         return own_rights.lacking(self._texts, self.explain, calls)
 
     # --- What is known of the database ---
 
     @contextmanager
-    def catalog(self, call: Call) -> Iterator[PostgresCatalog]:
-        """The catalog in a session of a call. Raises ServerError, Unanswered."""
+    def catalog(self, call: QueryCall) -> Iterator[PostgresCatalog]:
+        """The catalog in a session of a call. Raises ServerError, CallError."""
         try:
             with self._undone(call, {}):
                 yield PostgresCatalog(lambda query: list(self._texts(query)))
-        except Refused as refusal:
-            raise Unanswered(refusal.words) from None
+        except StatementError as refusal:
+            raise CallError(refusal.words) from None
 
     # --- Values that are drawn (engine.inquiry.Drawer) ---
 
@@ -280,8 +280,8 @@ class PostgresInquirer:
         """Itself."""
         return self
 
-    def parameter_types(self, call: Call) -> Mapping[int, str]:
-        """The types of a text's parameters by Parse and Describe. Raises Unanswered."""
+    def parameter_types(self, call: QueryCall) -> Mapping[int, str]:
+        """The types of a text's parameters by Parse and Describe. Raises CallError."""
         try:
             with self._undone(call, {}):
                 text = call.text.encode(errors="surrogateescape")
@@ -290,19 +290,19 @@ class PostgresInquirer:
                 inferred = [described.param_type(place) for place in range(described.nparams)]
                 listed = literal("{" + ", ".join(map(str, inferred)) + "}")
                 rows = list(self._texts(NAMES_OF_TYPES.format(listed)))
-        except Refused as refusal:
-            raise Unanswered(refusal.words) from None
+        except StatementError as refusal:
+            raise CallError(refusal.words) from None
         return {place: name or "" for place, (name,) in enumerate(rows, start=1)}
 
-    def drawn(self, call: Call) -> Sequence[tuple[str | None, ...]]:
-        """Rows of a query in an order that a fixed seed draws. Raises Unanswered."""
+    def drawn(self, call: QueryCall) -> Sequence[tuple[str | None, ...]]:
+        """Rows of a query in an order that a fixed seed draws. Raises CallError."""
         query = f"SELECT * FROM ({call.text}) AS drawn ORDER BY random() LIMIT {DRAWN_ROWS_MAX}"
         try:
             with self._undone(call, {}):
                 self._do("SELECT setseed(0.5)")
                 return [tuple(row) for row in self._texts(query)]
-        except Refused as refusal:
-            raise Unanswered(refusal.words) from None
+        except StatementError as refusal:
+            raise CallError(refusal.words) from None
 
     def share(self, table: str) -> float:
         """The per cent of a table that is read for a draw, by the planner's count of its rows."""
@@ -348,13 +348,13 @@ class PostgresInquirer:
         if last is None:
             raise ServerError(LOST)
         if last.status != ExecStatus.COMMAND_OK:
-            raise Refused(_code(last))
+            raise StatementError(_code(last))
         return last
 
     # --- Statements ---
 
     @contextmanager
-    def _undone(self, call: Call, planner: Mapping[str, str]) -> Iterator[None]:
+    def _undone(self, call: QueryCall, planner: Mapping[str, str]) -> Iterator[None]:
         """A transaction with the session of a call, rolled back at its end."""
         mode = "" if call.writes else " READ ONLY"
         self._do("SAVEPOINT dyno_call" if self._within else f"BEGIN{mode}")
@@ -366,7 +366,7 @@ class PostgresInquirer:
                 "ROLLBACK TO SAVEPOINT dyno_call; RELEASE dyno_call" if self._within else "ROLLBACK"
             )
 
-    def _session(self, call: Call, planner: Mapping[str, str]) -> None:
+    def _session(self, call: QueryCall, planner: Mapping[str, str]) -> None:
         """Gives the transaction the settings and the role of a call."""
         limit = {"statement_timeout": str(int(call.limit_s * 1000))}
         superuser = self.connection.parameter_status(b"is_superuser") == b"on"
@@ -374,19 +374,19 @@ class PostgresInquirer:
         for name, value in (quiet | FIXED | {**call.settings} | limit | {**planner}).items():
             try:
                 self._do(SET_CONFIG.format(literal(name), literal(value)))
-            except Refused as refusal:
-                raise Refused(refusal.code, f"setting `{name}`") from None
+            except StatementError as refusal:
+                raise StatementError(refusal.code, f"setting `{name}`") from None
         if call.role is not None:
             try:
                 self._do(taking(call.role, local=True))
-            except Refused as refusal:
-                raise Refused(refusal.code, f"role `{call.role}`") from None
+            except StatementError as refusal:
+                raise StatementError(refusal.code, f"role `{call.role}`") from None
 
     def _do(self, text: str) -> None:
         for _ in self._results(text):
             pass
 
-    def _texts(self, text: str, call: Call | None = None) -> Iterator[list[str | None]]:
+    def _texts(self, text: str, call: QueryCall | None = None) -> Iterator[list[str | None]]:
         """The rows of a statement, as texts."""
         for result in self._results(text, call):
             for row in range(result.ntuples):
@@ -395,7 +395,7 @@ class PostgresInquirer:
                     value if value is None else value.decode(errors="replace") for value in values
                 ]
 
-    def _results(self, text: str, call: Call | None = None) -> Iterator[PGresult]:
+    def _results(self, text: str, call: QueryCall | None = None) -> Iterator[PGresult]:
         """The results of a statement, some rows each, then its end.
 
         Raises Refused where the server refuses it, ServerError where the connection is lost.
@@ -413,9 +413,9 @@ class PostgresInquirer:
             elif refused is None:
                 yield result
         if refused is not None:
-            raise Refused(refused)
+            raise StatementError(refused)
 
-    def _send(self, text: str, call: Call | None) -> None:
+    def _send(self, text: str, call: QueryCall | None) -> None:
         """Sends a statement, with the values of a call. Raises ServerError."""
         import psycopg
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from dbdyno.model.job.external import Asker
+from dbdyno.model.job.external import SuitedQuery
 
 MEMBERS: Mapping[str, tuple[str, ...]] = {
     "postgis": ("st_", "geometry", "geography", "spatial_ref_sys"),
@@ -30,7 +30,7 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
 MONITORED = ("pg_stat", "pg_ls_", "pg_show_all")
 
 
-def need_of(extension: str, queries: Iterable[Asker]) -> str | None:
+def need_of(extension: str, queries: Iterable[SuitedQuery]) -> str | None:
     """The first query that names what an extension makes."""
     own = extension.replace("-", "_")
     begins = (f"{own}_", *(each for each in MEMBERS.get(extension, ()) if each.endswith("_")))
@@ -45,7 +45,7 @@ def need_of(extension: str, queries: Iterable[Asker]) -> str | None:
     )
 
 
-def monitors(queries: Sequence[Asker]) -> list[str]:
+def monitors(queries: Sequence[SuitedQuery]) -> list[str]:
     """The roles whose queries read what only who monitors a server sees whole."""
     return sorted(
         {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from dbdyno.engine.inquiry import Call, Explained, Lacking
+from dbdyno.engine.inquiry import CallPlan, MissingRights, QueryCall
 from dbdyno.engine.postgres.sections import quoted
 from dbdyno.model.literal import MAY_TAKE, literal
 
@@ -23,8 +23,8 @@ Texts = Callable[[str], Iterable[Sequence[str | None]]]
 
 
 def lacking(
-    texts: Texts, explain: Callable[[Call], Explained], calls: Mapping[str, Call]
-) -> Lacking:
+    texts: Texts, explain: Callable[[QueryCall], CallPlan], calls: Mapping[str, QueryCall]
+) -> MissingRights:
     """The rights that a session lacks for calls by their names. Raises ServerError.
 
     `texts`: the rows of a query; `explain`: the plan of a call, for which the server asks for the
@@ -45,7 +45,7 @@ def lacking(
         grants = (f"GRANT {', '.join(map(quoted, sorted(there)))} TO {user}",)
     elif refused:
         grants = _of_tables(texts, f"{user}", writes=any(call.writes for call in calls.values()))
-    return Lacking(
+    return MissingRights(
         user=user or "",
         roles=tuple(role for role in roles if role not in taken),
         refused=refused,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Raw, Struct, json, structs
 
-from dbdyno.engine.inquiry import Explained
+from dbdyno.engine.inquiry import CallPlan
 from dbdyno.model.plan_tree import PlanNode
 
 Texts = str | tuple[str, ...]
@@ -22,11 +22,11 @@ def key_of(name: str) -> str:
     return " ".join(AS_WRITTEN.get(word, word.capitalize()) for word in name.split("_"))
 
 
-class Node(Struct, frozen=True, rename=key_of):
+class ExplainNode(Struct, frozen=True, rename=key_of):
     """What is read of a node; keys that only some versions write are none of these."""
 
     node_type: str
-    plans: tuple[Node, ...] = ()
+    plans: tuple[ExplainNode, ...] = ()
     partial_mode: str = "Simple"
     parallel_aware: bool = False
     strategy: str = ""
@@ -83,10 +83,10 @@ class Node(Struct, frozen=True, rename=key_of):
             yield f"{len(self.grouping_sets)} grouping sets"
 
 
-class Whole(Struct, frozen=True, rename=key_of):
+class ExplainOutput(Struct, frozen=True, rename=key_of):
     """What EXPLAIN (FORMAT JSON) tells of a statement."""
 
-    plan: Node
+    plan: ExplainNode
     settings: Mapping[str, str] = {}
 
 
@@ -116,18 +116,18 @@ STRATEGIES = {"Sorted": "Group", "Hashed": "Hash", "Mixed": "Mixed"}
 """How a node groups, in the words of EXPLAIN's text; a plain one has none."""
 
 
-def read(text: str) -> Explained:
+def read(text: str) -> CallPlan:
     """The plan that EXPLAIN (FORMAT JSON) tells, in its normal form."""
-    (whole,) = json.decode(text, type=tuple[Whole, ...])
+    (whole,) = json.decode(text, type=tuple[ExplainOutput, ...])
     hit, missed = whole.plan.shared_hit_blocks, whole.plan.shared_read_blocks
-    return Explained(
+    return CallPlan(
         root=_node(whole.plan, gathered=False),
         pages=None if hit is None or missed is None else hit + missed,
         settings=whole.settings,
     )
 
 
-def _node(raw: Node, *, gathered: bool) -> PlanNode:
+def _node(raw: ExplainNode, *, gathered: bool) -> PlanNode:
     """A node with those below it; one that only gathers marks them."""
     if raw.node_type in GATHER and len(raw.plans) == 1:
         return _node(raw.plans[0], gathered=True)
@@ -151,7 +151,7 @@ def _node(raw: Node, *, gathered: bool) -> PlanNode:
     )
 
 
-def _name(raw: Node) -> str:
+def _name(raw: ExplainNode) -> str:
     """Node, strategy and join type, in the order in which EXPLAIN's text has them."""
     words = [
         raw.partial_mode if raw.partial_mode != "Simple" else "",
@@ -166,7 +166,7 @@ def _name(raw: Node) -> str:
     return " ".join(filter(None, words))
 
 
-def _relation(raw: Node) -> str:
+def _relation(raw: ExplainNode) -> str:
     """The relation that a node reads, with its name in the query where that is another."""
     name = raw.relation_name or raw.function_name or raw.cte_name
     if not name:

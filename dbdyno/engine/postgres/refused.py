@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from dbdyno.engine.postgres.sections import ABOUT, MARK, Section
+from dbdyno.engine.postgres.sections import ABOUT, MARK, DumpSection
 from dbdyno.engine.restore import without_values
 
 TOLD = re.compile(
@@ -119,7 +119,7 @@ def with_names(said: str) -> str:
     return re.sub(r'"([^"]*)"', r"`\1`", " ".join(said.split()))
 
 
-def silent(section: Section, code: str) -> bool:
+def silent(section: DumpSection, code: str) -> bool:
     """Whether a refusal says only that words are about something that is left out, or is there."""
     return (section.type in ABOUT and code in UNDEFINED) or code == THERE
 

@@ -16,14 +16,20 @@ from typing import Any
 from dbdyno.builds import Build
 from dbdyno.engine import restore as restores
 from dbdyno.engine.postgres import connection, dump, inward, refused, shared_statistics
-from dbdyno.engine.postgres.dump import Contents, Form, Texts
+from dbdyno.engine.postgres.dump import Form, PostgresDumpContents, Texts
 from dbdyno.engine.postgres.needed import monitors, need_of
-from dbdyno.engine.postgres.sections import Feed, Section, Taking, quoted, without_rows
+from dbdyno.engine.postgres.sections import (
+    DumpSection,
+    DumpSupport,
+    PostgresFeed,
+    quoted,
+    without_rows,
+)
 from dbdyno.engine.restore import (
     KEY,
     RESTORE_S_MAX,
-    BrokenOff,
-    Session,
+    ClientPrograms,
+    DumpProgramError,
     Tool,
     damaged,
     without_values,
@@ -138,14 +144,14 @@ def looked(tool: Tool, path: Path, *options: str) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class PostgresDump:
-    """A dump that was looked into (engine.restore.Restoring)."""
+    """A dump that was looked into (engine.restore.DumpRestore)."""
 
     path: Path
     form: Form
     psql: Tool
     pg_restore: Tool | None  # of an archive
     sha256: str
-    contents: Contents
+    contents: PostgresDumpContents
     wish: Restore
 
     @property
@@ -229,7 +235,7 @@ class PostgresDump:
         return None
 
     def carry_out(
-        self, address: Address, session: Session, statistics: Path | None = None
+        self, address: Address, session: ClientPrograms, statistics: Path | None = None
     ) -> list[str]:
         """Makes the database anew from the dump; returns what was left out. Raises ServerError."""
         home = replace(address, database=MAINTENANCE)
@@ -267,7 +273,7 @@ class PostgresDump:
             f"CREATE DATABASE {name} TEMPLATE = template0 {options(self.texts)}",
         )
 
-    def _taking(self, address: Address) -> tuple[Taking, dict[str, str]]:
+    def _taking(self, address: Address) -> tuple[DumpSupport, dict[str, str]]:
         """What the server takes; by extension of the dump why it cannot make it."""
         absent: dict[str, str] = {}
         available = {name for (name,) in execute(address, AVAILABLE)}
@@ -278,7 +284,7 @@ class PostgresDump:
                 said = refused.with_names(str(error.__cause__).splitlines()[0])
                 absent[name] = said if name in available else "the server does not have it"
         members = execute(address, MEMBERS)
-        taking = Taking(
+        taking = DumpSupport(
             settings=frozenset(str(name) for (name,) in execute(address, SETTINGS)),
             oids=inward.version_num(address) < OIDS_BEFORE,
             restricts=restricts(self.psql),
@@ -288,7 +294,7 @@ class PostgresDump:
         )
         return taking, absent
 
-    def _lines(self, session: Session) -> Iterator[bytes]:
+    def _lines(self, session: ClientPrograms) -> Iterator[bytes]:
         """The SQL of the dump. Raises ServerError where it is damaged."""
         if self.pg_restore is None:
             with restores.opened(self.path) as stream:
@@ -297,13 +303,13 @@ class PostgresDump:
         try:
             words = (self.pg_restore.path, "-f", "-", self.path)
             yield from session.output(words, restores.ENVIRONMENT)
-        except BrokenOff as error:
+        except DumpProgramError as error:
             said = complaint(error.said) or f"{PG_RESTORE} broke off"
             raise damaged(self.path, said) from error
 
-    def _restore(self, address: Address, session: Session, taking: Taking) -> list[str]:
+    def _restore(self, address: Address, session: ClientPrograms, taking: DumpSupport) -> list[str]:
         """Runs psql; returns what the server refused. Raises ServerError in one line."""
-        feed = Feed(taking)
+        feed = PostgresFeed(taking)
         status, said = session.run(
             [
                 *(self.psql.path, *PSQL_WORDS, "-h", address.host, "-p", str(address.port)),
@@ -339,7 +345,7 @@ class PostgresDump:
             raise ServerError(f"`{self.path}` cannot be restored: {words}")
         return lacks
 
-    def _refuse_needed(self, section: Section, why: str) -> None:
+    def _refuse_needed(self, section: DumpSection, why: str) -> None:
         """Raises ServerError where a captured query names what is left out with an extension."""
         for query in self.wish.queries:
             if section.plain in query.names:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from dbdyno.engine.interface import Execute
+from dbdyno.engine.interface import Executor
 from dbdyno.engine.postgres.cache_warming import EXTENSION
-from dbdyno.engine.rights import Lack, Need, Shapes
+from dbdyno.engine.rights import Need, Shapes, UnmetNeed
 from dbdyno.model.error import ServerError
 
 NEEDED: Shapes = (
@@ -44,7 +44,7 @@ WARM = f"""
 """Makes both extensions and takes them back; the error says how far it came."""
 
 
-def lack(need: Need, execute: Execute) -> Lack | None:
+def lack(need: Need, execute: Executor) -> UnmetNeed | None:
     """The right that the user lacks for a need; None: the user has it. Raises ServerError."""
     match need:
         case "tables":
@@ -56,32 +56,32 @@ def lack(need: Need, execute: Execute) -> Lack | None:
     return None
 
 
-def _tables(execute: Execute) -> Lack | None:
+def _tables(execute: Executor) -> UnmetNeed | None:
     ((user, standby, schema, may, read_only),) = execute(TABLES)
     if standby:
-        return Lack(
+        return UnmetNeed(
             what="can write nothing: the server is a standby",
             mend="name its primary in the arm's `dsn`",
         )
     if read_only == "on":
-        return Lack(
+        return UnmetNeed(
             what="can write nothing: its `default_transaction_read_only` is on",
             mend=f"run `ALTER ROLE {user} SET default_transaction_read_only = off`",
         )
     if schema is None:
-        return Lack(
+        return UnmetNeed(
             what="has no schema to make tables in: none of its `search_path` is there",
             mend=f"run `CREATE SCHEMA AUTHORIZATION {user}` as whoever owns the database",
         )
     if may:
         return None
-    return Lack(
+    return UnmetNeed(
         what=f"may not make tables in schema `{schema}`",
         mend=f"run `GRANT CREATE ON SCHEMA {schema} TO {user}` as whoever owns it",
     )
 
 
-def _checkpoint(execute: Execute) -> Lack | None:
+def _checkpoint(execute: Executor) -> UnmetNeed | None:
     ((user, superuser, member),) = execute(CHECKPOINT)
     if superuser or member:
         return None
@@ -90,17 +90,17 @@ def _checkpoint(execute: Execute) -> Lack | None:
         if member is None
         else f"run `GRANT pg_checkpoint TO {user}` as an administrator"
     )
-    return Lack(what="may not run `CHECKPOINT`", mend=mend)
+    return UnmetNeed(what="may not run `CHECKPOINT`", mend=mend)
 
 
-def _warm(execute: Execute) -> Lack | None:
+def _warm(execute: Executor) -> UnmetNeed | None:
     try:
         execute(WARM)
     except ServerError as error:
         said = str(error).rpartition("`: ")[2].partition(" CONTEXT: ")[0]
         if said == UNDONE:
             return None
-        return Lack(
+        return UnmetNeed(
             what=f"may not read tables into the server's cache ({said})",
             mend=f"run `CREATE EXTENSION {EXTENSION}` and `CREATE EXTENSION {BUFFERS}` in the "
             "database and `GRANT pg_monitor` to the user as an administrator",

@@ -61,7 +61,7 @@ CAUGHT = (
 
 
 @dataclass(frozen=True)
-class Section:
+class DumpSection:
     """What a part of a dump's SQL is of."""
 
     type: str
@@ -85,7 +85,7 @@ class Section:
         return self.type not in HOLD_DATA | ROWS or (self.type, self.name) == PUBLIC
 
 
-def section_of(line: bytes) -> Section | None:
+def section_of(line: bytes) -> DumpSection | None:
     """The section that a comment begins; None: it begins none."""
     match = HEADER.match(line)
     if match is None:
@@ -93,11 +93,11 @@ def section_of(line: bytes) -> Section | None:
     type, schema, name = (
         match.group(key).decode(errors="replace") for key in ("type", "schema", "name")
     )
-    return Section(type, schema, name)
+    return DumpSection(type, schema, name)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Taking:
+class DumpSupport:
     """What a server and a psql take."""
 
     settings: frozenset[str]  # that the server knows
@@ -110,20 +110,20 @@ class Taking:
 
 
 @dataclass
-class Feed:
+class PostgresFeed:
     """A dump's lines as psql gets them; knows afterwards of which section a line was."""
 
-    taking: Taking
+    taking: DumpSupport
     lacks: list[str] = field(default_factory=list)
     _starts: list[int] = field(default_factory=list, init=False)
-    _sections: list[Section] = field(default_factory=list, init=False)
+    _sections: list[DumpSection] = field(default_factory=list, init=False)
     _line: int = field(default=0, init=False)
     _made: set[tuple[str, str]] = field(default_factory=set, init=False)
     _pathless: bool = field(default=False, init=False)  # whether the dump itself sets none
     _oids: bool = field(default=False, init=False)
     _tag: str = field(default_factory=lambda: f"$dyno{secrets.token_hex(8)}", init=False)
 
-    def at(self, line: int) -> Section | None:
+    def at(self, line: int) -> DumpSection | None:
         """The section of a line that was fed, the first being 1; None: it is before them all."""
         place = bisect_right(self._starts, line) - 1
         return self._sections[place] if place >= 0 else None
@@ -218,7 +218,7 @@ class Feed:
             yield from self._outside(line)
         return header
 
-    def _keeps(self, section: Section) -> bool:
+    def _keeps(self, section: DumpSection) -> bool:
         """Whether a section is restored at all."""
         absent, where = self.taking.absent, (section.schema, section.name)
         if section.type in LEFT_OUT or (section.type == "EXTENSION" and section.name in absent):
@@ -228,13 +228,13 @@ class Feed:
         self._made.add(where)
         return True
 
-    def _has_table(self, section: Section) -> bool:
+    def _has_table(self, section: DumpSection) -> bool:
         """Whether the table of a section is there; the others are of extensions that are absent."""
         words = section.name.split(" ")
         names = {(section.schema, " ".join(words[: n + 1])) for n in range(len(words))}
         return not names.isdisjoint(self._made | self.taking.members)
 
-    def _begun(self, section: Section) -> Iterator[bytes]:
+    def _begun(self, section: DumpSection) -> Iterator[bytes]:
         """What comes before a section that is kept."""
         self._starts.append(self._line + 1)
         self._sections.append(section)

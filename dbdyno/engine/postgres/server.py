@@ -17,7 +17,7 @@ from msgspec import structs
 from dbdyno.builds import Build
 from dbdyno.engine import golden, log
 from dbdyno.engine.access import Entrance, refuse_own
-from dbdyno.engine.golden_copy import Copy, Origin
+from dbdyno.engine.golden_copy import Copy, CopyOrigin
 from dbdyno.engine.local_server import Home, LocalServer, free_port
 from dbdyno.engine.postgres import (
     access,
@@ -31,8 +31,8 @@ from dbdyno.engine.postgres import (
     settings,
 )
 from dbdyno.engine.postgres.client import PostgresClient
-from dbdyno.engine.postgres.standby import DATABASE, Standby, Standbys
-from dbdyno.engine.settings import Settled
+from dbdyno.engine.postgres.standby import DATABASE, PostgresStandbys, Standby
+from dbdyno.engine.settings import ArmSettings
 from dbdyno.host import account, process
 from dbdyno.host.observe.owners import STANDBY
 from dbdyno.host.place import Place
@@ -61,14 +61,16 @@ class PostgresServer(LocalServer):
     reserved = settings.RESERVED
 
     def __init__(
-        self, arm: Arm, build: Build, place: Place, settled: Settled, client: PostgresClient
+        self, arm: Arm, build: Build, place: Place, settled: ArmSettings, client: PostgresClient
     ) -> None:
         """Describes the server; nothing is made or started yet."""
         home = Home(arm, build, place)
         super().__init__(arm, place, settled, client, home)
         self._leaders: dict[int, int] = {}
         standbys = [Standby(arm, number, build, place) for number in range(1, arm.standby + 1)]
-        self.standbys: Standbys | None = Standbys(self, standbys) if standbys else None
+        self.standbys: PostgresStandbys | None = (
+            PostgresStandbys(self, standbys) if standbys else None
+        )
 
     @property
     def wal_dir(self) -> Path:
@@ -160,7 +162,7 @@ class PostgresServer(LocalServer):
         self._home.copy_s = time.monotonic() - begun_s
         self._write_settings()
 
-    def keep(self, parts: Json, origin: Origin) -> Copy:
+    def keep(self, parts: Json, origin: CopyOrigin) -> Copy:
         """Shuts the server down and makes its data directory a golden copy; it has none then.
 
         `parts` determine the content. Raises ServerError

@@ -20,9 +20,9 @@ from dbdyno.engine.preset.config_file import without_places
 from dbdyno.engine.settings import (
     CONNECTIONS,
     FOR_STEPS,
+    ArmSettings,
     Cache,
     Demand,
-    Settled,
     by_plan,
     connections_of,
     refuse_too_much_memory,
@@ -72,7 +72,7 @@ COMPILED_IN = ("io_uring", "lz4", "zstd")
 NAMED = re.compile(r'parameter "([^"]+)"')
 
 
-def settle(arm: Arm, version_num: int, host: Capacity, demand: Demand = NOTHING) -> Settled:
+def settle(arm: Arm, version_num: int, host: Capacity, demand: Demand = NOTHING) -> ArmSettings:
     """The settings of an arm for what the steps demand of its server.
 
     Raises PlanError where the plan's own do not go, HostError where they do not fit the host.
@@ -94,7 +94,7 @@ def settle(arm: Arm, version_num: int, host: Capacity, demand: Demand = NOTHING)
         refuse_too_much_memory(arm.name, cache, host, arm_config.buffer_bytes)
     made = study.initdb_of(arm, preset)
     initdb.refuse_unfit(arm, made, version_num, values)
-    return Settled(
+    return ArmSettings(
         values=values | LAB,
         preset=preset.values,
         departures=departures,

@@ -32,7 +32,7 @@ ELEMENT_BYTE = 8
 """Where an array in binary form says of what type its elements are, in four bytes."""
 
 
-class Slot(Struct, frozen=True, array_like=True):
+class StatisticsSlot(Struct, frozen=True, array_like=True):
     """One of the five parts of a column's statistics."""
 
     code: int  # of what the slot holds
@@ -43,7 +43,7 @@ class Slot(Struct, frozen=True, array_like=True):
     type: str | None  # of the values
 
 
-class Row(Struct, frozen=True, array_like=True):
+class ColumnStatistics(Struct, frozen=True, array_like=True):
     """A row of pg_statistic, whose numbers of things are names."""
 
     relation: str
@@ -52,7 +52,7 @@ class Row(Struct, frozen=True, array_like=True):
     null_share: str
     width: int
     distinct: str
-    slots: tuple[Slot, ...]
+    slots: tuple[StatisticsSlot, ...]
 
 
 def share(address: Address, file: Path) -> int:
@@ -61,7 +61,7 @@ def share(address: Address, file: Path) -> int:
     Returns of how many relations the statistics could not be taken. Raises ServerError.
     """
     if file.exists():
-        rows = msgspec.json.decode(file.read_bytes(), type=list[Row])
+        rows = msgspec.json.decode(file.read_bytes(), type=list[ColumnStatistics])
         return take(address, rows)
     keep(file, msgspec.json.encode(exported(address)))
     return 0
@@ -70,7 +70,7 @@ def share(address: Address, file: Path) -> int:
 # --- Out of a server -------------------------------------------------------------------------
 
 
-def exported(address: Address) -> list[Row]:
+def exported(address: Address) -> list[ColumnStatistics]:
     """The statistics of all tables that are no catalogs. Raises ServerError."""
     collations = version_num(address) >= COLLATIONS_FROM
     slots = ", ".join(_slot(number, collations=collations) for number in SLOTS)
@@ -86,7 +86,7 @@ def exported(address: Address) -> list[Row]:
     return [
         msgspec.convert(
             (*row[:FIXED], [row[first : first + PARTS] for first in range(FIXED, len(row), PARTS)]),
-            Row,
+            ColumnStatistics,
         )
         for row in rows
     ]
@@ -111,7 +111,7 @@ def _slot(number: int, *, collations: bool) -> str:
 # --- Into a server ---------------------------------------------------------------------------
 
 
-def take(address: Address, rows: Sequence[Row]) -> int:
+def take(address: Address, rows: Sequence[ColumnStatistics]) -> int:
     """Puts statistics in the place of the server's own, a relation at a time.
 
     Returns of how many relations that failed, which keep their own. Raises ServerError where it
@@ -130,7 +130,7 @@ def take(address: Address, rows: Sequence[Row]) -> int:
     return failed
 
 
-def _insert(row: Row, *, collations: bool) -> str:
+def _insert(row: ColumnStatistics, *, collations: bool) -> str:
     """The statement that makes a row."""
     names = ["starelid", "staattnum", "stainherit", "stanullfrac", "stawidth", "stadistinct"]
     values = [
@@ -156,7 +156,7 @@ def array(values: str, type: str) -> str:
     return f"array_in({literal(values)}, {literal(type)}::regtype, -1)"
 
 
-def _collation(slot: Slot) -> str:
+def _collation(slot: StatisticsSlot) -> str:
     """The number of a collation; 0 of none, and of those before 12, which had none of their own."""
     if slot.collation is None:
         return "0"

@@ -274,7 +274,7 @@ class Primary(Protocol):
         """Runs statements; the rows of the last. Raises ServerError."""
 
 
-class Standbys:
+class PostgresStandbys:
     """The standbys of an arm's server (engine.interface.Standbys)."""
 
     def __init__(self, primary: Primary, standbys: Sequence[Standby]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from dbdyno.engine.interface import Execute
+from dbdyno.engine.interface import Executor
 from dbdyno.engine.postgres.connection import connect, limited
 from dbdyno.engine.status import APPLICATION, STATEMENT_S_MAX, Status
 from dbdyno.engine.wait_sampler import said
@@ -43,7 +43,7 @@ def connected(address: Address) -> Status:
     return Status(connection, QUESTIONS, connection.info.backend_pid, (psycopg.Error,))
 
 
-def indexes(execute: Execute, tables: Sequence[str]) -> IndexStatistics:
+def indexes(execute: Executor, tables: Sequence[str]) -> IndexStatistics:
     """pgstatindex of each B-tree of these tables and their partitions. Raises ServerError."""
     begun_s = time.monotonic()
     if not execute(THERE):

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import psycopg
 
 
-class WaitConnection:
-    """Asks pg_stat_activity (engine.wait_sampler.Asked)."""
+class PostgresWaitConnection:
+    """Asks pg_stat_activity (engine.wait_sampler.WaitConnection)."""
 
     def __init__(self, address: Address, *, each: bool) -> None:
         """Connects. Raises ServerError."""

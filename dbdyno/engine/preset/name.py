@@ -21,7 +21,7 @@ ALIASES = {"bee": "c8r16"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chosen:
+class PresetChoice:
     """The meaning of a configuration's name."""
 
     preset: Preset
@@ -35,7 +35,7 @@ class Chosen:
         return self.preset.study if asked else {}
 
 
-def parse(name: str, engine: str) -> Chosen:
+def parse(name: str, engine: str) -> PresetChoice:
     """The meaning of a configuration's name for an engine. Raises PlanError where it has none."""
     head, *rest = words(name)
     preset = find_preset(head, engine)
@@ -56,7 +56,7 @@ def parse(name: str, engine: str) -> Chosen:
             f"config: `{name}`: of {preset.name} nothing is published that `_{files.STUDY}` could "
             "take: leave it out"
         )
-    return Chosen(preset=preset, tags=tuple(tags), size=sizes[0] if sizes else None)
+    return PresetChoice(preset=preset, tags=tuple(tags), size=sizes[0] if sizes else None)
 
 
 def words(name: str) -> list[str]:

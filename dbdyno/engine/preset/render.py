@@ -13,7 +13,7 @@ from typing import Any
 
 from dbdyno.engine.preset import files as content
 from dbdyno.engine.preset.files import Preset, Size, Tag
-from dbdyno.engine.preset.name import Chosen
+from dbdyno.engine.preset.name import PresetChoice
 from dbdyno.model import engine, version
 from dbdyno.model.size import Capacity, bytes_of, cut, cut_coarsely, text_of
 from dbdyno.model.version import Version, within
@@ -35,7 +35,7 @@ class Settings:
     study: Mapping[str, Any] = field(default_factory=dict)  # of the preset's studies, if asked for
 
 
-def render(chosen: Chosen, *, capacity: Capacity, version_num: int) -> Settings:
+def render(chosen: PresetChoice, *, capacity: Capacity, version_num: int) -> Settings:
     """The settings of a preset for a host and a server version, in the engine's own units.
 
     `version_num` as `Build` has it (170006, 80406).
@@ -162,7 +162,7 @@ def cut_to_chunks(amount: int, chunk: int, instances: str | None) -> int:
     return amount // step * step if amount >= step else amount
 
 
-def apply(values: dict[str, str], tag: Tag, chosen: Chosen, host: Capacity) -> None:
+def apply(values: dict[str, str], tag: Tag, chosen: PresetChoice, host: Capacity) -> None:
     """Puts what a tag sets into `values`; `{name}` in it is the value of another setting.
 
     A value by size is that of the named size; else the nearest one's, by the share of the memory.

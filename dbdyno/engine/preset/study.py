@@ -11,7 +11,7 @@ from typing import Any
 
 from dbdyno.engine.preset.files import STUDY
 from dbdyno.engine.preset.render import Settings
-from dbdyno.engine.settings import Settled
+from dbdyno.engine.settings import ArmSettings
 from dbdyno.model import Arm, Initdb, Transport
 from dbdyno.model.error import PlanError
 
@@ -54,7 +54,7 @@ def of_workload(study: Mapping[str, Any], workload: str) -> Transport:
     return way
 
 
-def spelled_out(arm: Arm, settled: Settled | None) -> Arm:
+def spelled_out(arm: Arm, settled: ArmSettings | None) -> Arm:
     """The arm with what its server has as keys of its own, in place of the tag in its `config`.
 
     What is the lab's own way is not said. None: the lab makes no server of it.

@@ -25,7 +25,7 @@ Function = tuple[str, str]
 
 
 @dataclass
-class Work:
+class CallgrindWork:
     """What functions did: counts, not yet by operation."""
 
     instructions: float = 0.0
@@ -39,9 +39,9 @@ class Work:
         self.atomics += atomics
         self.system_calls += system_calls
 
-    def less(self, other: Work, per: float) -> Work:
+    def less(self, other: CallgrindWork, per: float) -> CallgrindWork:
         """What it has more than another, divided by `per`."""
-        return Work(
+        return CallgrindWork(
             (self.instructions - other.instructions) / per,
             (self.atomics - other.atomics) / per,
             (self.system_calls - other.system_calls) / per,
@@ -49,34 +49,36 @@ class Work:
 
 
 @dataclass
-class Counts:
+class CallgrindCounts:
     """One file: by function what it did by itself, with what it calls, and how often it ran."""
 
     tool: str = ""  # "callgrind-3.19.0"
-    by_itself: dict[Function, Work] = field(default_factory=lambda: defaultdict(Work))
+    by_itself: dict[Function, CallgrindWork] = field(
+        default_factory=lambda: defaultdict(CallgrindWork)
+    )
     with_callees: dict[Function, float] = field(default_factory=lambda: defaultdict(float))
     calls: dict[Function, float] = field(default_factory=lambda: defaultdict(float))
 
     @property
-    def total(self) -> Work:
+    def total(self) -> CallgrindWork:
         """All functions together."""
-        total = Work()
+        total = CallgrindWork()
         for work in self.by_itself.values():
             total.add((work.instructions, work.atomics, work.system_calls))
         return total
 
 
-def read(text: str, source: str) -> Counts:
+def read(text: str, source: str) -> CallgrindCounts:
     """The counts of a file. Raises HostError where it is torn or no file of callgrind's."""
-    return Reader(source).read(text)
+    return CallgrindReader(source).read(text)
 
 
-class Reader:
+class CallgrindReader:
     """Reads a file line by line; keeps where it is."""
 
     def __init__(self, source: str) -> None:
         self.source = source
-        self.counts = Counts()
+        self.counts = CallgrindCounts()
         self.columns: tuple[int | None, ...] = ()
         self.binary = self.callee_binary = ""
         self.function: Function = ("", "")
@@ -85,7 +87,7 @@ class Reader:
         self.called = False  # whether the next line is the cost of a call
         self.whole = False
 
-    def read(self, text: str) -> Counts:
+    def read(self, text: str) -> CallgrindCounts:
         """The counts of the whole text."""
         for line in text.splitlines():
             if not line or line[0] == "#":
@@ -158,11 +160,11 @@ def name_of(written: str) -> str:
     return NO_SYMBOL if ADDRESS.match(name) else name
 
 
-def between(window: Counts, empty: Counts, operations: int) -> Counts:
+def between(window: CallgrindCounts, empty: CallgrindCounts, operations: int) -> CallgrindCounts:
     """The work of one operation: a window less what its marks cost, over its operations."""
     functions = set(window.by_itself) | set(empty.by_itself) | set(window.calls)
-    nothing = Work()
-    counts = Counts()
+    nothing = CallgrindWork()
+    counts = CallgrindCounts()
     for function in functions:
         work = window.by_itself.get(function, nothing)
         less = work.less(empty.by_itself.get(function, nothing), operations)
@@ -175,6 +177,6 @@ def between(window: Counts, empty: Counts, operations: int) -> Counts:
     return counts
 
 
-def inclusive(counts: Counts, function: str) -> float:
+def inclusive(counts: CallgrindCounts, function: str) -> float:
     """The instructions of a function with all that it calls, in any binary; 0: it never ran."""
     return sum(value for (_, name), value in counts.with_callees.items() if name == function)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from dbdyno.host.observe import files, procfs
 from dbdyno.host.observe.procfs import HostStat, ProcessStat
-from dbdyno.host.observe.reader import Reader
-from dbdyno.model.host_facts import BusyProcess, Look, ServerProcess
+from dbdyno.host.observe.reader import HostReader
+from dbdyno.model.host_facts import BusyProcess, IdleSample, ServerProcess
 from dbdyno.model.host_reading import SwapPages
 
 PROCESSES_MAX = 5
@@ -28,7 +28,7 @@ Birth = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moment:
+class KernelCounters:
     """What the kernel had counted at one moment."""
 
     at_s: float
@@ -37,7 +37,7 @@ class Moment:
     processes: dict[Birth, ProcessStat]
 
 
-def look(reader: Reader, seconds: float) -> Look:
+def look(reader: HostReader, seconds: float) -> IdleSample:
     """What the host did in `seconds`: shares of all CPUs' time, swapping, who used the CPUs.
 
     dyno's own process is not among them.
@@ -49,7 +49,7 @@ def look(reader: Reader, seconds: float) -> Look:
     us = {key: after.host.cpu_us[key] - was for key, was in before.host.cpu_us.items()}
     whole = sum(us.values()) or 1
     idle = us["idle"] + us["iowait"]
-    return Look(
+    return IdleSample(
         seconds=round(lasted_s, 3),
         busy_share=share(whole - idle - us["steal"], whole),
         steal_share=share(us["steal"], whole),
@@ -65,10 +65,10 @@ def look(reader: Reader, seconds: float) -> Look:
     )
 
 
-def moment(reader: Reader) -> Moment:
+def moment(reader: HostReader) -> KernelCounters:
     """The counters of the host and of each process but dyno's own."""
     ticks_per_s = os.sysconf("SC_CLK_TCK")
-    return Moment(
+    return KernelCounters(
         at_s=time.monotonic(),
         host=procfs.stat(files.text(reader.at("/proc/stat")) or "cpu", ticks_per_s),
         swap_pages=procfs.swap_pages(files.text(reader.at("/proc/vmstat")) or ""),
@@ -87,13 +87,13 @@ def share(part: int, whole: int) -> float:
     return round(max(part, 0) / whole, 4)
 
 
-def load_average(reader: Reader) -> tuple[float, ...] | None:
+def load_average(reader: HostReader) -> tuple[float, ...] | None:
     """The kernel's load averages of 1, 5 and 15 minutes."""
     text = reader.line("look.load_average", "/proc/loadavg")
     return tuple(float(word) for word in text.split()[:3]) if text else None
 
 
-def busiest(before: Moment, after: Moment, ticks: float) -> tuple[BusyProcess, ...]:
+def busiest(before: KernelCounters, after: KernelCounters, ticks: float) -> tuple[BusyProcess, ...]:
     """The processes that used most of the CPUs, as shares of one CPU's time."""
     used = {
         birth: stat.user_ticks + stat.system_ticks - (was.user_ticks + was.system_ticks)
@@ -112,7 +112,7 @@ def busiest(before: Moment, after: Moment, ticks: float) -> tuple[BusyProcess, .
     )
 
 
-def servers(now: Moment) -> tuple[ServerProcess, ...]:
+def servers(now: KernelCounters) -> tuple[ServerProcess, ...]:
     """The database servers that run: each by its first process, without its children."""
     names = {pid: stat.name for (pid, _), stat in now.processes.items() if stat.name in SERVERS}
     return tuple(

@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from dbdyno.host.observe import background_load, files, limits, processor, procfs, storage
-from dbdyno.host.observe.reader import Reader
+from dbdyno.host.observe.reader import HostReader
 from dbdyno.model.host_facts import HostFacts, HugePagePool, Memory, TransparentHugePages
 
 DETECT_LIMIT_S = 5.0
@@ -70,7 +70,7 @@ def collect(
     wal_path: Path | None = None,
     measure: bool = True,
     look_s: float = LOOK_S,
-    reader: Reader | None = None,
+    reader: HostReader | None = None,
 ) -> HostFacts:
     """The facts of this machine and of the storage under `data_path`; None: cannot be read.
 
@@ -79,7 +79,7 @@ def collect(
     `measure`: also looks for `look_s` seconds at what else the host does, and measures what a sync
     and a reading of the clock take: a second in all. `unread` says why a fact is null.
     """
-    reader = reader or Reader()
+    reader = reader or HostReader()
     processors = procfs.cpuinfo(reader.text("cpu", "/proc/cpuinfo") or "")
     facts = HostFacts(
         since_unix_ns=time.time_ns(),
@@ -118,14 +118,14 @@ def collect(
     return replace(facts, unread=dict(sorted(reader.unread.items())))
 
 
-def operating_system(reader: Reader) -> str | None:
+def operating_system(reader: HostReader) -> str | None:
     """The distribution's own name for itself."""
     text = reader.text("os", "/etc/os-release") or ""
     match = re.search(r'^PRETTY_NAME="?(.*?)"?$', text, re.MULTILINE)
     return match[1] if match else None
 
 
-def virtual(reader: Reader, processors: list[dict[str, str]]) -> str | None:
+def virtual(reader: HostReader, processors: list[dict[str, str]]) -> str | None:
     """The hypervisor's name; "unknown" where only the CPU tells of one; None on bare metal."""
     detected = detect("--vm") if reader.here else None
     if detected is not None:
@@ -140,7 +140,7 @@ def virtual(reader: Reader, processors: list[dict[str, str]]) -> str | None:
     return known or hypervisor or ("unknown" if below else None)
 
 
-def container(reader: Reader) -> bool:
+def container(reader: HostReader) -> bool:
     """Whether this runs in a container: other limits and other neighbours than the host shows."""
     detected = detect("--container") if reader.here else None
     if detected is not None:
@@ -166,14 +166,14 @@ def detect(option: str) -> str | None:
     return ended.stdout.strip() or None
 
 
-def read_only(reader: Reader) -> tuple[str, ...]:
+def read_only(reader: HostReader) -> tuple[str, ...]:
     """Which of the kernel's settings nobody can change here, not even root: `/sys`, `/proc/sys`."""
     mounts = procfs.mountinfo(files.text(reader.at("/proc/self/mountinfo")) or "")
     last = {mount.mount_point: mount.options.split(",") for mount in mounts}
     return tuple(path for path in ("/sys", "/proc/sys") if "ro" in last.get(path, ()))
 
 
-def sysctl(reader: Reader, name: str) -> int | str | None:
+def sysctl(reader: HostReader, name: str) -> int | str | None:
     """A kernel setting, as a number where it is one."""
     return reader.value(f"sysctl.{name}", f"/proc/sys/{name.replace('.', '/')}")
 
@@ -184,7 +184,7 @@ def sysctl(reader: Reader, name: str) -> int | str | None:
 THP = "/sys/kernel/mm/transparent_hugepage"
 
 
-def with_memory(facts: HostFacts, reader: Reader) -> HostFacts:
+def with_memory(facts: HostFacts, reader: HostReader) -> HostFacts:
     """The facts of a machine with those of its memory."""
     memory = procfs.meminfo(reader.text("memory_bytes", "/proc/meminfo") or "")
     swap, unused = memory.get("SwapTotal"), memory.get("SwapFree")

@@ -29,7 +29,7 @@ Birth = tuple[int, int]
 """A process id and when it began, in ticks: together they name one process."""
 
 
-class Spent(NamedTuple):
+class ProcessTicks(NamedTuple):
     """What a process has spent since its start, in ticks."""
 
     name: str
@@ -37,19 +37,19 @@ class Spent(NamedTuple):
     children: int  # that ended and were waited for, with theirs
 
 
-class Look(NamedTuple):
+class ProcessSnapshot(NamedTuple):
     """All processes at one moment, without the lab's and the arms'."""
 
-    others: Mapping[Birth, Spent]
+    others: Mapping[Birth, ProcessTicks]
     kernel: int  # ticks of the kernel's threads
 
 
-class Foreign:
+class ForeignObserver:
     """Looks at all processes again and again: what the foreign ones have spent since the first."""
 
     def __init__(self, lab_pid: int) -> None:
         self._lab_pid = lab_pid
-        self._first: Look | None = None
+        self._first: ProcessSnapshot | None = None
 
     def read(self) -> ForeignLoad:
         """What they have spent until now; reads /proc."""
@@ -69,18 +69,18 @@ def stats() -> Iterator[tuple[int, procfs.ProcessStat]]:
             yield int(name), procfs.process_stat(text)
 
 
-def look(processes: Mapping[int, procfs.ProcessStat], lab_pid: int) -> Look:
+def look(processes: Mapping[int, procfs.ProcessStat], lab_pid: int) -> ProcessSnapshot:
     """Sorts the processes of a moment."""
     ours = descendants(processes, lab_pid)
-    others: dict[Birth, Spent] = {}
+    others: dict[Birth, ProcessTicks] = {}
     kernel = 0
     for pid, stat in processes.items():
         own = stat.user_ticks + stat.system_ticks
         if stat.flags & PF_KTHREAD:
             kernel += own
         elif pid not in ours:
-            others[pid, stat.start_ticks] = Spent(stat.name, own, stat.children_ticks)
-    return Look(others, kernel)
+            others[pid, stat.start_ticks] = ProcessTicks(stat.name, own, stat.children_ticks)
+    return ProcessSnapshot(others, kernel)
 
 
 def descendants(processes: Mapping[int, procfs.ProcessStat], pid: int) -> set[int]:
@@ -95,7 +95,7 @@ def descendants(processes: Mapping[int, procfs.ProcessStat], pid: int) -> set[in
     return ours
 
 
-def grown(before: Look, now: Look) -> dict[Birth, int]:
+def grown(before: ProcessSnapshot, now: ProcessSnapshot) -> dict[Birth, int]:
     """The foreign processes that are there and spent anything themselves, in ticks."""
     own = {birth: process.own - before.others.get(birth, process._replace(own=0)).own
            for birth, process in now.others.items()}  # fmt: skip
@@ -108,7 +108,7 @@ def is_of_hook(pid: int) -> bool:
     return f"\0{HOOK_MARK}=" in f"\0{environment}"
 
 
-def spent(before: Look, now: Look, left_out: set[Birth]) -> ForeignLoad:
+def spent(before: ProcessSnapshot, now: ProcessSnapshot, left_out: set[Birth]) -> ForeignLoad:
     """What was spent between two looks, the largest spenders by name; without those left out.
 
     Whoever ends hands what it spent, and its children, to the one that waits for it. So the sum of
@@ -134,7 +134,7 @@ def readable(name: str) -> str:
     return name.encode(errors="surrogateescape").decode(errors="replace")
 
 
-def _total(seen: Look, left_out: set[Birth]) -> int:
+def _total(seen: ProcessSnapshot, left_out: set[Birth]) -> int:
     return sum(
         process.own + process.children
         for birth, process in seen.others.items()

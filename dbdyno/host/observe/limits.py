@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from dbdyno.host.observe import files, procfs
-from dbdyno.host.observe.reader import Reader
-from dbdyno.model.host_facts import ControlGroup, Limit, Limits, LoginService
+from dbdyno.host.observe.reader import HostReader
+from dbdyno.model.host_facts import ControlGroup, Limit, LoginService, ProcessLimits
 
 UNLIMITED = "unlimited"
 NEVER_BYTES = 1 << 60
@@ -23,14 +23,14 @@ LIMITS = {
 LOGIND = ("/etc/systemd/logind.conf", "/etc/systemd/logind.conf.d/*.conf")
 
 
-def of_process(reader: Reader) -> Limits:
+def of_process(reader: HostReader) -> ProcessLimits:
     """The limits that servers inherit from dyno, each as soft and hard one."""
     text = reader.text("limits", "/proc/self/limits") or ""
     lines = {
         key: re.search(rf"^{title}\s+(\S+)\s+(\S+)", text, re.MULTILINE)
         for key, title in LIMITS.items()
     }
-    return Limits(
+    return ProcessLimits(
         **{
             key: tuple(word if word == UNLIMITED else int(word) for word in line.groups())
             for key, line in lines.items()
@@ -39,7 +39,7 @@ def of_process(reader: Reader) -> Limits:
     )
 
 
-def control_group(reader: Reader) -> ControlGroup:
+def control_group(reader: HostReader) -> ControlGroup:
     """The tightest limits of the control groups that dyno is in: CPUs, memory, processes."""
     mounted = groups(reader)
     looked = {name: mounted.folders(name) for name in ("cpu", "memory", "pids")}
@@ -79,7 +79,7 @@ class Groups:
         return []
 
 
-def groups(reader: Reader) -> Groups:
+def groups(reader: HostReader) -> Groups:
     """The control groups that dyno is in; folders that a container does not show are among them."""
     mounts = procfs.mountinfo(reader.text("control_group", "/proc/self/mountinfo") or "")
     version_2 = (mount.mount_point for mount in mounts if mount.file_system == "cgroup2")
@@ -101,7 +101,7 @@ def above(mount: str, path: str) -> list[str]:
     return [str(PurePosixPath(mount) / part) for part in (inside, *inside.parents)]
 
 
-def cpus(reader: Reader, folder: str) -> Limit:
+def cpus(reader: HostReader, folder: str) -> Limit:
     """How many CPUs' time a group may use: quota by period."""
     both = files.line(reader.at(f"{folder}/cpu.max"))
     quota, _, period = (both or "").partition(" ")
@@ -115,7 +115,7 @@ def cpus(reader: Reader, folder: str) -> Limit:
     return int(quota) / int(period)
 
 
-def memory(reader: Reader, folder: str) -> Limit:
+def memory(reader: HostReader, folder: str) -> Limit:
     """How much memory a group may use, in bytes; the page cache counts."""
     found = number(reader, f"{folder}/memory.max")
     if found is None:
@@ -123,7 +123,7 @@ def memory(reader: Reader, folder: str) -> Limit:
     return UNLIMITED if isinstance(found, int) and found >= NEVER_BYTES else found
 
 
-def number(reader: Reader, path: str) -> int | str | None:
+def number(reader: HostReader, path: str) -> int | str | None:
     """A limit of a control group: a number, or `max`."""
     found = files.line(reader.at(path))
     return None if found is None else UNLIMITED if found == "max" else int(found)
@@ -140,7 +140,7 @@ def least(limits: list[Limit]) -> Limit:
     return UNLIMITED if limits else None
 
 
-def login_service(reader: Reader) -> LoginService:
+def login_service(reader: HostReader) -> LoginService:
     """Whether systemd-logind runs, and removes what a user's processes share when they log out."""
     if not (running := reader.at("/run/systemd/system").is_dir()):
         return LoginService(running=running)
@@ -158,6 +158,6 @@ def login_service(reader: Reader) -> LoginService:
     return LoginService(running=running, remove_ipc=words[-1] if words else None)
 
 
-def user_id(reader: Reader) -> int | None:
+def user_id(reader: HostReader) -> int | None:
     """The user that dyno runs as."""
     return os.geteuid() if reader.here else None

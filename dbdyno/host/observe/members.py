@@ -43,7 +43,7 @@ class Members(Protocol):
         """Those that have a memory of their own."""
 
 
-class Children:
+class PostmasterChildren:
     """A postmaster and its children (PostgreSQL)."""
 
     main = "postmaster"

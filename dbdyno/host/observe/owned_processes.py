@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from dbdyno.host.observe import files, procfs
-from dbdyno.host.observe.members import Children, Members, Threads
+from dbdyno.host.observe.members import Members, PostmasterChildren, Threads
 from dbdyno.host.observe.owners import EXITED, STANDBY, Ledger, Process
 from dbdyno.host.observe.usage import ProcessReader, ProcessReading, counts_nanoseconds
 from dbdyno.model.host_reading import OwnerCounters
@@ -61,7 +61,7 @@ class Processes:
         self._lab_pid = lab_pid
         self._nanoseconds = counts_nanoseconds()
         self._ledger = Ledger()
-        self._members: Members = Threads() if server and server.threads else Children()
+        self._members: Members = Threads() if server and server.threads else PostmasterChildren()
         self._others: dict[int, ProcessReader] = {}  # the generator's and the lab's
         self._readers: dict[int, ProcessReader] = {}  # of the server's members
         self._kinds: dict[int, str] = {}  # of the server's members that are read

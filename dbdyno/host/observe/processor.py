@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 from dbdyno.host.observe import files
-from dbdyno.host.observe.reader import Reader
-from dbdyno.model.host_facts import Clock, Cpu, Frequency, Processors
+from dbdyno.host.observe.reader import HostReader
+from dbdyno.model.host_facts import ClockSources, Cpu, Frequency, Processors
 
 CPUS = "/sys/devices/system/cpu"
 CLOCK = "/sys/devices/system/clocksource/clocksource0"
@@ -23,7 +23,7 @@ FLAGS = (
 """The CPU's abilities that database servers ask for: checksums, hashes, popcount, atomics."""
 
 
-def cpu(reader: Reader, processors: list[dict[str, str]]) -> Cpu:
+def cpu(reader: HostReader, processors: list[dict[str, str]]) -> Cpu:
     """The processor: `cores` are physical, `cpus` logical (both of those online).
 
     What stands here names the machine: a result folder goes on only where all of it is the same.
@@ -56,7 +56,7 @@ def placed(folder: Path) -> tuple[int | None, int | None]:
     return files.number(topology / "physical_package_id"), files.number(topology / "core_id")
 
 
-def governor(reader: Reader) -> str | None:
+def governor(reader: HostReader) -> str | None:
     """The frequency governors of all cores, each once, such as `performance`."""
     pattern = f"{CPUS}/cpu[0-9]*/cpufreq/scaling_governor"
     found = {name for name in map(files.line, reader.found(pattern)) if name}
@@ -65,7 +65,7 @@ def governor(reader: Reader) -> str | None:
     return ",".join(sorted(found)) or None
 
 
-def frequency(reader: Reader, processors: list[dict[str, str]]) -> Frequency:
+def frequency(reader: HostReader, processors: list[dict[str, str]]) -> Frequency:
     """How fast the cores may run and, at this moment, do; how often heat has slowed them."""
     turbo, file = None, None
     for path, on in TURBO:
@@ -95,7 +95,7 @@ def frequency(reader: Reader, processors: list[dict[str, str]]) -> Frequency:
     )
 
 
-def layout(reader: Reader) -> Processors:
+def layout(reader: HostReader) -> Processors:
     """Which logical CPUs are on, off, kept free by the kernel, share a core (as `0-3`)."""
     siblings = {
         words
@@ -112,25 +112,25 @@ def layout(reader: Reader) -> Processors:
     )
 
 
-def allowed(reader: Reader) -> str | None:
+def allowed(reader: HostReader) -> str | None:
     """The logical CPUs that this process may use, by a cpuset or taskset."""
     text = reader.text("processors.allowed", "/proc/self/status") or ""
     match = re.search(r"^Cpus_allowed_list:\s*(\S+)$", text, re.MULTILINE)
     return match[1] if match else None
 
 
-def clock(reader: Reader) -> Clock:
+def clock(reader: HostReader) -> ClockSources:
     """The clock sources that the kernel could use; what a reading costs is not measured here."""
     sources = reader.line("clock.available", f"{CLOCK}/available_clocksource")
-    return Clock(available=tuple(sources.split()) if sources else None)
+    return ClockSources(available=tuple(sources.split()) if sources else None)
 
 
-def clock_source(reader: Reader) -> str | None:
+def clock_source(reader: HostReader) -> str | None:
     """The clock source that the kernel uses."""
     return reader.line("clock_source", f"{CLOCK}/current_clocksource")
 
 
-def mitigations(reader: Reader) -> dict[str, str | None] | None:
+def mitigations(reader: HostReader) -> dict[str, str | None] | None:
     """The kernel's word on each CPU weakness; they change the price of a system call."""
     paths = reader.found(f"{CPUS}/vulnerabilities/*")
     return {path.name: files.line(path) for path in paths} or None

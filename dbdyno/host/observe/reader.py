@@ -11,7 +11,7 @@ HOST = Path("/")
 
 
 @dataclass(kw_only=True)
-class Reader:
+class HostReader:
     """The files of one host. `root` is `/`, or a folder that is laid out like one.
 
     Facts are named by their place in host.json, with dots between: `swap.used_bytes`.

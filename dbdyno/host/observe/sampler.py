@@ -16,26 +16,20 @@ import msgspec
 
 from dbdyno.host.observe import files, procfs
 from dbdyno.host.observe.device import Device
-from dbdyno.host.observe.foreign_load import Foreign
+from dbdyno.host.observe.foreign_load import ForeignObserver
 from dbdyno.host.observe.owned_processes import Processes, ServerProcesses
 from dbdyno.host.observe.owners import EXITED
 from dbdyno.host.observe.usage import TICKS_PER_S
+from dbdyno.model import host_reading
 from dbdyno.model.error import DiskError, LabDied
-from dbdyno.model.events import AnyEvent, Connected, Hello
-from dbdyno.model.host_reading import (
-    DeviceCounters,
-    HostCounters,
-    MemoryBytes,
-    Reading,
-    SwapPages,
-)
+from dbdyno.model.events import AnyEvent, ConnectedEvent, Hello
 
 OUTSIDE_WINDOW = ("start", "end")
 WINDOW_ENDS = ("open", "close")
 SLEPT_LOOKS = 5
 
 
-class Kept(Protocol):
+class ReadingSink(Protocol):
     """Where readings go, a line each."""
 
     def write_raw(self, line: bytes) -> None:
@@ -59,7 +53,7 @@ class Sampler:
 
     def __init__(  # noqa: PLR0913 (what is observed, each by its name)
         self,
-        kept: Kept,
+        kept: ReadingSink,
         *,
         device: Device | None,
         server: ServerProcesses | None,
@@ -76,7 +70,7 @@ class Sampler:
         self._wal_device = wal_device.name if wal_device else None
         lab_pid = os.getpid() if lab_pid is None else lab_pid
         self._processes = Processes(server, self.roles, lab_pid)
-        self._foreign = Foreign(lab_pid) if foreign else None
+        self._foreign = ForeignObserver(lab_pid) if foreign else None
         self._processes.generator_pid = generator_pid
         self._interval_s = interval_s
         self._kept = kept
@@ -125,7 +119,7 @@ class Sampler:
 
     def observe(self, event: AnyEvent) -> None:
         """Takes note of who is who in an event of the generator; of ticks takes no note."""
-        if isinstance(event, Connected) and (member := getattr(event, self._processes.key)):
+        if isinstance(event, ConnectedEvent) and (member := getattr(event, self._processes.key)):
             self.add_role(member, event.role)
         elif isinstance(event, Hello) and event.pid is not None:
             self.set_generator(event.pid)
@@ -152,7 +146,7 @@ class Sampler:
                 raise LabDied(f"the sampler of the host failed: {error!r}") from error
             self.cpu_us += (time.thread_time_ns() - cpu_start_ns) / 1000
 
-    def _reading(self, moment: str, event_mono_ns: int | None) -> Reading:
+    def _reading(self, moment: str, event_mono_ns: int | None) -> host_reading.Reading:
         mono_ns = time.monotonic_ns()
         owners, rss_bytes = self._processes.read()
         host, disk = host_counters(), disk_counters(self._device)
@@ -161,7 +155,7 @@ class Sampler:
         read_ns = time.monotonic_ns() - mono_ns
         # Last, as these take longest and need not be of this very moment.
         foreign = self._foreign if moment in WINDOW_ENDS else None
-        return Reading(
+        return host_reading.Reading(
             moment=moment,
             mono_ns=mono_ns,
             read_ns=read_ns,
@@ -178,15 +172,15 @@ class Sampler:
         )
 
 
-def host_counters() -> HostCounters:
+def host_counters() -> host_reading.HostCounters:
     """The whole host's counters; Linux always has these files."""
     stat = procfs.stat(files.text("/proc/stat") or "", TICKS_PER_S)
     memory = procfs.meminfo(files.text("/proc/meminfo") or "")
-    return HostCounters(
+    return host_reading.HostCounters(
         cpu_us=stat.cpu_us,
         context_switches=stat.context_switches,
         running=stat.running,
-        memory_bytes=MemoryBytes(
+        memory_bytes=host_reading.MemoryBytes(
             total=memory["MemTotal"],
             free=memory["MemFree"],
             available=memory["MemAvailable"],
@@ -194,7 +188,7 @@ def host_counters() -> HostCounters:
             dirty=memory["Dirty"],
             writeback=memory["Writeback"],
         ),
-        swap_pages=SwapPages(*procfs.swap_pages(files.text("/proc/vmstat") or "")),
+        swap_pages=host_reading.SwapPages(*procfs.swap_pages(files.text("/proc/vmstat") or "")),
         slept_ns=slept_ns(),
     )
 
@@ -209,7 +203,7 @@ def slept_ns() -> int:
     )
 
 
-def disk_counters(device: str | None) -> DeviceCounters | None:
+def disk_counters(device: str | None) -> host_reading.DeviceCounters | None:
     """The device's counters; None where the device under the data is not known."""
     text = None if device is None else files.record(f"/sys/class/block/{device}/stat")
     return procfs.disk_stat(text, device) if device and text else None

@@ -9,7 +9,7 @@ from math import ceil
 from pathlib import Path
 
 from dbdyno.host.observe import device, files
-from dbdyno.host.observe.reader import Reader
+from dbdyno.host.observe.reader import HostReader
 from dbdyno.model.host_facts import Queue, Storage, SyncTimes
 
 SYNC_BYTES = 8192
@@ -19,7 +19,7 @@ FILE_PAGES = 128
 """The file is written once before, as a recycled segment of a server's log is."""
 
 
-def data(reader: Reader, path: Path) -> Storage:
+def data(reader: HostReader, path: Path) -> Storage:
     """The storage under `path`, or under its nearest parent that exists."""
     sys, mountinfo = reader.at("/sys"), reader.at("/proc/self/mountinfo")
     below = device.find(path, sys=sys, mountinfo=mountinfo)
@@ -62,7 +62,7 @@ def queue(folder: Path) -> Queue:
     )
 
 
-def syncs(reader: Reader, path: Path, seconds_max: float) -> SyncTimes | None:
+def syncs(reader: HostReader, path: Path, seconds_max: float) -> SyncTimes | None:
     """How long it takes until a page that is overwritten in `path` is on the device (fdatasync).
 
     At most SYNCS_MAX times and, but for one that hangs, `seconds_max`; the file has no name and is

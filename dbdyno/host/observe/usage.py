@@ -26,7 +26,7 @@ class ProcessReading(NamedTuple):
     shared_bytes: int
 
 
-class Spent(NamedTuple):
+class ThreadUsage(NamedTuple):
     """What a thread, or several, have spent."""
 
     cpu_ns: int = 0
@@ -34,9 +34,9 @@ class Spent(NamedTuple):
     voluntary: int = 0
     involuntary: int = 0
 
-    def plus(self, other: Spent) -> Spent:
+    def plus(self, other: ThreadUsage) -> ThreadUsage:
         """Both together."""
-        return Spent(
+        return ThreadUsage(
             self.cpu_ns + other.cpu_ns,
             self.run_delay_ns + other.run_delay_ns,
             self.voluntary + other.voluntary,
@@ -59,8 +59,10 @@ class ProcessReader:
     thread_id: int | None = None  # of the process, and nothing else of it; None: all of it
     start_ticks: int | None = None  # as first read: another one is another process
     first_seen_at_its_end: bool = False  # without memory: its title was gone, too
-    threads: dict[str, Spent] = field(default_factory=dict)
-    ended: Spent = field(default_factory=Spent)  # threads that ended, as they were read last
+    threads: dict[str, ThreadUsage] = field(default_factory=dict)
+    ended: ThreadUsage = field(
+        default_factory=ThreadUsage
+    )  # threads that ended, as they were read last
     bytes_last: tuple[int, int] | None = None
     schedstat_last: str = ""
     reading_last: ProcessReading | None = None
@@ -104,7 +106,7 @@ class ProcessReader:
         thread = "" if self.thread_id is None else f"/task/{self.thread_id}"
         return files.record(f"/proc/{self.pid}{thread}/{name}")
 
-    def usage(self, stat: procfs.ProcessStat, spent: Spent) -> Usage:
+    def usage(self, stat: procfs.ProcessStat, spent: ThreadUsage) -> Usage:
         """Brings the parts together; user and system time are only a split of the CPU time."""
         ticks = stat.user_ticks + stat.system_ticks
         moved = self.moved()
@@ -126,7 +128,9 @@ class ProcessReader:
             self.bytes_last = procfs.process_io(text)
         return self.bytes_last
 
-    def spent(self, stat: procfs.ProcessStat, status: procfs.TaskStatus, schedstat: str) -> Spent:
+    def spent(
+        self, stat: procfs.ProcessStat, status: procfs.TaskStatus, schedstat: str
+    ) -> ThreadUsage:
         """CPU time, run delay and switches of all threads, ended ones as they were last seen."""
         if self.thread_id is not None or (stat.threads <= 1 and not self.threads):
             return self.of_thread(status, schedstat)
@@ -148,7 +152,7 @@ class ProcessReader:
         except OSError:
             return []
 
-    def thread(self, folder: str) -> Spent | None:
+    def thread(self, folder: str) -> ThreadUsage | None:
         """What one thread has spent; None when it has gone."""
         text = self.text(f"{folder}/status")
         schedstat = self.text(f"{folder}/schedstat") if self.nanoseconds else ""
@@ -156,10 +160,10 @@ class ProcessReader:
             return None
         return self.of_thread(procfs.status(text), schedstat or "")
 
-    def of_thread(self, status: procfs.TaskStatus, schedstat: str) -> Spent:
+    def of_thread(self, status: procfs.TaskStatus, schedstat: str) -> ThreadUsage:
         """What a thread has spent; no times where the kernel does not count nanoseconds."""
         times_ns = procfs.schedstat(schedstat) if self.nanoseconds else (0, 0)
-        return Spent(*times_ns, status.voluntary, status.involuntary)
+        return ThreadUsage(*times_ns, status.voluntary, status.involuntary)
 
     def pss_bytes(self) -> int | None:
         """The proportional set size; walks the page tables, so never within a window."""

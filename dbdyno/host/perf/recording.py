@@ -32,7 +32,7 @@ GONE = "Problems finding threads"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Folded:
+class FoldedProfile:
     """A profile as it is kept."""
 
     seconds: float  # during which samples were taken
@@ -66,7 +66,7 @@ class Recording:
         self._seconds_max = seconds_max  # perf ends by then, even if we are gone
         self._place = tempfile.TemporaryDirectory(prefix="perf-", dir=folder)
         self._folder = Path(self._place.name)
-        self._running: list[Controlled] = []
+        self._running: list[ControlledPerf] = []
         self._began = self._ended = 0.0
         self._cpu_us = 0.0
 
@@ -115,7 +115,7 @@ class Recording:
             raise
         self._running = []
 
-    def fold(self, owner_of: Callable[[int], str]) -> Folded:
+    def fold(self, owner_of: Callable[[int], str]) -> FoldedProfile:
         """The profile. `owner_of` names the owner of a thread's id (the process's, if it has one).
 
         Raises HostError where perf cannot read what it wrote. Takes seconds, more with DWARF: not
@@ -134,7 +134,7 @@ class Recording:
             counted = counters.read(printed, self._perf.counters)
         finally:
             self.discard()
-        return Folded(
+        return FoldedProfile(
             seconds=self._ended - self._began,
             stacks=found.stacks(),
             samples=found.samples,
@@ -165,14 +165,16 @@ class Recording:
         kept = ["-N", "-o", str(self._folder / "perf.data")]
         until = ["--", "sleep", f"{self._seconds_max:.0f}"]
         record = ["record", *sampling, *stacks, *kept, *pids, *until]
-        self._running.append(Controlled(perf.program, record, self._folder, self._seconds_max))
+        self._running.append(ControlledPerf(perf.program, record, self._folder, self._seconds_max))
         if perf.counters:
             events = ["-x", ",", "-e", counters.as_asked(perf.counters)]
             # With a command to wait for, as above, it would go on until that ends.
             until = ["--timeout", f"{self._seconds_max * 1000:.0f}"]
             output = ["-o", str(self._folder / "counters")]
             stat = ["stat", *events, *output, *pids, *until]
-            self._running.append(Controlled(perf.program, stat, self._folder, self._seconds_max))
+            self._running.append(
+                ControlledPerf(perf.program, stat, self._folder, self._seconds_max)
+            )
         else:
             (self._folder / "counters").touch()
         for running in self._running:
@@ -212,7 +214,7 @@ class Recording:
             raise HostError(f"`perf {command}` failed: {first_words(done.stderr)}")
 
 
-class Controlled:
+class ControlledPerf:
     """A perf that begins and ends to count when it is told, by its option `--control`.
 
     It ends by itself after `lasts_s` seconds.
@@ -276,7 +278,7 @@ class Controlled:
         self._orders = self._answers = -1
 
 
-def _binary(path: str, samples: int, found: script.Sampled) -> SampledBinary:
+def _binary(path: str, samples: int, found: script.PerfSamples) -> SampledBinary:
     told = elf.read(Path(path)) if path.startswith("/") else None
     return SampledBinary(
         path=path,

@@ -26,7 +26,7 @@ NOT_KERNEL = ("[unknown]", "[vdso]", "[vsyscall]", "[heap]", "[stack]", "[anon]"
 
 
 @dataclass(kw_only=True)
-class Sampled:
+class PerfSamples:
     """Samples as `perf script` printed them."""
 
     samples: int = 0
@@ -51,12 +51,12 @@ class Sampled:
         return {stack: count for stack, count in counts.items() if count}
 
 
-def read(lines: Iterable[str], owner_of: Callable[[int], str]) -> Sampled:
+def read(lines: Iterable[str], owner_of: Callable[[int], str]) -> PerfSamples:
     """The samples; `owner_of` names the owner of a thread's id.
 
     A thread's id is the process's in a server of processes.
     """
-    found = Sampled()
+    found = PerfSamples()
     tid = period = 0
     frames: list[str] = []
     objects: list[str] = []
@@ -91,7 +91,7 @@ def binary_of(path: str) -> str:
     return PurePosixPath(path).name or path
 
 
-def _take(found: Sampled, stack: Stack, objects: list[str], period: int) -> None:
+def _take(found: PerfSamples, stack: Stack, objects: list[str], period: int) -> None:
     found.samples += 1
     if len(stack) == 1:  # a sample without any frame is time, too
         stack, objects = (*stack, f"{NO_SYMBOL}@{UNKNOWN}"), [UNKNOWN]

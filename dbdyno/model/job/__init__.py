@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from dbdyno.model.events import PROTOCOL, Tick
 from dbdyno.model.job.endpoint import Endpoint
-from dbdyno.model.job.external import FromEnvironment, Pattern, Pgbench, Restore, Sysbench
+from dbdyno.model.job.external import EnvironmentVariable, Pattern, Pgbench, Restore, Sysbench
 from dbdyno.model.job.fills import Fill
-from dbdyno.model.job.programs import Assignment, Branch, Program, Rest, Variable
+from dbdyno.model.job.programs import Assignment, ConditionalJump, Program, Variable, VariableSleep
 from dbdyno.model.job.role import Role
 from dbdyno.model.job.statements import Cursor, Piece, Statement
 from dbdyno.model.job.values import Value
@@ -35,7 +35,7 @@ CONTROL = frozenset(
 """How commands begin that only say where a transaction begins or ends."""
 
 
-class Segment(Struct, frozen=True, kw_only=True):
+class JobSegment(Struct, frozen=True, kw_only=True):
     """The part of a job that one generator of several makes."""
 
     index: Natural
@@ -80,7 +80,7 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     threads: Natural = always(0)  # 0: a share of the processors
     processors: tuple[Natural, ...] = ()  # a thread on each, in place of `threads`
     wait: str | None = None
-    segment: Segment = always(Segment(index=0, of=1))
+    segment: JobSegment = always(JobSegment(index=0, of=1))
     utc_offset_s: int = always(0)
     tables: Mapping[str, Natural] = field(default_factory=lambda: dict[str, int]())
     table_digits: Mapping[str, Natural] = field(default_factory=dict)
@@ -90,8 +90,8 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     # None in these four: no role runs a script.
     variables: tuple[Variable, ...] | None = None
     assignments: tuple[Assignment, ...] | None = None
-    branches: tuple[Branch, ...] | None = None
-    sleeps: tuple[Rest, ...] | None = None
+    branches: tuple[ConditionalJump, ...] | None = None
+    sleeps: tuple[VariableSleep, ...] | None = None
     statements: tuple[Statement, ...] = always(())
     programs: tuple[Program, ...] = always(())
     roles: tuple[Role, ...] = always(())
@@ -116,7 +116,7 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     major: int | None = None  # of pgbench's version
     folder: str = ""
     session: str = ""  # the name of the program's sessions on the server
-    environment: Mapping[str, str | FromEnvironment] = field(default_factory=dict)
+    environment: Mapping[str, str | EnvironmentVariable] = field(default_factory=dict)
     report: str = ""  # what the figures are read from
 
     @property

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 
-class FromEnvironment(Struct, frozen=True):
+class EnvironmentVariable(Struct, frozen=True):
     """A variable of the program's environment that has the value of one of dyno's own."""
 
     env: str
@@ -29,7 +29,7 @@ class Pattern(Struct, frozen=True, kw_only=True, omit_defaults=True):
     thousands: str | None = None
 
 
-class Asker(Struct, frozen=True, kw_only=True):
+class SuitedQuery(Struct, frozen=True, kw_only=True):
     """A captured query, as far as the data have to suit it."""
 
     name: str
@@ -47,7 +47,7 @@ class Restore(Struct, frozen=True, kw_only=True):
     encoding: str | None = None
     locale: str | None = None
     statistics: Literal["same", "own"] = "same"  # of the planner: one sample for all arms, or each
-    queries: tuple[Asker, ...] = ()
+    queries: tuple[SuitedQuery, ...] = ()
 
 
 class Script(Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ ColumnType = Literal[
 ]
 
 
-class Column(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class FillColumn(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A column of a fill, with the number of its value."""
 
     name: str
@@ -24,21 +24,21 @@ class Column(Struct, frozen=True, kw_only=True, omit_defaults=True):
     each: Natural = 1  # it changes with every so many rows
 
 
-class Part(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RowsPart(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A part of rows that come from elsewhere: a program's words, or a file's path."""
 
     command: tuple[str, ...] | None = None
     file: str | None = None
 
 
-class Source(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RowSource(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Programs or files that give the rows of a table, part by part."""
 
     format: Literal["csv"] = always("csv")
     header: bool = False  # whether the first record of each part names the columns
     columns: tuple[str, ...] = ()  # in the order of the records; (): the table's own
     folder: str = ""  # in which programs work, and where paths of files begin
-    parts: tuple[Part, ...]
+    parts: tuple[RowsPart, ...]
     version: tuple[str, ...] = ()  # the arguments by which the program tells its version
     remedy: str = ""  # what to do where a program is not there
 
@@ -47,7 +47,7 @@ class Children(Struct, frozen=True, kw_only=True):
     """The rows of another table, each of which has some rows as its children."""
 
     table: str
-    columns: tuple[Column, ...]  # of the other table, as its own fill has them
+    columns: tuple[FillColumn, ...]  # of the other table, as its own fill has them
     count: Natural  # the number of the value that is how many children a row has
     least: Natural
     most: Natural
@@ -62,8 +62,8 @@ class Fill(Struct, frozen=True, kw_only=True, omit_defaults=True):
     # come from elsewhere.
     rows: Natural
     per: Children | None = None
-    columns: tuple[Column, ...] = ()
-    source: Source | None = field(default=None, name="from")
+    columns: tuple[FillColumn, ...] = ()
+    source: RowSource | None = field(default=None, name="from")
     frozen: bool = False  # whether PostgreSQL takes the rows as old ones
     after: tuple[str, ...] = always(())  # SQL for each table when its rows are there
 

@@ -66,7 +66,7 @@ class Assignment(Struct, frozen=True, kw_only=True):
     place: str
 
 
-class Branch(Struct, frozen=True, kw_only=True):
+class ConditionalJump(Struct, frozen=True, kw_only=True):
     """Where a program goes on unless an expression is true."""
 
     unless: Expression
@@ -74,7 +74,7 @@ class Branch(Struct, frozen=True, kw_only=True):
     place: str
 
 
-class Rest(Struct, frozen=True, kw_only=True):
+class VariableSleep(Struct, frozen=True, kw_only=True):
     """A sleep of as many units as a variable says."""
 
     variable: Natural

@@ -16,20 +16,20 @@ TableBy = Literal["own", "by_connection", "in_turn", "uniform"]
 """How one of several tables is chosen."""
 
 
-class Constant(Struct, frozen=True, tag_field="kind", tag="constant"):
+class ConstantThinkTime(Struct, frozen=True, tag_field="kind", tag="constant"):
     """A think time that is always as long."""
 
     us: Natural
 
 
-class Exponential(Struct, frozen=True, kw_only=True, tag_field="kind", tag="exponential"):
+class ExponentialThinkTime(Struct, frozen=True, kw_only=True, tag_field="kind", tag="exponential"):
     """A think time drawn from the exponential distribution, and cut."""
 
     mean_us: Natural
     max_us: Natural
 
 
-ThinkTime = Constant | Exponential
+ThinkTime = ConstantThinkTime | ExponentialThinkTime
 """How long a connection is idle because nobody has anything for it to do."""
 ChoiceRule = Literal["random", "deficit", "deck", "in_order"]
 """How one of several programs is taken."""
@@ -79,7 +79,7 @@ class RoleStop(Struct, frozen=True):
     operations: Natural
 
 
-class Marks(Struct, frozen=True):
+class WindowMarks(Struct, frozen=True):
     """Operations of another program that cut a window out of a connection's operations.
 
     MARKS_BEFORE of them after the warm-up, and one at the end.
@@ -93,7 +93,7 @@ MARKS_BEFORE = 3
 """The marks before a window: between the last two lies nothing, which is the cost of a mark."""
 
 
-class Renew(Struct, frozen=True):
+class ConnectionRenewal(Struct, frozen=True):
     """How connections are made anew after each pause.
 
     `binds`: so often a new one has each prepared statement planned for values, without executing
@@ -105,7 +105,7 @@ class Renew(Struct, frozen=True):
     ask: str
 
 
-class OnError(Struct, frozen=True, kw_only=True):
+class ErrorReaction(Struct, frozen=True, kw_only=True):
     """What follows an error of a statement."""
 
     retry: tuple[str, ...] = ()  # codes after which the operation is tried again
@@ -132,12 +132,12 @@ class Role(Struct, frozen=True, kw_only=True, omit_defaults=True):
     endpoint: str | None = None  # None: the job's `server`
     session: tuple[str, ...] = ()  # SQL that each connection sends before all else
     statement_limit_s: int | float | None = None  # None: as the server says
-    on_error: OnError | None = None
+    on_error: ErrorReaction | None = None
     on_lost: Literal["fail_step", "reconnect"] | None = None
     connect: Connect = "once"
-    renew: Renew | None = None  # None: its connections last
+    renew: ConnectionRenewal | None = None  # None: its connections last
     queue: Literal["role", "thread"] = "role"
-    marks: Marks | None = None
+    marks: WindowMarks | None = None
 
     @property
     def thinks(self) -> bool:

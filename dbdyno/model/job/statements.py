@@ -91,7 +91,7 @@ class Piece(Struct, frozen=True, kw_only=True, omit_defaults=True):
     pieces: tuple[str | Piece, ...] | None = None
 
 
-class Into(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ResultVariables(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The variables that take what a statement returns."""
 
     columns: Mapping[str, Natural | None]  # by the column's name; None: it fails the step
@@ -112,7 +112,7 @@ class Statement(Struct, frozen=True, kw_only=True, omit_defaults=True):
     results: Literal["binary", "text"] = "binary"
     class_: str | None = field(default=None, name="class")
     progress: str | None = None  # what is in front of the rows done so far in its notices
-    into: Into | None = None
+    into: ResultVariables | None = None
 
     @property
     def beginning(self) -> str:

@@ -73,7 +73,7 @@ class Exponential(Struct, frozen=True, kw_only=True):
 Distribution = Zipf | Pareto | Special | Bates | Gaussian | Exponential
 
 
-class Added(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Addition(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The sum of a value and a number, or of two values."""
 
     value: Natural
@@ -88,7 +88,7 @@ class Permutation(Struct, frozen=True, kw_only=True):
     range: Span
 
 
-class Computed(Struct, frozen=True, kw_only=True):
+class ComputedValue(Struct, frozen=True, kw_only=True):
     """What an expression makes of other values: its variables are their numbers.
 
     `range` is proved: the expression can be computed of all that the values can be, and lies in it.
@@ -118,13 +118,13 @@ class Sequence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     step: int = 1
 
 
-class Count(Struct, frozen=True):
+class SharedCounter(Struct, frozen=True):
     """Numbers counted up by all connections of a step together."""
 
     first: int
 
 
-class Newest(Struct, frozen=True):
+class NewestNumber(Struct, frozen=True):
     """The newest number of a value of `count`, by its number, whose operations have all ended."""
 
     value: Natural
@@ -136,14 +136,14 @@ class Item(Struct, frozen=True):
     first: int
 
 
-class Client(Struct, frozen=True, kw_only=True):
+class ClientNumber(Struct, frozen=True, kw_only=True):
     """A number of each client's own."""
 
     first: int
     step: int
 
 
-class Text(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RandomText(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A text: `fill` characters in front, random ones behind, which are the share `random`.
 
     Random ones are of the alphabet; where that is empty, of base64.
@@ -155,7 +155,7 @@ class Text(Struct, frozen=True, kw_only=True, omit_defaults=True):
     alphabet: str = ""
 
 
-class Sample(Struct, frozen=True, kw_only=True):
+class SampleColumn(Struct, frozen=True, kw_only=True):
     """A column of a file's tuples, of which each operation draws one.
 
     `of` is the SHA-256 of the file's content, by which the job's `samples` say where it is.
@@ -178,21 +178,21 @@ class Value(Struct, frozen=True, kw_only=True, omit_defaults=True):
     bates: Bates | None = None
     gaussian: Gaussian | None = None
     exponential: Exponential | None = None
-    add: Added | None = None
+    add: Addition | None = None
     permutation: Permutation | None = None
-    compute: Computed | None = None
+    compute: ComputedValue | None = None
     join: tuple[str | JoinPart, ...] | None = None
     sequence: Sequence | None = None
-    count: Count | None = None
-    newest: Newest | None = None
+    count: SharedCounter | None = None
+    newest: NewestNumber | None = None
     item: Item | None = None
-    client: Client | None = None
-    text: Text | None = None
+    client: ClientNumber | None = None
+    text: RandomText | None = None
     pattern: str | None = None
     clock: Literal["second"] | None = None
     constant: int | None = None
     row: int | None = None
-    sample: Sample | None = None
+    sample: SampleColumn | None = None
 
     @property
     def distribution(self) -> Distribution | None:

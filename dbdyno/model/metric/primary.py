@@ -27,7 +27,7 @@ LEDGER = (SESSIONS_CPU, "runnable_us_per_op", *SAMPLED, REMAINDER, TIME)
 """All parts, and their whole."""
 
 
-class Measured(Protocol):
+class MetricHolder(Protocol):
     """A run, or an arm in a step."""
 
     @property
@@ -35,7 +35,7 @@ class Measured(Protocol):
         """By name."""
 
 
-def cpu_of(compared: Iterable[Measured]) -> str:
+def cpu_of(compared: Iterable[MetricHolder]) -> str:
     """The primary CPU metric of what is compared: CPU, but where a program makes the load."""
     programs = any(step.metrics.get(CONNECTIONS_CPU) is not None for step in compared)
     return CONNECTIONS_CPU if programs else CPU

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dbdyno.plan.attribute.design import designed
 from dbdyno.plan.attribute.factor import Sides, exchanges, refuse
-from dbdyno.plan.attribute.text import MADE_BY, Source, text_of
+from dbdyno.plan.attribute.text import MADE_BY, AttributedPlan, text_of
 
 __all__ = [
     "MADE_BY",
+    "AttributedPlan",
     "Sides",
-    "Source",
     "designed",
     "exchanges",
     "refuse",

@@ -27,7 +27,7 @@ PREBUILT = "prebuilt"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class KeyChange:
     """One key of an arm, and what the two arms have there; None: nothing."""
 
     table: str  # "" for a key of the arm itself, else "settings", "environment", "initdb", "fake"
@@ -41,7 +41,7 @@ class Exchange:
     """A factor: changes that are made together."""
 
     name: str
-    changes: tuple[Change, ...]
+    changes: tuple[KeyChange, ...]
     bound: int = 0  # -1: before the version, which does not know it; 1: after it; 0: anywhere
 
     @property
@@ -158,7 +158,7 @@ def _settings(sides: Sides) -> Iterable[Exchange]:
         values = base.get(name), arm.get(name)
         alike = {None if value is None else normal(value, same.get(name, {})) for value in values}
         if len(alike) > 1:
-            change = Change(table="settings", key=name, base=values[0], arm=values[1])
+            change = KeyChange(table="settings", key=name, base=values[0], arm=values[1])
             yield Exchange(name=name, changes=(change,), bound=_bound(name, sides))
 
 
@@ -182,14 +182,14 @@ def _table(table: str, sides: Sides) -> Iterable[Exchange]:
     base, arm = (getattr(side, table) for side in (sides.base, sides.arm))
     for key in dict.fromkeys([*base, *arm]):
         if base.get(key) != arm.get(key):
-            change = Change(table=table, key=key, base=base.get(key), arm=arm.get(key))
+            change = KeyChange(table=table, key=key, base=base.get(key), arm=arm.get(key))
             yield Exchange(name=key, changes=(change,))
 
 
 def _keys(sides: Sides, *keys: str, name: str | None = None) -> Iterable[Exchange]:
     """Keys of the arms themselves, together one factor."""
     changes = tuple(
-        Change(table="", key=key, base=base, arm=arm)
+        KeyChange(table="", key=key, base=base, arm=arm)
         for key in keys
         for base, arm in [(getattr(sides.base, key), getattr(sides.arm, key))]
         if base != arm
@@ -212,7 +212,7 @@ def is_origin(factor: Exchange) -> bool:
     return any(change.table == "" and change.key in ORIGIN for change in factor.changes)
 
 
-def _word(change: Change, value: object) -> str:
+def _word(change: KeyChange, value: object) -> str:
     if value is None:
         return PREBUILT if change.key == BUILD else UNSET
     return str(value)

@@ -12,14 +12,14 @@ from dbdyno.model.attribution import Design
 from dbdyno.model.error import PlanError
 from dbdyno.plan.race.text import MADE_BY, key, quoted, value_of
 
-__all__ = ["MADE_BY", "Source", "text_of"]
+__all__ = ["MADE_BY", "AttributedPlan", "text_of"]
 
 OWN = ("name", "base", "arms", "attribute", "hooks", "schedule")
 """Keys of the plan that are not taken over as they are written."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class AttributedPlan:
     """The plan that has the two arms, and what is asked of it."""
 
     plan: Plan
@@ -27,7 +27,7 @@ class Source:
     blocks: int | None = None  # in place of the plan's
 
 
-def text_of(source: Source, design: Design, arms: Sequence[Arm]) -> str:
+def text_of(source: AttributedPlan, design: Design, arms: Sequence[Arm]) -> str:
     """The plan. Raises PlanError where something of one arm alone cannot be exchanged."""
     written = tomllib.loads(source.plan.text)
     lines = [
@@ -92,7 +92,7 @@ def _of_arm(arm: Arm) -> Iterator[str]:
             yield f"{key(name)} = {value_of(setting)}"
 
 
-def _of_schedule(source: Source, written: Mapping[str, Any], arms: int) -> Iterator[str]:
+def _of_schedule(source: AttributedPlan, written: Mapping[str, Any], arms: int) -> Iterator[str]:
     """The schedule of the plan, for more arms."""
     its = dict(written)
     if source.blocks is not None:

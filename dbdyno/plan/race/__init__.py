@@ -5,17 +5,17 @@ Nothing here looks at the host: what is known of it is handed over.
 
 from __future__ import annotations
 
-from dbdyno.plan.race.arm import CONFIGS, NO_CONFIG, Found, Here, RaceArm, arms
+from dbdyno.plan.race.arm import CONFIGS, NO_CONFIG, HostServers, RaceArm, RaceServer, arms
 from dbdyno.plan.race.text import MADE_BY, Race, name_of, text_of
 
 __all__ = [
     "CONFIGS",
     "MADE_BY",
     "NO_CONFIG",
-    "Found",
-    "Here",
+    "HostServers",
     "Race",
     "RaceArm",
+    "RaceServer",
     "arms",
     "name_of",
     "text_of",

@@ -44,7 +44,7 @@ ENGINE = re.compile(r"([a-z]+)(?::(.*))?")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class RaceServer:
     """A server that is on this host."""
 
     engine: str
@@ -53,12 +53,12 @@ class Found:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Here:
+class HostServers:
     """The servers that a host has; functions raise DynoError."""
 
-    builds: Mapping[str, Found]  # that dyno compiled, by their names
+    builds: Mapping[str, RaceServer]  # that dyno compiled, by their names
     # The server in a folder, or of the source in it, compiled by a recipe where one is named.
-    folder: Callable[[Path, str | None], Found]
+    folder: Callable[[Path, str | None], RaceServer]
     newest: Callable[[str], str]  # the newest version of an engine that can be had
 
 
@@ -80,7 +80,7 @@ class RaceArm:
 
 
 def arms(
-    written: Sequence[str], settings: Sequence[str], configs: Sequence[str], here: Here
+    written: Sequence[str], settings: Sequence[str], configs: Sequence[str], here: HostServers
 ) -> tuple[RaceArm, ...]:
     """The arms of a race. A single arm races itself with `settings`, which the last takes.
 
@@ -109,7 +109,7 @@ def arms(
     return tuple(arms)
 
 
-def arm(text: str, configs: Sequence[str], here: Here) -> RaceArm:
+def arm(text: str, configs: Sequence[str], here: HostServers) -> RaceArm:
     """An arm from what a person wrote. Raises PlanError that begins with it."""
     place, *pairs = text.split(";")
     where = f"arm `{shown(text)}`"
@@ -154,7 +154,9 @@ def named(text: str, length_max: int = NAME_MAX) -> str:
 # --- Where a server comes from ---------------------------------------------------------------
 
 
-def of_place(place: str, recipe: str | None, where: str, here: Here) -> tuple[RaceArm, Version]:
+def of_place(
+    place: str, recipe: str | None, where: str, here: HostServers
+) -> tuple[RaceArm, Version]:
     """A server of this host, without settings, and the series that it is of. Raises PlanError."""
     match = ENGINE.fullmatch(place)
     if VERSION.fullmatch(place):
@@ -215,7 +217,7 @@ def apart(arms: Sequence[RaceArm]) -> list[str]:
     return names
 
 
-def of_found(found: Found, name: str, origin: Mapping[str, str]) -> tuple[RaceArm, Version]:
+def of_found(found: RaceServer, name: str, origin: Mapping[str, str]) -> tuple[RaceArm, Version]:
     """A server that lies here; one that is called by figures alone has its engine before them."""
     short = engine.of(found.engine).short
     name = short + name if VERSION.fullmatch(name) else name or f"{short}{found.version}"

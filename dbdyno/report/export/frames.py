@@ -6,9 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dbdyno.findings import plans, steps
 from dbdyno.model import Json
 from dbdyno.report.export import device_rows, second_rows, step_rows, wait_rows
-from dbdyno.report.export.form import FRAME_TYPES, Table
+from dbdyno.report.export.derived import tables
+from dbdyno.report.export.form import FRAME_TYPES, RUN, Table
 from dbdyno.report.export.source import Source
 from dbdyno.report.export.step_rows import Rows
 from dbdyno.report.export.tables import TABLES, by_name
@@ -22,14 +24,16 @@ ROWS_MAX = 10_000
 MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
     (
         frozenset({"plans", "arms", "settings", "comparisons", "verdicts", "across", "notices"})
-        | step_rows.CAUSES.keys(),
+        | step_rows.CAUSES.keys()
+        | {table.name for finding in plans.FINDINGS for table in tables(finding.facts, ())},
         step_rows.facts,
     ),
     (
         frozenset(
             {"steps", "metrics", "statements", "response", "service", "costs", "waits", "spans"}
         )
-        | {"outcomes", "told", "network", "targets", "fairness", "stalls", "states"},
+        | {"outcomes", "told", "network", "states"}
+        | {table.name for finding in steps.FINDINGS for table in tables(finding.facts, RUN)},
         step_rows.steps,
     ),
     (frozenset({"ticks", "clients"}), second_rows.load),
@@ -43,10 +47,9 @@ MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
 def pieces(sources: Iterable[Source], wanted: Collection[str]) -> Iterator[tuple[Table, DataFrame]]:
     """The rows of the tables named `wanted`, each time at most ROWS_MAX of one table."""
     for source in sources:
-        for tables, make in MAKERS:
-            its = tables & set(wanted)
-            if its:
-                yield from _cut(make(source), its)
+        for made, make in MAKERS:
+            if here := made & set(wanted):
+                yield from _cut(make(source), here)
 
 
 def _cut(rows: Rows, wanted: Collection[str]) -> Iterator[tuple[Table, DataFrame]]:

@@ -14,6 +14,7 @@ from dbdyno.model import (
     ResponseTimes,
     StepComparison,
     StepRun,
+    TargetFacts,
     metric,
 )
 from dbdyno.model.metric import state
@@ -21,11 +22,11 @@ from dbdyno.model.plan_record import ArmRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.report.estimate_form import of_estimate, of_judgement, of_ratio
 from dbdyno.report.export import (
+    derived,
     effect_rows,
     function_rows,
     node_rows,
     query_rows,
-    sweep_rows,
     work_rows,
 )
 from dbdyno.report.export.source import Place, Source, started
@@ -35,8 +36,6 @@ Rows = Iterator[tuple[str, Json]]
 """Rows by the name of their table."""
 
 CAUSES: Mapping[str, Callable[[Comparison], Iterator[Json]]] = {
-    "swept": sweep_rows.values,
-    "peaks": sweep_rows.peaks,
     "functions": function_rows.functions,
     "work": work_rows.operations,
     "work_functions": work_rows.functions,
@@ -79,6 +78,7 @@ def facts(source: Source) -> Rows:
         yield "across", source.key | _across(pair)
     for table, rows in CAUSES.items():
         yield from ((table, source.key | row) for row in rows(comparison))
+    yield from ((table, source.key | row) for table, row in derived.of_comparison(comparison))
     for notice in comparison.warnings:
         nowhere = dict.fromkeys(("workload", "ordinal", "step"))
         yield "notices", source.key | nowhere | {"notice": notice}
@@ -213,8 +213,8 @@ def _step(source: Source, run: StepRun, place: Place | None) -> Json:
         "rate": run.metrics.get(run.facts.headline) if run.facts.headline else None,
         "limited": "\n".join(run.window.limited or ()) or None,
         "target": run.facts.sla_target,
-        "achieved": run.roles.sla_achieved,
-        "held": run.roles.sla_met,
+        "achieved": run.of(TargetFacts).achieved_per_s,
+        "held": run.of(TargetFacts).met,
         "clients": run.facts.extent.clients if run.facts.extent else None,
         "connections": run.facts.extent.connections if run.facts.extent else None,
         "tables": run.facts.extent.tables if run.facts.extent else None,
@@ -252,13 +252,7 @@ def _figures(run: StepRun) -> Rows:
     yield from _network(run)
     for span in run.server.spans:
         yield "spans", asdict(span)
-    for target in run.roles.targets:
-        row = asdict(target)
-        rates = {"target_per_s": row["rows_per_s"], "achieved_per_s": row["achieved"]}
-        yield "targets", row | rates
-    for stalls in run.roles.stalls:
-        yield "stalls", asdict(stalls)
-    yield from _fairness(run)
+    yield from derived.of_run(run)
     for moment, values in (("before", run.server.before), ("after", run.server.after)):
         for name, value in values.items():
             if value is not None:
@@ -298,19 +292,3 @@ def _network(run: StepRun) -> Rows:
         counted: Json = {"seconds": found.seconds, "operations": found.operations}
         for host, link in found.links.items():
             yield "network", {"host": host} | asdict(link) | counted
-
-
-def _fairness(run: StepRun) -> Rows:
-    for found in run.roles.fairness:
-        for client, (count, rate) in enumerate(zip(found.counts, found.rates, strict=True)):
-            row = {
-                "role": found.role,
-                "kind": found.kind,
-                "client": client,
-                "unit": found.unit,
-                "count": count,
-                "per_s": rate,
-                "finish_s": found.finish_s[client] if found.finish_s else None,
-                "jain": found.jain,
-            }
-            yield "fairness", row

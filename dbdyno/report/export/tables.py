@@ -6,10 +6,12 @@ from this module (tools/export_page.py; a test compares). A null means unknown, 
 
 from __future__ import annotations
 
+from dbdyno.findings import plans, steps
 from dbdyno.report.estimate_form import ESTIMATE
 from dbdyno.report.export.cause_tables import CAUSES
+from dbdyno.report.export.derived import tables
 from dbdyno.report.export.device_tables import DEVICES
-from dbdyno.report.export.form import Table, table
+from dbdyno.report.export.form import RUN, Table, table
 from dbdyno.report.export.node_tables import NODES
 from dbdyno.report.export.query_tables import QUERIES
 
@@ -207,49 +209,7 @@ TABLES: tuple[Table, ...] = (
         """,
         (),
     ),
-    table(
-        "swept", """a parameter value of a step in a sweep, or of a workload's load; NATURAL JOIN
-        with `steps` gives each step one row per parameter""",
-        """
-        workload  | text    | | the workload's name, with its load's values: pgbench@scale=10
-        ordinal   | integer | | the step's place in its workload, from 1
-        step      | text    | | the step's name, with its values: select-only@clients=4
-        sweep     | text    | | the step's name without them: select-only
-        parameter | text    | | the parameter's name
-        parameter_value | number | by parameter | its value; null if it is a text
-        parameter_text  | text   | | its value as in the name
-        """,
-        (),
-    ),
-    table(
-        "peaks", """an arm's peak throughput over the clients of a sweep, and the rest with the most
-        clients; each block has its own peak (docs/method.md)""",
-        """
-        workload   | text    | | the workload's name
-        sweep      | text    | | the step's name without its clients
-        base       | text    | | the arm to compare with
-        arm        | text    | | the arm's name
-        blocks     | integer | | blocks that have the whole sweep
-        clients    | integer | | clients at the peak, median of the blocks
-        fewest     | integer | | the fewest of the blocks
-        most       | integer | | the most of the blocks
-        peak       | number  | 1/s | the greatest throughput, geometric mean
-        peak_low   | number  | 1/s | lower end of its 95 % interval; null with one block
-        peak_high  | number  | 1/s | upper end of its 95 % interval
-        ratio      | number  | | geometric mean of the blocks' ratios, arm by base
-        low        | number  | | lower end of its 95 % interval
-        high       | number  | | upper end of its 95 % interval
-        drop_factor | number | | throughput with the most clients, relative to the peak
-        drop_factor_low | number  | | lower end of its 95 % interval
-        drop_factor_high | number  | | upper end of its 95 % interval
-        drop_ratio      | number | | geometric mean of the blocks' ratios of drops, arm by base
-        drop_ratio_low  | number | | lower end of its 95 % interval
-        drop_ratio_high | number | | upper end of its 95 % interval
-        stood_still | integer | | blocks without a drop: nothing ended with the most clients
-        limited    | boolean | | whether the load generator was ever at its limit
-        """,
-        (),
-    ),
+    *(table for finding in plans.FINDINGS for table in tables(finding.facts, ())),
     *CAUSES,
     *QUERIES,
     *NODES,
@@ -431,42 +391,7 @@ TABLES: tuple[Table, ...] = (
         end_s   | number | s | its end
         """,
     ),
-    table(
-        "targets", "a rate that a step requests of a role, and its actual rate",
-        """
-        role           | text    |        | the role's name
-        kind           | text    |        | insert or delete
-        target_per_s   | number  | rows/s | requested, all clients together
-        achieved_per_s | number  | rows/s | the role's actual rate in the window
-        met            | boolean |        | whether that is at least 95 % of it
-        seconds        | integer | s      | whole seconds of the window
-        seconds_missed | integer | s      | of these, with less than 95 % of it
-        """,
-    ),
-    table(
-        "fairness", "a client of a role that has several, in a step's window",
-        """
-        role     | text    |     | the role's name
-        kind     | text    |     | its kind: insert, delete, query or other
-        client   | integer |     | the client's number, from 0
-        unit     | text    |     | the unit counted: rows or operations
-        count    | integer |     | count in the window
-        per_s    | number  | 1/s | count per second, until the client's own end
-        finish_s | number  | s   | the client's end; null in a step bound by time
-        jain     | number  |     | Jain's index of the role's rates: 1 if all are equal
-        """,
-    ),
-    table(
-        "stalls", "a role's stalled seconds in a step's window",
-        """
-        role      | text    |     | the role's name
-        kind      | text    |     | its kind: insert, delete, query or other
-        median    | number  | 1/s | the rate of its median whole second
-        seconds   | integer | s   | whole seconds of the window
-        stalled   | integer | s   | of these, with less than 10 % of the median
-        longest_s | integer | s   | the longest run of such seconds
-        """,
-    ),
+    *(table for finding in steps.FINDINGS for table in tables(finding.facts, RUN)),
     table(
         "states", "a quantity of the database's state before or after a step (docs/metrics.md)",
         """

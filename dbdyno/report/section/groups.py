@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from dbdyno.findings.fairness import show as fairness
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.model.headlines import Kind
@@ -28,7 +29,7 @@ from dbdyno.parts.part import (
     Text,
     anchored,
 )
-from dbdyno.report.section import cost_per_operation, fairness, outcomes, summary
+from dbdyno.report.section import cost_per_operation, outcomes, summary
 
 PUBLISHED = (
     "point queries",

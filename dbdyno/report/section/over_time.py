@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from dbdyno.findings.fairness import show as fairness
+from dbdyno.findings.fairness.facts import FairnessFacts
 from dbdyno.model import StepComparison, StepRun
 from dbdyno.parts import number
 from dbdyno.parts.part import Chart, Group, Line, Lines, Section, Subject
-from dbdyno.report.section import fairness
 
 CHART_BLOCKS_MAX = 6  # more blocks than this are measured but not drawn second by second
 CLIENT_LINES_MAX = 16
@@ -74,7 +75,12 @@ def charts(step: StepComparison, prefix: str) -> Iterable[Chart]:
 def client_charts(step: StepComparison, prefix: str) -> Iterable[Chart]:
     """A chart with a line for each client, for kinds of whose clients there is something to say."""
     roles = fairness.told(step)
-    kinds = {fair.kind for run in _drawn(step) for fair in run.roles.fairness if fair.role in roles}
+    kinds = {
+        fair.kind
+        for run in _drawn(step)
+        for fair in run.of(FairnessFacts).fairness
+        if fair.role in roles
+    }
     for kind, title in _CLIENTS.items():
         if kind not in kinds:
             continue

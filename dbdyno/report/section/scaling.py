@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dbdyno.findings.sweeps.facts import SweepFacts
 from dbdyno.model import Across, Cell, Ratio, StepComparison
 from dbdyno.model.sweep import CLIENTS, values
 from dbdyno.parts import cells, number
@@ -44,7 +45,8 @@ class _Sweep:
 
 def _parts(subject: Subject) -> Iterable[AnyPart]:
     """All steps of sweeps over clients in one table where they fit one; then each by itself."""
-    paced = {one.title for one in subject.sweeps if one.paced and one.parameter == CLIENTS}
+    every = subject.comparison.of(SweepFacts).of(subject.workloads)
+    paced = {sweep.title for sweep in every if sweep.paced and sweep.parameter == CLIENTS}
     found = _sweeps(subject.steps, subject.across)
     blocks, sweeps = subject.comparison.blocks, [one for one in found if one.title not in paced]
     whole = _overview(sweeps, blocks, subject.anchor)

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from statistics import median
 
+from dbdyno.findings.fairness import show as fairness
 from dbdyno.model import StepComparison, StepRun
 from dbdyno.parts import number, table_layout
 from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
-from dbdyno.report.section import fairness, groups, outcomes
+from dbdyno.report.section import groups, outcomes
 
 CACHED_READS_MAX = 0.01
 """Device reads for each operation up to which a step counts as cached: one in a hundred."""

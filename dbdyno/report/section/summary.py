@@ -10,7 +10,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from dbdyno.model import Cell, StepComparison
+from dbdyno.findings.fairness import show as fairness
+from dbdyno.model import Cell, StepComparison, TargetFacts
 from dbdyno.model.metric.over import taken
 from dbdyno.parts import cells, colors, number
 from dbdyno.parts.colors import ARROWS, Colors, Scheme, Tone
@@ -27,7 +28,7 @@ from dbdyno.parts.part import (
     Table,
     TableCell,
 )
-from dbdyno.report.section import fairness, outcomes
+from dbdyno.report.section import outcomes
 
 SPEEDS = 1e9
 """So many seconds are divided by a time for the published rule, which knows whole numbers."""
@@ -251,7 +252,11 @@ def target(step: StepComparison) -> float | None:
 
 
 def _background_cell(result: Cell) -> TableCell:
-    rates = [run.roles.sla_achieved for run in result.runs if run.roles.sla_achieved is not None]
+    rates = [
+        run.of(TargetFacts).achieved_per_s
+        for run in result.runs
+        if run.of(TargetFacts).achieved_per_s is not None
+    ]
     if not rates:
         return TableCell(
             text=cells.words_for_nothing(result), tone="failed", title=cells.failure(result)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
 from dbdyno.model.error import HostError
-from dbdyno.run.agent.wire import Piece
+from dbdyno.run.agent.wire import FilePiece
 from dbdyno.store import disk
 from dbdyno.store.file import made
 
@@ -17,10 +17,10 @@ LOG = "log"
 """The folder of a server's log, which grows until the server ends."""
 
 
-class Sender:
+class FileSender:
     """Sends what is new in a block's folder."""
 
-    def __init__(self, block: Path, send: Callable[[Piece], None]) -> None:
+    def __init__(self, block: Path, send: Callable[[FilePiece], None]) -> None:
         self.block = block
         self._send = send
         self._sent: dict[Path, tuple[int, int]] = {}  # size and time of change
@@ -41,7 +41,7 @@ class Sender:
             while True:
                 content = file.read(PIECE_BYTES)
                 last = len(content) < PIECE_BYTES
-                self._send(Piece(name, zlib.compress(content, 1), changed_ns if last else None))
+                self._send(FilePiece(name, zlib.compress(content, 1), changed_ns if last else None))
                 if last:
                     return
 
@@ -61,7 +61,7 @@ class Receiver:
         self._block = block
         self._host = host
 
-    def take(self, piece: Piece) -> None:
+    def take(self, piece: FilePiece) -> None:
         """Takes a piece of a file. Raises HostError where its name leads out of the folder."""
         name = PurePosixPath(piece.file)
         if name.is_absolute() or ".." in name.parts or len(name.parts) < 2:

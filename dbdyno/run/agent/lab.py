@@ -17,91 +17,67 @@ from dbdyno.host.lock import HostLock
 from dbdyno.model import Block, Plan, WorkloadUse
 from dbdyno.model.block_files import Order
 from dbdyno.run import blocks, site, starting_state
-from dbdyno.run.agent.files import Sender
-from dbdyno.run.agent.seat import Relayed
-from dbdyno.run.agent.upward import Upward
-from dbdyno.run.agent.wire import (
-    Answer,
-    Begin,
-    CeilingMeasured,
-    Check,
-    Checked,
-    CheckedUp,
-    CheckUp,
-    End,
-    Facts,
-    ForHost,
-    Hold,
-    LabRequest,
-    Measure,
-    MeasureCeiling,
-    Measured,
-    Nothing,
-    Open,
-    Opened,
-    PlanSent,
-    Rate,
-    ReadFacts,
-    Repeat,
-    Reply,
-    Result,
-    Say,
-)
+from dbdyno.run.agent import wire
+from dbdyno.run.agent.files import FileSender
+from dbdyno.run.agent.seat import RelayedGenerators
+from dbdyno.run.agent.upward import AgentChannels
 from dbdyno.run.check import dry_run, host_checkup
 from dbdyno.run.check.preflight import prepare
 from dbdyno.run.driver import ceiling
-from dbdyno.run.lab import Lab, Servers, Went
-from dbdyno.run.prepared import Prepared
+from dbdyno.run.lab import Lab, Servers, SiteRuns
+from dbdyno.run.prepared import ReadyPlan
 from dbdyno.run.progress import Leg, Pulse, Watch
 from dbdyno.store import Results, handover
 from dbdyno.store.file import read_struct_if_there
-from dbdyno.store.handover import Ends
+from dbdyno.store.handover import BlockEnds
 
 Value = TypeVar("Value")
 FOLDER = "agent"
 """Below the lab's data: what dyno on another host sent, and what was measured for it."""
 
 
-class Told(Watch):
+class ForwardingWatch(Watch):
     """A watch whose lines and figures go to whoever asked."""
 
-    def __init__(self, send: Callable[[Answer], None]) -> None:
+    def __init__(self, send: Callable[[wire.Answer], None]) -> None:
         super().__init__([], Console(quiet=True), quiet=True)
         self._send = send
         self.ended: Callable[[], None] = lambda: None  # called at the end of each leg
 
     def say(self, text: str) -> None:
         """A line that stays."""
-        self._send(Say(text))
+        self._send(wire.WatchLine(text))
 
     def begin(self, title: str, leg: Leg) -> None:
         """A leg begins."""
-        self._send(Begin(title, leg))
+        self._send(wire.LegStart(title, leg))
 
     def rate(self, pulse: Pulse, arm: str = "") -> None:
         """How the step does."""
-        self._send(Rate(pulse, arm))
+        self._send(wire.RateMessage(pulse, arm))
 
     def end(self, text: str, *, alarm: bool = False) -> None:
         """The leg is over, and nothing is measured now."""
-        self._send(End(text, alarm))
+        self._send(wire.LegEnd(text, alarm))
         self.ended()
 
 
 class HostLab:
     """What an agent has been asked to hold: the host, a plan, servers that are up."""
 
-    def __init__(self, send: Callable[[Reply | ForHost], None], upward: Upward) -> None:
+    def __init__(
+        self, send: Callable[[wire.Reply | wire.HostMessage], None], upward: AgentChannels
+    ) -> None:
         self._send_any = send
         self._upward = upward
         self._number = 0  # of the request that is being done
         self._held = ExitStack()
-        self._watch = Told(self._send)
+        self._watch = ForwardingWatch(self._send)
         self._servers = self._held.enter_context(Servers())
         self._plan: Plan | None = None
-        self._prepared: Prepared | None = None
-        self._went: dict[tuple[str, tuple[str, ...]], Went] = {}
-        self._sender: Sender | None = None
+        self._prepared: ReadyPlan | None = None
+        self._went: dict[tuple[str, tuple[str, ...]], SiteRuns] = {}
+        self._sender: FileSender | None = None
 
     @property
     def root(self) -> Path:
@@ -113,70 +89,70 @@ class HostLab:
         """The folder in which the plan's files lie as they do where they came from."""
         return self.root / "files"
 
-    def do(self, number: int, request: LabRequest) -> Result:
+    def do(self, number: int, request: wire.LabRequest) -> wire.Result:
         """Fulfils the request of this number. Raises DynoError."""
         self._number = number
         match request:
-            case Hold():
+            case wire.HoldRequest():
                 return self._hold(request)
-            case ReadFacts():
+            case wire.FactsRequest():
                 return self._facts(request)
-            case CheckUp():
+            case wire.CheckupRequest():
                 return self._check_up(request)
-            case Check():
+            case wire.CheckRequest():
                 return self._check(request)
-            case Open():
+            case wire.OpenRequest():
                 return self._open(request)
-            case MeasureCeiling():
-                return CeilingMeasured(
+            case wire.CeilingRequest():
+                return wire.CeilingAnswer(
                     ceiling.measure(request.connections, request.threads, request.cpus)
                 )
-            case Measure():
+            case wire.MeasureRequest():
                 return self._measure(request)
-            case Repeat():
+            case wire.RepeatRequest():
                 return self._repeat(request)
 
     def close(self) -> None:
         """Lets go of the host."""
         self._held.close()
 
-    def _send(self, answer: Answer) -> None:
-        self._send_any(Reply(self._number, answer))
+    def _send(self, answer: wire.Answer) -> None:
+        self._send_any(wire.Reply(self._number, answer))
 
     # --- What is asked ---
 
-    def _hold(self, request: Hold) -> Nothing:
+    def _hold(self, request: wire.HoldRequest) -> wire.EmptyAnswer:
         """Takes the host for a plan, and ends what a dead lab left."""
         self._held.enter_context(HostLock(plan=request.plan, wait=request.wait))
         leftovers.end_leftovers()
         shutil.rmtree(self.root / "results", ignore_errors=True)
-        return Nothing()
+        return wire.EmptyAnswer()
 
-    def _facts(self, request: ReadFacts) -> Facts:
+    def _facts(self, request: wire.FactsRequest) -> wire.FactsAnswer:
         """The facts of this host, for a generator."""
         from dbdyno.host.observe import facts
 
-        return Facts(facts.collect(place.data_root(), measure=request.measure))
+        return wire.FactsAnswer(facts.collect(place.data_root(), measure=request.measure))
 
-    def _check_up(self, request: CheckUp) -> CheckedUp:
+    def _check_up(self, request: wire.CheckupRequest) -> wire.CheckupAnswer:
         """What the doctor needs to know of this host."""
         plan = None if request.sent is None else self._received(request.sent)
-        return CheckedUp(host_checkup.check_up(plan, None, request.shared_buffers))
+        return wire.CheckupAnswer(host_checkup.check_up(plan, None, request.shared_buffers))
 
-    def _check(self, request: Check) -> Checked:
+    def _check(self, request: wire.CheckRequest) -> wire.CheckAnswer:
         """What `dyno check` says of the plan's part here, and of the resources that it takes."""
         plan = self._received(request.sent)
         prepared = prepare(plan, request.pinned)
-        return Checked(prepared, dry_run.of_resources(plan, prepared))
+        return wire.CheckAnswer(prepared, dry_run.of_resources(plan, prepared))
 
-    def _open(self, request: Open) -> Opened:
+    def _open(self, request: wire.OpenRequest) -> wire.OpenAnswer:
         """Checks the plan's part on this host and makes the builds that it lacks."""
         plan = self._received(request.sent)
         golden.sweep(starting_state.data_root(plan), plan.wal_dir)
         self._plan, self._prepared = plan, blocks.ready(plan, request.pinned, self._watch.say)
-        return Opened(self._prepared, blocks.host_facts(plan, self._prepared))
+        return wire.OpenAnswer(self._prepared, blocks.host_facts(plan, self._prepared))
 
-    def _received(self, sent: PlanSent) -> Plan:
+    def _received(self, sent: wire.SentPlan) -> Plan:
         """The plan that was sent, with its files as if they lay where they came from."""
         shutil.rmtree(self.files_root, ignore_errors=True)
         for name, file in sent.files.items():
@@ -188,21 +164,21 @@ class HostLab:
             return sent.plan
         return replace(sent.plan, path=self.files_root / str(sent.plan.path).lstrip("/"))
 
-    def _measure(self, request: Measure) -> Measured:
+    def _measure(self, request: wire.MeasureRequest) -> wire.MeasureAnswer:
         """Takes arms through a workload; files follow the end of each step."""
         plan = self._opened()
         lab, use = self._lab(plan, request), use_of(plan, request.workload)
         self._went[use.title, request.arms] = went = self._sending(
             request.block,
-            lambda: site.Here().measure(lab, request.block, use, request.arms),
+            lambda: site.LocalSite().measure(lab, request.block, use, request.arms),
         )
-        return Measured(went.failed)
+        return wire.MeasureAnswer(went.failed)
 
-    def _repeat(self, request: Repeat) -> Nothing:
+    def _repeat(self, request: wire.RepeatRequest) -> wire.EmptyAnswer:
         """Profiles what the judged runs could not."""
         went = self._went.pop((request.workload, request.arms))
         self._sending(request.block, went.repeat)
-        return Nothing()
+        return wire.EmptyAnswer()
 
     # --- How ---
 
@@ -210,7 +186,7 @@ class HostLab:
         assert self._plan is not None, "a plan is opened before its blocks"
         return self._plan
 
-    def _lab(self, plan: Plan, request: Measure) -> Lab:
+    def _lab(self, plan: Plan, request: wire.MeasureRequest) -> Lab:
         assert self._prepared is not None
         results = Results(self.root / "results" / plan.name, request.plan_record)
         mirror(results, request.blocks, request.block.number)
@@ -221,7 +197,7 @@ class HostLab:
             watch=self._watch,
             through=request.through,
             servers=self._servers,
-            generators=Relayed(plan.generator_hosts, self._upward)
+            generators=RelayedGenerators(plan.generator_hosts, self._upward)
             if plan.generator_hosts
             else None,
         )
@@ -231,7 +207,7 @@ class HostLab:
         plan = self._opened()
         folder = self.root / "results" / plan.name / "blocks" / f"{block.number:03d}"
         if self._sender is None or self._sender.block != folder:
-            self._sender = Sender(folder, self._send)
+            self._sender = FileSender(folder, self._send)
         sender = self._sender
         self._watch.ended = lambda: sender.new(all_of_it=False)
         try:
@@ -246,7 +222,7 @@ def use_of(plan: Plan, title: str) -> WorkloadUse:
     return next(use for use in plan.workloads if use.title == title)
 
 
-def mirror(results: Results, begun: Mapping[str, Ends], number: int) -> None:
+def mirror(results: Results, begun: Mapping[str, BlockEnds], number: int) -> None:
     """Makes the folders of the result's blocks as they are where they came from, without runs.
 
     `begun`: by folder what is known of the block. So golden copies are known to be of a block that

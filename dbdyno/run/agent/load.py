@@ -13,26 +13,26 @@ from dbdyno.engine.access import PASSWORD
 from dbdyno.model.error import DynoError, disk_errors_named
 from dbdyno.model.job import Job
 from dbdyno.model.job.endpoint import Endpoint
-from dbdyno.run.agent.wire import Command, Done, Failed, Generate, Line, Nothing, Reply
+from dbdyno.run.agent import wire
 from dbdyno.run.driver.loadgen import Generator
 
 
 class Loads:
     """The generators that run; each in a thread that passes on its lines."""
 
-    def __init__(self, send: Callable[[Reply], None]) -> None:
+    def __init__(self, send: Callable[[wire.Reply], None]) -> None:
         self._send = send
         self._generators: dict[int, Generator] = {}
         self._threads: list[threading.Thread] = []
         self._over = False
 
-    def begin(self, number: int, request: Generate) -> None:
+    def begin(self, number: int, request: wire.GenerateRequest) -> None:
         """Starts a generator with a job; its lines, and how it ended, are answers."""
         thread = threading.Thread(target=self._run, args=(number, request), daemon=True)
         self._threads.append(thread)
         thread.start()
 
-    def command(self, command: Command) -> None:
+    def command(self, command: wire.Command) -> None:
         """Gives a generator an order. One that has ended does nothing."""
         generator = self._generators.get(command.number)
         if generator is None:
@@ -59,9 +59,9 @@ class Loads:
         for thread in self._threads:
             thread.join()
 
-    def _run(self, number: int, request: Generate) -> None:
+    def _run(self, number: int, request: wire.GenerateRequest) -> None:
         def keep(line: str) -> None:
-            self._send(Reply(number, Line(line.rstrip("\n"))))
+            self._send(wire.Reply(number, wire.GeneratorLine(line.rstrip("\n"))))
 
         job, environment = request.job, {}
         try:
@@ -76,9 +76,9 @@ class Loads:
                         generator.hang_up()
                     for _ in generator.events():
                         pass
-            self._send(Reply(number, Done(Nothing())))
+            self._send(wire.Reply(number, wire.DoneAnswer(wire.EmptyAnswer())))
         except DynoError as error:
-            self._send(Reply(number, Failed("GeneratorError", str(error))))
+            self._send(wire.Reply(number, wire.FailureAnswer("GeneratorError", str(error))))
         finally:
             self._generators.pop(number, None)
 

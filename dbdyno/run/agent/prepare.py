@@ -20,7 +20,7 @@ from dbdyno.host.child import last_line
 from dbdyno.model import Host
 from dbdyno.model.error import HostError
 from dbdyno.run.agent import packing, wire
-from dbdyno.run.agent.session import OPTIONS, Session, ssh_words
+from dbdyno.run.agent.session import OPTIONS, AgentSession, ssh_words
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 """The series of Python that the libraries here are compiled for."""
@@ -74,7 +74,7 @@ def prepare(ssh: str, say: Callable[[str], None]) -> bool:
         python = looked(ssh, sum(path.stat().st_size for path in wheels))
         say(f"{ssh}: sending {sum(path.stat().st_size for path in wheels) / 1e6:,.0f} MB")
         install(ssh, python, wheels, Path(uv))
-    with Session(host):  # which refuses another one
+    with AgentSession(host):  # which refuses another one
         pass
     return True
 
@@ -82,7 +82,7 @@ def prepare(ssh: str, say: Callable[[str], None]) -> bool:
 def is_there(host: Host) -> bool:
     """Whether the host has this very dyno. Raises HostError where it cannot be reached at all."""
     try:
-        with Session(host):
+        with AgentSession(host):
             return True
     except HostError:
         run(host.name, "true")

@@ -16,57 +16,50 @@ from dbdyno.model import events
 from dbdyno.model.error import GeneratorError, LabDied
 from dbdyno.model.job import Job
 from dbdyno.run.agent.session import ROUND_TRIPS
-from dbdyno.run.agent.upward import Channel, Upward
+from dbdyno.run.agent.upward import AgentChannels, Channel
 from dbdyno.run.agent.wire import (
     ClockReading,
-    Failed,
-    Generate,
-    Line,
-    ReadClock,
-    ReadNetwork,
+    ClockRequest,
+    FailureAnswer,
+    GenerateRequest,
+    GeneratorLine,
+    NetworkRequest,
     ResultOf,
     result,
 )
-from dbdyno.run.driver.interface import (
-    END_TIMEOUT_S,
-    Clock,
-    GeneratorDied,
-    Keep,
-    NetworkReading,
-    Seat,
-)
+from dbdyno.run.driver import interface
 from dbdyno.run.driver.loadgen import refuse_foreign
 
 ANSWER_S_MAX = 60.0
 """How long a host may take to answer what takes no time there."""
 
 
-class Relayed:
+class RelayedGenerators:
     """The generators of a plan (run.driver.interface.Generators)."""
 
-    def __init__(self, hosts: Sequence[str], upward: Upward) -> None:
+    def __init__(self, hosts: Sequence[str], upward: AgentChannels) -> None:
         self._hosts = hosts
         self._upward = upward
 
-    def seats(self, server: Server) -> list[Seat]:
+    def seats(self, server: Server) -> list[interface.Seat]:
         """As Generators.seats."""
         return [self._seat(host, server) for host in self._hosts]
 
-    def network(self, server: Server, *, trip: bool) -> dict[str, NetworkReading]:
+    def network(self, server: Server, *, trip: bool) -> dict[str, interface.NetworkReading]:
         """As Generators.network."""
         address = server.load_address
         assert address is not None, "a server that other hosts reach has an address"
-        request = ReadNetwork(address.host, address.port if trip else None)
+        request = NetworkRequest(address.host, address.port if trip else None)
         channels = {host: self._upward.ask(host, request) for host in self._hosts}
-        return {host: only(channel, NetworkReading) for host, channel in channels.items()}
+        return {host: only(channel, interface.NetworkReading) for host, channel in channels.items()}
 
-    def _seat(self, host: str, server: Server) -> Seat:
-        def start(job: Job, keep: Keep, cpus: str | None) -> RelayedGenerator:
+    def _seat(self, host: str, server: Server) -> interface.Seat:
+        def start(job: Job, keep: interface.Keep, cpus: str | None) -> RelayedGenerator:
             secrets = None if server.entrance is None else server.entrance.secrets()
-            request = Generate(job, cpus, secrets, samples(job))
+            request = GenerateRequest(job, cpus, secrets, samples(job))
             return RelayedGenerator(self._upward.ask(host, request), keep)
 
-        return Seat(name=host, clock=clock(self._upward, host), start=start)
+        return interface.Seat(name=host, clock=clock(self._upward, host), start=start)
 
 
 def samples(job: Job) -> dict[str, bytes]:
@@ -83,7 +76,7 @@ def samples(job: Job) -> dict[str, bytes]:
     return contents
 
 
-def clock(upward: Upward, host: str) -> Clock:
+def clock(upward: AgentChannels, host: str) -> interface.Clock:
     """How far a host's CLOCK_MONOTONIC is ahead of ours, by the shortest of some round trips.
 
     The reading lies between sending and hearing, so half of the round trip bounds what is wrong
@@ -92,9 +85,9 @@ def clock(upward: Upward, host: str) -> Clock:
     clocks = []
     for _ in range(ROUND_TRIPS):
         sent_ns = time.monotonic_ns()
-        there_ns = only(upward.ask(host, ReadClock()), ClockReading).mono_ns
+        there_ns = only(upward.ask(host, ClockRequest()), ClockReading).mono_ns
         half_ns = (time.monotonic_ns() - sent_ns) // 2
-        clocks.append(Clock(offset_ns=there_ns - sent_ns - half_ns, bound_ns=half_ns + 1))
+        clocks.append(interface.Clock(offset_ns=there_ns - sent_ns - half_ns, bound_ns=half_ns + 1))
     return min(clocks, key=lambda clock: clock.bound_ns)
 
 
@@ -107,9 +100,9 @@ def only(channel: Channel, form: type[ResultOf]) -> ResultOf:
 
 
 class RelayedGenerator:
-    """A dyno-loadgen on another host (run.driver.interface.TimedRunning)."""
+    """A dyno-loadgen on another host (run.driver.interface.TimedLoad)."""
 
-    def __init__(self, channel: Channel, keep: Keep) -> None:
+    def __init__(self, channel: Channel, keep: interface.Keep) -> None:
         self._channel = channel
         self._keep = keep
         self._over = False
@@ -132,13 +125,13 @@ class RelayedGenerator:
                 answer = self._channel.answer()
             except LabDied as error:
                 self._over = True
-                raise GeneratorDied(str(error)) from error
-            if isinstance(answer, Line):
+                raise interface.GeneratorDied(str(error)) from error
+            if isinstance(answer, GeneratorLine):
                 yield answer.text
                 continue
             self._over = True
-            if isinstance(answer, Failed):
-                raise GeneratorDied(answer.text)
+            if isinstance(answer, FailureAnswer):
+                raise interface.GeneratorDied(answer.text)
 
     def go(self, at_ns: int | None = None) -> None:
         """As TimedRunning.go."""
@@ -170,7 +163,7 @@ class RelayedGenerator:
     def __exit__(self, *_: object) -> None:
         """Ends it, by asking and then by force, and keeps what it still said."""
         self.hang_up()
-        until_s = time.monotonic() + END_TIMEOUT_S
+        until_s = time.monotonic() + interface.END_TIMEOUT_S
         while not self._over:
             left_s = until_s - time.monotonic()
             try:
@@ -180,7 +173,7 @@ class RelayedGenerator:
                 continue
             except LabDied:
                 return
-            if isinstance(answer, Line):
+            if isinstance(answer, GeneratorLine):
                 self._keep(answer.text)
             else:
                 self._over = True

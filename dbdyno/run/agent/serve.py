@@ -20,29 +20,10 @@ from dbdyno.model.error import DynoError, disk_errors_named
 from dbdyno.run.agent import network, wire
 from dbdyno.run.agent.lab import HostLab
 from dbdyno.run.agent.load import Loads
-from dbdyno.run.agent.upward import Upward
-from dbdyno.run.agent.wire import (
-    Alive,
-    Ask,
-    ClockReading,
-    Command,
-    Done,
-    Failed,
-    FromAgent,
-    Generate,
-    Hello,
-    LabRequest,
-    ReadClock,
-    ReadNetwork,
-    Reply,
-    Request,
-    Result,
-    Stop,
-    ToAgent,
-)
+from dbdyno.run.agent.upward import AgentChannels
 
 
-class Wire:
+class AgentOutput:
     """The agent's standard output: messages in the order in which they were given.
 
     A thread of its own writes them, so that nothing that measures waits for a network.
@@ -50,11 +31,11 @@ class Wire:
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self._queue: SimpleQueue[Hello | FromAgent | None] = SimpleQueue()
+        self._queue: SimpleQueue[wire.AgentHello | wire.FromAgent | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._write, name="wire", daemon=True)
         self._thread.start()
 
-    def send(self, message: Hello | FromAgent) -> None:
+    def send(self, message: wire.AgentHello | wire.FromAgent) -> None:
         """Has a message sent; returns at once."""
         self._queue.put(message)
 
@@ -75,22 +56,22 @@ class Wire:
 class Agent:
     """An agent at work; `run` returns when it is to end."""
 
-    def __init__(self, requests: BinaryIO, out: Wire) -> None:
+    def __init__(self, requests: BinaryIO, out: AgentOutput) -> None:
         self._requests = requests
         self._out = out
-        self._work: SimpleQueue[tuple[int, LabRequest] | None] = SimpleQueue()
+        self._work: SimpleQueue[tuple[int, wire.LabRequest] | None] = SimpleQueue()
         self._heard_s = time.monotonic()
         self._busy = threading.Event()  # while the main thread does something that can be stopped
         self._over = threading.Event()
         self.loads = Loads(out.send)
-        self.upward = Upward(out.send)
+        self.upward = AgentChannels(out.send)
         self.lab = HostLab(out.send, self.upward)
 
     def run(self) -> None:
         """Serves requests until the input ends; nothing that was started goes on afterwards."""
         for listen in (self._read, self._listen_for_silence):
             threading.Thread(target=listen, daemon=True).start()
-        self._out.send(Hello.now())
+        self._out.send(wire.AgentHello.now())
         try:
             while (work := self._work.get()) is not None and not self._over.is_set():
                 self._do(*work)
@@ -101,7 +82,7 @@ class Agent:
             self.loads.end()
             self.lab.close()
 
-    def _do(self, number: int, request: LabRequest) -> None:
+    def _do(self, number: int, request: wire.LabRequest) -> None:
         """Does what a request asks for, and answers."""
         try:
             try:
@@ -112,17 +93,19 @@ class Agent:
                 self._busy.clear()
             self._done(number, result)
         except KeyboardInterrupt:
-            self._out.send(Reply(number, Failed("HostError", "stopped")))
+            self._out.send(wire.Reply(number, wire.FailureAnswer("HostError", "stopped")))
             if self._over.is_set():
                 raise
         except DynoError as error:
-            self._out.send(Reply(number, wire.failed(error, str(self.lab.files_root))))
+            self._out.send(wire.Reply(number, wire.failed(error, str(self.lab.files_root))))
         except Exception as error:  # a mistake of ours: whoever asked has to see it
             text = f"{error!r}: {''.join(traceback.format_exception(error)[-2:])}"
-            self._out.send(Reply(number, Failed("LabDied", " ".join(text.split()))))
+            self._out.send(
+                wire.Reply(number, wire.FailureAnswer("LabDied", " ".join(text.split())))
+            )
 
-    def _done(self, number: int, result: Result) -> None:
-        self._out.send(Reply(number, Done(result)))
+    def _done(self, number: int, result: wire.Result) -> None:
+        self._out.send(wire.Reply(number, wire.DoneAnswer(result)))
 
     # --- Its threads ---
 
@@ -131,32 +114,32 @@ class Agent:
             self._heard_s = time.monotonic()
             try:
                 self._take(wire.read_to_agent(line))
-            except wire.Unreadable as error:
+            except wire.MessageError as error:
                 sys.stderr.write(f"dyno agent: this is no message of dyno: {error}\n")
                 break
         self.end()
 
-    def _take(self, message: ToAgent) -> None:
+    def _take(self, message: wire.ToAgent) -> None:
         """Answers at once what must not wait; the rest is for the main thread."""
         match message:
-            case Alive():
+            case wire.AliveMessage():
                 pass
-            case Stop():
+            case wire.StopMessage():
                 self._interrupt()
-            case Reply():
+            case wire.Reply():
                 self.upward.take(message)
-            case Command():
+            case wire.Command():
                 self.loads.command(message)
-            case Ask():
+            case wire.RequestMessage():
                 self._begin(message.number, message.request)
 
-    def _begin(self, number: int, request: Request) -> None:
+    def _begin(self, number: int, request: wire.Request) -> None:
         match request:
-            case ReadClock():
-                self._done(number, ClockReading(time.monotonic_ns()))
-            case ReadNetwork():
+            case wire.ClockRequest():
+                self._done(number, wire.ClockReading(time.monotonic_ns()))
+            case wire.NetworkRequest():
                 self._done(number, network.reading(request.address, request.port))
-            case Generate():
+            case wire.GenerateRequest():
                 self.loads.begin(number, request)
             case _:
                 self._work.put((number, request))
@@ -187,7 +170,7 @@ def serve() -> None:
     What else is printed goes to standard error. SIGTERM and SIGHUP end it as the end of its input.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    out = Wire(os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
+    out = AgentOutput(os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     agent = Agent(sys.stdin.buffer, out)
     for number in (signal.SIGTERM, signal.SIGHUP):

@@ -20,23 +20,6 @@ from dbdyno.host.child import Child
 from dbdyno.model import Host
 from dbdyno.model.error import HostError
 from dbdyno.run.agent import wire
-from dbdyno.run.agent.wire import (
-    LAST,
-    Alive,
-    Answer,
-    Ask,
-    Command,
-    ForHost,
-    Hear,
-    Hello,
-    Lost,
-    Reply,
-    Request,
-    ResultOf,
-    Stop,
-    ToAgent,
-    result,
-)
 
 SSH = "DYNO_SSH"
 """An environment variable: the words that stand for `ssh`, such as `ssh -F my_config`."""
@@ -60,25 +43,27 @@ CLOCKS_APART_S_MAX = 2.0
 ROUND_TRIPS = 20
 
 
-class Unreachable(HostError):
+class UnreachableError(HostError):
     """No agent comes up on a host, which may be for now alone."""
 
 
-class Session:
+class AgentSession:
     """An agent at work. A context manager: it has stopped what it started afterwards."""
 
     def __init__(self, host: Host) -> None:
-        """Starts it. Raises Unreachable, and HostError where the host has another dyno or time."""
+        """Starts it. Raises UnreachableError; HostError where the host has another dyno or time."""
         self.host = host
-        self.others: Mapping[str, Session] = {}
+        self.others: Mapping[str, AgentSession] = {}
         """The plan's other hosts, to which its agent has messages passed on."""
         self.lost: str | None = None  # why the connection is broken
-        self._sinks: dict[int, Hear] = {}
-        self._relayed: dict[int, tuple[Session, int]] = {}  # what it asks of others, by its number
+        self._sinks: dict[int, wire.Hear] = {}
+        self._relayed: dict[
+            int, tuple[AgentSession, int]
+        ] = {}  # what it asks of others, by its number
         self._last = 0
         self._lock = threading.Lock()
         self._ended = threading.Event()
-        self._hello: SimpleQueue[Hello | Lost] = SimpleQueue()
+        self._hello: SimpleQueue[wire.AgentHello | wire.LossAnswer] = SimpleQueue()
         self._begun_unix_ns = time.time_ns()
         self._child = Child(words_of(host), name=words_of(host)[0])
         self._threads = [
@@ -102,20 +87,23 @@ class Session:
     # --- What is asked ---
 
     def request(
-        self, request: Request, form: type[ResultOf], hear: Hear = lambda answer: None
-    ) -> ResultOf:
+        self,
+        request: wire.Request,
+        form: type[wire.ResultOf],
+        hear: wire.Hear = lambda answer: None,
+    ) -> wire.ResultOf:
         """Has the agent do something and waits for its end; `hear` gets what comes on the way.
 
         Returns the result, which is of type `form`. Raises the agent's DynoError, and LabDied where
         the host is lost. An interruption has the agent stop, waits until it has, and passes
         through.
         """
-        inbox: SimpleQueue[Answer] = SimpleQueue()
+        inbox: SimpleQueue[wire.Answer] = SimpleQueue()
         number = self.ask(request, inbox.put)
         try:
-            return result(self._last_of(inbox, hear), form, self.host.name)
+            return wire.result(self._last_of(inbox, hear), form, self.host.name)
         except KeyboardInterrupt:
-            self.send(Stop())
+            self.send(wire.StopMessage())
             with contextlib.suppress(Empty):
                 self._last_of(inbox, lambda answer: None, STOP_S_MAX)
             raise
@@ -123,13 +111,13 @@ class Session:
             self._sinks.pop(number, None)
 
     def _last_of(
-        self, inbox: SimpleQueue[Answer], hear: Hear, limit_s: float | None = None
-    ) -> Answer:
-        while not isinstance(answer := inbox.get(timeout=limit_s), LAST):
+        self, inbox: SimpleQueue[wire.Answer], hear: wire.Hear, limit_s: float | None = None
+    ) -> wire.Answer:
+        while not isinstance(answer := inbox.get(timeout=limit_s), wire.LAST):
             hear(answer)
         return answer
 
-    def ask(self, request: Request, hear: Hear) -> int:
+    def ask(self, request: wire.Request, hear: wire.Hear) -> int:
         """Sends a request and returns its number at once; `hear` gets all answers.
 
         The thread that reads calls it; the last answer is one of LAST.
@@ -139,12 +127,12 @@ class Session:
             number = self._last
         self._sinks[number] = hear
         if self.lost is not None:
-            hear(Lost(self.lost))
+            hear(wire.LossAnswer(self.lost))
         else:
-            self.send(Ask(number, request))
+            self.send(wire.RequestMessage(number, request))
         return number
 
-    def send(self, message: ToAgent) -> None:
+    def send(self, message: wire.ToAgent) -> None:
         """Sends a message, unless the connection is broken: whoever waits hears of that."""
         self._child.say(wire.line(message))
 
@@ -157,7 +145,7 @@ class Session:
 
     # --- Its beginning ---
 
-    def _first(self) -> Hello:
+    def _first(self) -> wire.AgentHello:
         """The agent's first message. Raises HostError where none comes, with ssh's reason."""
         try:
             hello = self._hello.get(timeout=HELLO_S_MAX)
@@ -166,8 +154,8 @@ class Session:
                 f"hosts.{self.host.name}: no answer from {named(self.host)} within "
                 f"{HELLO_S_MAX:g} s: look whether its login shell prints or waits for something"
             ) from None
-        if isinstance(hello, Lost):
-            raise Unreachable(f"hosts.{self.host.name}: {self._unreached()}")
+        if isinstance(hello, wire.LossAnswer):
+            raise UnreachableError(f"hosts.{self.host.name}: {self._unreached()}")
         return hello
 
     def _unreached(self) -> str:
@@ -184,7 +172,7 @@ class Session:
             "password, then run the same command"
         )
 
-    def _check(self, hello: Hello) -> None:
+    def _check(self, hello: wire.AgentHello) -> None:
         """Raises HostError where the agent is of another version, or its wall clock differs."""
         name, where = self.host.name, named(self.host)
         if hello.agent != wire.PROTOCOL or hello.version != __version__:
@@ -212,7 +200,7 @@ class Session:
     def _live(self) -> None:
         """Says that we are there, as long as we are."""
         while not self._ended.wait(wire.ALIVE_EVERY_S):
-            self.send(Alive())
+            self.send(wire.AliveMessage())
 
     def _read(self) -> None:
         """Takes what the agent sends, until it ends; then everybody who waits hears of it."""
@@ -222,9 +210,9 @@ class Session:
             self._child.kill()
         self._child.wait()
         self.lost = broken or self._why_lost()
-        self._hello.put(Lost(self.lost))
+        self._hello.put(wire.LossAnswer(self.lost))
         for hear in list(self._sinks.values()):
-            hear(Lost(self.lost))
+            hear(wire.LossAnswer(self.lost))
 
     def _take_all(self, stream: IO[str]) -> str | None:
         """Takes messages to the end of the stream; else why what came is none."""
@@ -232,14 +220,14 @@ class Session:
             try:
                 self._hello.put(wire.read_hello(line))
                 break
-            except wire.Unreadable:  # what a login shell prints before
+            except wire.MessageError:  # what a login shell prints before
                 self._child.said.append(line.rstrip())
         for line in stream:
             if not line.endswith("\n"):  # the connection broke
                 break
             try:
                 self._take(wire.read_from_agent(line))
-            except wire.Unreadable as error:
+            except wire.MessageError as error:
                 return f"it sent what is no message of dyno {__version__}: {error}"
             except Exception as error:  # nobody would hear of a thread that died
                 return f"its message was not understood: {type(error).__name__}: {error}"
@@ -250,34 +238,36 @@ class Session:
         ending = f": {said}" if said else ""
         return f"the connection broke (ssh ended with {self._child.status}{ending})"
 
-    def _take(self, message: Reply | ForHost) -> None:
-        if isinstance(message, ForHost):
+    def _take(self, message: wire.Reply | wire.HostMessage) -> None:
+        if isinstance(message, wire.HostMessage):
             if message.host not in self.others:
-                raise wire.Unreadable(f"the key `host`: the plan has no other host {message.host}")
+                raise wire.MessageError(
+                    f"the key `host`: the plan has no other host {message.host}"
+                )
             self._pass_on(self.others[message.host], message.message)
         elif (hear := self._sinks.get(message.number)) is not None:
             hear(message.answer)
 
-    def _pass_on(self, other: Session, message: Ask | Command) -> None:
+    def _pass_on(self, other: AgentSession, message: wire.RequestMessage | wire.Command) -> None:
         """Passes on what its agent asks of another host, and the answers back.
 
-        Raises Unreadable for what no agent has to ask of another.
+        Raises MessageError for what no agent has to ask of another.
         """
         number = message.number
-        if isinstance(message, Command):
+        if isinstance(message, wire.Command):
             known = self._relayed.get(number)
             if known is not None:
-                other.send(Command(known[1], message.order, message.at_ns))
+                other.send(wire.Command(known[1], message.order, message.at_ns))
             return
 
         if not isinstance(message.request, wire.Relayed):
             name = type(message.request).__name__
-            raise wire.Unreadable(f"the key `request`: an agent may not have others {name}")
+            raise wire.MessageError(f"the key `request`: an agent may not have others {name}")
 
-        def back(answer: Answer) -> None:
-            if isinstance(answer, LAST):
+        def back(answer: wire.Answer) -> None:
+            if isinstance(answer, wire.LAST):
                 self._relayed.pop(number, None)
-            self.send(Reply(number, answer))
+            self.send(wire.Reply(number, answer))
 
         self._relayed[number] = (other, other.ask(message.request, back))
 

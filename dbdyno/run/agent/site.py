@@ -15,38 +15,12 @@ from dbdyno.model import Block, Host, Json, Plan, WorkloadUse
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.error import PlanError
 from dbdyno.model.host_facts import HostFacts
+from dbdyno.run.agent import wire
 from dbdyno.run.agent.files import Receiver
-from dbdyno.run.agent.session import Session, Unreachable
-from dbdyno.run.agent.wire import (
-    Answer,
-    Begin,
-    CeilingMeasured,
-    Check,
-    Checked,
-    CheckedUp,
-    CheckUp,
-    End,
-    Facts,
-    File,
-    Hold,
-    Measure,
-    MeasureCeiling,
-    Measured,
-    Nothing,
-    Open,
-    Opened,
-    Piece,
-    PlanSent,
-    Rate,
-    ReadFacts,
-    Repeat,
-    ResultOf,
-    Say,
-    placed,
-)
+from dbdyno.run.agent.session import AgentSession, UnreachableError
 from dbdyno.run.check.host_checkup import Checkup
 from dbdyno.run.lab import Lab
-from dbdyno.run.prepared import Prepared
+from dbdyno.run.prepared import ReadyPlan
 from dbdyno.run.progress import Watch
 from dbdyno.store import handover
 
@@ -62,31 +36,31 @@ class Hosts:
     """The plan's hosts, with a session each that is made anew where it broke."""
 
     hosts: Mapping[str, Host]
-    sessions: dict[str, Session] = field(default_factory=dict)
+    sessions: dict[str, AgentSession] = field(default_factory=dict)
 
     def connect(self) -> None:
         """Connects to all. Raises HostError."""
         for name in self.hosts:
             self.session(name)
 
-    def session(self, name: str) -> Session:
+    def session(self, name: str) -> AgentSession:
         """The session with a host, which may have to be made. Raises HostError."""
         known = self.sessions.get(name)
         if known is not None and known.lost is None:
             return known
         if known is not None:
             known.close()
-        self.sessions[name] = session = Session(self.hosts[name])
+        self.sessions[name] = session = AgentSession(self.hosts[name])
         session.others = self.sessions
         return session
 
-    def session_again(self, name: str) -> Session:
+    def session_again(self, name: str) -> AgentSession:
         """The same, tried for a while where the host was lost. Raises HostError."""
         begun_s = time.monotonic()
         while True:
             try:
                 return self.session(name)
-            except Unreachable:
+            except UnreachableError:
                 if time.monotonic() - begun_s > AGAIN_S_MAX:
                     raise
                 time.sleep(AGAIN_EVERY_S)
@@ -98,7 +72,7 @@ class Hosts:
 
 
 @dataclass(kw_only=True)
-class There:
+class RemoteSite:
     """A host that measures arms of a plan, or makes load for other hosts."""
 
     hosts: Hosts
@@ -107,39 +81,39 @@ class There:
     wait: bool  # for another lab there to end
     pinned: Json | None = None  # plan.json where the plan goes on, or the sizes of another host
     measures: bool = True  # whether any arm of the plan is a real server
-    generators: Sequence[There] = ()  # the hosts that make the load of its servers
-    _opened: Session | None = None  # by which the host is held, and its plan open
+    generators: Sequence[RemoteSite] = ()  # the hosts that make the load of its servers
+    _opened: AgentSession | None = None  # by which the host is held, and its plan open
 
     # --- Before the first block ---
 
-    def check(self, pinned: Json | None) -> tuple[Prepared, list[str]]:
+    def check(self, pinned: Json | None) -> tuple[ReadyPlan, list[str]]:
         """What `dyno check` finds there, and in words what it takes. Raises DynoError."""
         session = self.hosts.session(self.name)
-        checked = session.request(Check(sent(self.plan), pinned), Checked)
+        checked = session.request(wire.CheckRequest(sent(self.plan), pinned), wire.CheckAnswer)
         return checked.prepared, [f"{self.name}: {line}" for line in checked.resources]
 
     def check_up(self, shared_buffers: str | None) -> Checkup:
         """What the doctor finds there. Raises DynoError."""
-        request = CheckUp(sent(self.plan) if self.plan.arms else None, shared_buffers)
-        return self.hosts.session(self.name).request(request, CheckedUp).checkup
+        request = wire.CheckupRequest(sent(self.plan) if self.plan.arms else None, shared_buffers)
+        return self.hosts.session(self.name).request(request, wire.CheckupAnswer).checkup
 
-    def open(self, pinned: Json | None, watch: Watch) -> tuple[Prepared | None, HostFacts]:
+    def open(self, pinned: Json | None, watch: Watch) -> tuple[ReadyPlan | None, HostFacts]:
         """Takes the host, and checks the plan's part there; also the host's facts.
 
         Raises DynoError.
         """
         self.pinned = pinned
         session = self.hosts.session_again(self.name)
-        session.request(Hold(self.plan.name, self.wait), Nothing)
+        session.request(wire.HoldRequest(self.plan.name, self.wait), wire.EmptyAnswer)
         if not self.plan.arms:
             self._opened = session
-            return None, session.request(ReadFacts(self.measures), Facts).facts
-        hear = Hearing(self.name, watch).take
-        opened = session.request(Open(sent(self.plan), pinned), Opened, hear)
+            return None, session.request(wire.FactsRequest(self.measures), wire.FactsAnswer).facts
+        hear = AgentListener(self.name, watch).take
+        opened = session.request(wire.OpenRequest(sent(self.plan), pinned), wire.OpenAnswer, hear)
         self._opened = session
         return opened.prepared, opened.facts
 
-    def ready(self, watch: Watch) -> Session:
+    def ready(self, watch: Watch) -> AgentSession:
         """The session in which the plan is open; opened again where the host was lost.
 
         Raises HostError where it does not come back.
@@ -155,13 +129,13 @@ class There:
     def ceiling(self, lab: Lab, connections: Mapping[str, int]) -> Ceiling:
         """As Site.ceiling."""
         cpus = lab.plan.placement.generator_cpus
-        request = MeasureCeiling(connections, lab.plan.threads, cpus)
-        return self.ready(lab.watch).request(request, CeilingMeasured).ceiling
+        request = wire.CeilingRequest(connections, lab.plan.threads, cpus)
+        return self.ready(lab.watch).request(request, wire.CeilingAnswer).ceiling
 
-    def measure(self, lab: Lab, block: Block, use: WorkloadUse, arms: Sequence[str]) -> WentThere:
+    def measure(self, lab: Lab, block: Block, use: WorkloadUse, arms: Sequence[str]) -> RemoteRuns:
         """As Site.measure. Raises LabDied where the host is lost."""
         begun = [known for known in lab.results.blocks() if not known.void]
-        request = Measure(
+        request = wire.MeasureRequest(
             block=block,
             workload=use.title,
             arms=tuple(arms),
@@ -172,28 +146,28 @@ class There:
         session = self.ready(lab.watch)
         for host in self.generators:
             host.ready(lab.watch)
-        failed = heard(session, request, Measured, lab).failed
-        return WentThere(failed=failed, session=session, lab=lab, request=request)
+        failed = heard(session, request, wire.MeasureAnswer, lab).failed
+        return RemoteRuns(failed=failed, session=session, lab=lab, request=request)
 
 
 @dataclass(frozen=True, kw_only=True)
-class WentThere:
+class RemoteRuns:
     """Arms that went through a workload on another host."""
 
     failed: int
-    session: Session
+    session: AgentSession
     lab: Lab
-    request: Measure
+    request: wire.MeasureRequest
 
     def repeat(self) -> None:
         """As Went.repeat; what the host no longer knows, as it was lost, is not profiled."""
         if self.session.lost is None and self.lab.plan.observe.profile is not None:
             measured = self.request
-            request = Repeat(measured.block, measured.workload, measured.arms)
-            heard(self.session, request, Nothing, self.lab)
+            request = wire.RepeatRequest(measured.block, measured.workload, measured.arms)
+            heard(self.session, request, wire.EmptyAnswer, self.lab)
 
 
-class Hearing:
+class AgentListener:
     """Shows what an agent tells on the way, and takes its files."""
 
     def __init__(self, host: str, watch: Watch, receiver: Receiver | None = None) -> None:
@@ -201,23 +175,28 @@ class Hearing:
         self._watch = watch
         self._receiver = receiver
 
-    def take(self, answer: Answer) -> None:
+    def take(self, answer: wire.Answer) -> None:
         """Takes an answer on the way to the last one."""
         match answer:
-            case Piece():
+            case wire.FilePiece():
                 assert self._receiver is not None
                 self._receiver.take(answer)
-            case Say():
+            case wire.WatchLine():
                 self._watch.say(f"{self._host}: {answer.text}")
-            case Begin():
+            case wire.LegStart():
                 self._watch.begin(answer.title, answer.leg)
-            case Rate():
+            case wire.RateMessage():
                 self._watch.rate(answer.pulse, answer.arm)
-            case End():
+            case wire.LegEnd():
                 self._watch.end(answer.text, alarm=answer.alarm)
 
 
-def heard(session: Session, request: Measure | Repeat, form: type[ResultOf], lab: Lab) -> ResultOf:
+def heard(
+    session: AgentSession,
+    request: wire.MeasureRequest | wire.RepeatRequest,
+    form: type[wire.ResultOf],
+    lab: Lab,
+) -> wire.ResultOf:
     """Has an agent measure; its files are in the block's folder afterwards."""
     folder = next(
         block.path
@@ -226,18 +205,20 @@ def heard(session: Session, request: Measure | Repeat, form: type[ResultOf], lab
     )
     receiver = Receiver(folder, session.host.name)
     try:
-        hearing = Hearing(session.host.name, lab.watch, receiver)
+        hearing = AgentListener(session.host.name, lab.watch, receiver)
         return session.request(request, form, hearing.take)
     finally:
         receiver.clear()
 
 
-def sent(plan: Plan) -> PlanSent:
+def sent(plan: Plan) -> wire.SentPlan:
     """A plan with the files that it names, by their paths here. Raises PlanError."""
-    return PlanSent(placed(plan), {str(path.absolute()): file(path) for path in files(plan)})
+    return wire.SentPlan(
+        wire.placed(plan), {str(path.absolute()): file(path) for path in files(plan)}
+    )
 
 
-def file(path: Path) -> File:
+def file(path: Path) -> wire.PlanFile:
     """A file with its mode. Raises PlanError where it cannot be read, or is too large to send."""
     try:
         content, mode = path.read_bytes(), path.stat().st_mode & 0o777
@@ -248,7 +229,7 @@ def file(path: Path) -> File:
             f"{path}: has {len(content):,} bytes, which is too much to send with a plan: put it "
             "on the host, and name it by its path there"
         )
-    return File(content, mode)
+    return wire.PlanFile(content, mode)
 
 
 def files(plan: Plan) -> Iterator[Path]:

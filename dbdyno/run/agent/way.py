@@ -16,12 +16,12 @@ from dbdyno.model.host_facts import HostFacts
 from dbdyno.plan.hosts import refuse_unaddressed
 from dbdyno.run import blocks as runner
 from dbdyno.run import commits, starting_state
-from dbdyno.run.agent.site import Hosts, There
-from dbdyno.run.blocks import Outcome
+from dbdyno.run.agent.site import Hosts, RemoteSite
+from dbdyno.run.blocks import PlanOutcome
 from dbdyno.run.check import dry_run, preflight
 from dbdyno.run.check.host_checkup import Checkup
 from dbdyno.run.lab import Lab
-from dbdyno.run.prepared import Prepared
+from dbdyno.run.prepared import ReadyPlan
 from dbdyno.run.progress import Watch
 from dbdyno.store import Results
 from dbdyno.store.folder_lock import FolderLock
@@ -34,7 +34,7 @@ def is_needed(plan: Plan) -> bool:
     return bool(plan.generator_hosts) or any(arm.host is not None for arm in plan.arms)
 
 
-class OverHosts:
+class HostsRunner:
     """Block after block, each arm on its host; a way of `run.way`."""
 
     def __init__(self, *, wait: bool = False, names: Mapping[str, str] | None = None) -> None:
@@ -66,12 +66,14 @@ class OverHosts:
             commits.keep(plan, builds, results, watch.say)
             yield Lab(plan=plan, prepared=prepared, results=results, watch=watch, sites=sites)
 
-    def run_blocks(self, lab: Lab, blocks: Sequence[Block], fits: Callable[[], bool]) -> Outcome:
+    def run_blocks(
+        self, lab: Lab, blocks: Sequence[Block], fits: Callable[[], bool]
+    ) -> PlanOutcome:
         """As Way.run_blocks."""
         return runner.run_blocks(lab, blocks, fits)
 
 
-def sites_of(plan: Plan, stack: ExitStack, *, wait: bool) -> dict[str, There]:
+def sites_of(plan: Plan, stack: ExitStack, *, wait: bool) -> dict[str, RemoteSite]:
     """The plan's hosts that it uses, connected. Raises PlanError, HostError."""
     refuse_unaddressed(plan)
     used = dict.fromkeys(
@@ -83,7 +85,7 @@ def sites_of(plan: Plan, stack: ExitStack, *, wait: bool) -> dict[str, There]:
     parts = part_plans(plan)
     nothing = replace(plan, arms=())
     sites = {
-        name: There(
+        name: RemoteSite(
             hosts=hosts,
             name=name,
             plan=parts.get(name, nothing),
@@ -97,7 +99,7 @@ def sites_of(plan: Plan, stack: ExitStack, *, wait: bool) -> dict[str, There]:
     return sites
 
 
-def checked(plan: Plan) -> tuple[Prepared, list[str]]:
+def checked(plan: Plan) -> tuple[ReadyPlan, list[str]]:
     """What `dyno check` says: the plan checked on all of its hosts, of which nothing is changed.
 
     And in words what it takes of each host. Raises DynoError.
@@ -106,7 +108,7 @@ def checked(plan: Plan) -> tuple[Prepared, list[str]]:
     with ExitStack() as stack:
         sites = sites_of(plan, stack, wait=False)
 
-        def look(part: Plan, host: str | None, pinned: Json | None) -> Prepared:
+        def look(part: Plan, host: str | None, pinned: Json | None) -> ReadyPlan:
             if host is None:
                 prepared = preflight.prepare(part, pinned)
                 lines.extend(dry_run.of_resources(part, prepared))
@@ -128,14 +130,14 @@ def check_ups(plan: Plan, shared_buffers: str | None) -> dict[str, Checkup]:
 def opened(
     plan: Plan,
     parts: Mapping[str | None, Plan],
-    sites: Mapping[str, There],
+    sites: Mapping[str, RemoteSite],
     pinned: Json | None,
     watch: Watch,
-) -> tuple[Prepared, dict[str | None, HostFacts]]:
+) -> tuple[ReadyPlan, dict[str | None, HostFacts]]:
     """The plan checked on all of its hosts, which are held now; and their facts."""
     facts: dict[str | None, HostFacts] = {}
 
-    def look(part: Plan, host: str | None, pinned: Json | None) -> Prepared:
+    def look(part: Plan, host: str | None, pinned: Json | None) -> ReadyPlan:
         if host is None:
             leftovers.end_leftovers()
             golden.sweep(starting_state.data_root(part), part.wal_dir)
@@ -176,13 +178,13 @@ def merged(
     plan: Plan,
     parts: Mapping[str | None, Plan],
     pinned: Json | None,
-    look: Callable[[Plan, str | None, Json | None], Prepared],
-) -> Prepared:
+    look: Callable[[Plan, str | None, Json | None], ReadyPlan],
+) -> ReadyPlan:
     """What all hosts found, as one; sizes, disks and folders are those of the base's host.
 
     All are sized to it, so that arms on several hosts do the same work.
     """
-    whole: Prepared | None = None
+    whole: ReadyPlan | None = None
     for host, part in parts.items():
         prepared = look(part, host, pinned or (sized(whole) if whole is not None else None))
         whole = prepared if whole is None else joined(whole, prepared)
@@ -190,12 +192,12 @@ def merged(
     return whole
 
 
-def sized(first: Prepared) -> Json:
+def sized(first: ReadyPlan) -> Json:
     """What of plan.json sizes the other hosts' part."""
     return {"sizing": asdict(first.sizing), "arms": []}
 
 
-def joined(base: Prepared, other: Prepared) -> Prepared:
+def joined(base: ReadyPlan, other: ReadyPlan) -> ReadyPlan:
     """What two hosts found of their arms, and the rest of the base's."""
     return replace(
         base,

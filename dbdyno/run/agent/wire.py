@@ -27,9 +27,9 @@ from dbdyno.model.json import decoder, encoder, misfit_words
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.run.check.host_checkup import Checkup
 from dbdyno.run.driver.interface import NetworkReading
-from dbdyno.run.prepared import Prepared
+from dbdyno.run.prepared import ReadyPlan
 from dbdyno.run.progress import Leg, Pulse
-from dbdyno.store.handover import Ends
+from dbdyno.store.handover import BlockEnds
 
 PROTOCOL = 2
 """The number of this protocol, which grows with each change of it."""
@@ -39,7 +39,7 @@ SILENCE_S_MAX = 90.0
 """Without one for so long the connection is broken: the agent stops what it started."""
 
 
-class Hello(Struct, frozen=True):
+class AgentHello(Struct, frozen=True):
     """The first message of an agent: who it is, and what its clocks say."""
 
     agent: int  # its PROTOCOL
@@ -49,7 +49,7 @@ class Hello(Struct, frozen=True):
     mono_ns: int
 
     @classmethod
-    def now(cls) -> Hello:
+    def now(cls) -> AgentHello:
         """This process's own."""
         return cls(PROTOCOL, __version__, code(), time.time_ns(), time.monotonic_ns())
 
@@ -75,7 +75,7 @@ def _sources(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
 # --- Requests --------------------------------------------------------------------------------
 
 
-class File(Struct, frozen=True):
+class PlanFile(Struct, frozen=True):
     """A file that goes along with a plan."""
 
     content: bytes
@@ -87,87 +87,87 @@ def placed(plan: Plan) -> Plan:
     return plan if plan.path is None else replace(plan, path=plan.path.absolute())
 
 
-class PlanSent(Struct, frozen=True):
+class SentPlan(Struct, frozen=True):
     """A plan with the files that it names, by their absolute paths."""
 
     plan: Plan
-    files: Mapping[str, File]
+    files: Mapping[str, PlanFile]
 
 
-class Hold(Struct, frozen=True, tag=True):
-    """Take the host for a plan. Answer: Nothing."""
+class HoldRequest(Struct, frozen=True, tag="Hold"):
+    """Take the host for a plan. Answer: EmptyAnswer."""
 
     plan: str  # its name
     wait: bool  # for another lab there to end
 
 
-class ReadFacts(Struct, frozen=True, tag=True):
-    """Read the host's facts. Answer: Facts."""
+class FactsRequest(Struct, frozen=True, tag="ReadFacts"):
+    """Read the host's facts. Answer: FactsAnswer."""
 
     measure: bool
 
 
-class CheckUp(Struct, frozen=True, tag=True):
-    """Do the work of `dyno doctor`. Answer: CheckedUp."""
+class CheckupRequest(Struct, frozen=True, tag="CheckUp"):
+    """Do the work of `dyno doctor`. Answer: CheckupAnswer."""
 
-    sent: PlanSent | None
+    sent: SentPlan | None
     shared_buffers: str | None
 
 
-class Check(Struct, frozen=True, tag=True):
-    """Check a plan's part, and change nothing. Answer: Checked."""
+class CheckRequest(Struct, frozen=True, tag="Check"):
+    """Check a plan's part, and change nothing. Answer: CheckAnswer."""
 
-    sent: PlanSent
+    sent: SentPlan
     pinned: Json | None  # plan.json where the plan goes on, or the sizes of another host
 
 
-class Open(Struct, frozen=True, tag=True):
-    """Check a plan's part, and make the builds that it lacks. Answer: Opened."""
+class OpenRequest(Struct, frozen=True, tag="Open"):
+    """Check a plan's part, and make the builds that it lacks. Answer: OpenAnswer."""
 
-    sent: PlanSent
+    sent: SentPlan
     pinned: Json | None
 
 
-class MeasureCeiling(Struct, frozen=True, tag=True):
-    """Measure the load generator by itself. Answer: CeilingMeasured."""
+class CeilingRequest(Struct, frozen=True, tag="MeasureCeiling"):
+    """Measure the load generator by itself. Answer: CeilingAnswer."""
 
     connections: Mapping[str, int]  # by protocol
     threads: int | None
     cpus: str | None
 
 
-class Measure(Struct, frozen=True, tag=True):
-    """Take arms through a workload. Answer: Measured."""
+class MeasureRequest(Struct, frozen=True, tag="Measure"):
+    """Take arms through a workload. Answer: MeasureAnswer."""
 
     block: Block
     workload: str  # its title
     arms: tuple[str, ...]
     through: int | None  # the last block before the next look
     plan_record: PlanRecord  # plan.json of the result
-    blocks: Mapping[str, Ends]  # that were begun, by their folders
+    blocks: Mapping[str, BlockEnds]  # that were begun, by their folders
 
 
-class Repeat(Struct, frozen=True, tag=True):
-    """Profile what the judged runs could not. Answer: Nothing."""
+class RepeatRequest(Struct, frozen=True, tag="Repeat"):
+    """Profile what the judged runs could not. Answer: EmptyAnswer."""
 
     block: Block
     workload: str
     arms: tuple[str, ...]
 
 
-class ReadClock(Struct, frozen=True, tag=True):
+class ClockRequest(Struct, frozen=True, tag="ReadClock"):
     """Read CLOCK_MONOTONIC. Answer: ClockReading."""
 
 
-class ReadNetwork(Struct, frozen=True, tag=True):
+class NetworkRequest(Struct, frozen=True, tag="ReadNetwork"):
     """Read the interface towards a server. Answer: NetworkReading."""
 
     address: str
     port: int | None  # of the server whose round trip is measured; None: it is not
 
 
-class Generate(Struct, frozen=True, tag=True):
-    """Make a share of a step's load. Answers: Line for each event, Nothing at the end."""
+class GenerateRequest(Struct, frozen=True, tag="Generate"):
+    """Make a share of a step's load. Answers: GeneratorLine for each event, then EmptyAnswer."""
 
     job: Job
     cpus: str | None
@@ -175,9 +175,18 @@ class Generate(Struct, frozen=True, tag=True):
     samples: Mapping[str, bytes]  # the content of the job's files, by their SHA-256
 
 
-LabRequest = Hold | ReadFacts | CheckUp | Check | Open | MeasureCeiling | Measure | Repeat
+LabRequest = (
+    HoldRequest
+    | FactsRequest
+    | CheckupRequest
+    | CheckRequest
+    | OpenRequest
+    | CeilingRequest
+    | MeasureRequest
+    | RepeatRequest
+)
 """What the agent's main thread does, one after the other."""
-Relayed = ReadClock | ReadNetwork | Generate
+Relayed = ClockRequest | NetworkRequest | GenerateRequest
 """What an agent may have another host of the plan do: what its load takes, and nothing else."""
 Request = LabRequest | Relayed
 
@@ -185,43 +194,43 @@ Request = LabRequest | Relayed
 # --- Results of requests ---------------------------------------------------------------------
 
 
-class Nothing(Struct, frozen=True, tag=True):
+class EmptyAnswer(Struct, frozen=True, tag="Nothing"):
     """The request was fulfilled, and nothing is to be said of it."""
 
 
-class Facts(Struct, frozen=True, tag=True):
+class FactsAnswer(Struct, frozen=True, tag="Facts"):
     """The host's facts."""
 
     facts: HostFacts
 
 
-class CheckedUp(Struct, frozen=True, tag=True):
+class CheckupAnswer(Struct, frozen=True, tag="CheckedUp"):
     """The doctor's findings."""
 
     checkup: Checkup
 
 
-class Checked(Struct, frozen=True, tag=True):
+class CheckAnswer(Struct, frozen=True, tag="Checked"):
     """A plan's part that the host can carry out, and in words what it takes."""
 
-    prepared: Prepared
+    prepared: ReadyPlan
     resources: list[str]
 
 
-class Opened(Struct, frozen=True, tag=True):
+class OpenAnswer(Struct, frozen=True, tag="Opened"):
     """A plan's part that the host is ready for, and the host's facts."""
 
-    prepared: Prepared
+    prepared: ReadyPlan
     facts: HostFacts
 
 
-class CeilingMeasured(Struct, frozen=True, tag=True):
+class CeilingAnswer(Struct, frozen=True, tag="CeilingMeasured"):
     """The load generator's highest rates there: a line of generator.jsonl."""
 
     ceiling: Ceiling
 
 
-class Measured(Struct, frozen=True, tag=True):
+class MeasureAnswer(Struct, frozen=True, tag="Measured"):
     """The arms went through the workload."""
 
     failed: int  # steps that failed or were skipped
@@ -234,13 +243,13 @@ class ClockReading(Struct, frozen=True, tag=True):
 
 
 Result = (
-    Nothing
-    | Facts
-    | CheckedUp
-    | Checked
-    | Opened
-    | CeilingMeasured
-    | Measured
+    EmptyAnswer
+    | FactsAnswer
+    | CheckupAnswer
+    | CheckAnswer
+    | OpenAnswer
+    | CeilingAnswer
+    | MeasureAnswer
     | ClockReading
     | NetworkReading
 )
@@ -251,34 +260,34 @@ Value = TypeVar("Value")
 # --- Answers ---------------------------------------------------------------------------------
 
 
-class Say(Struct, frozen=True, tag=True):
+class WatchLine(Struct, frozen=True, tag="Say"):
     """A line for who watches."""
 
     text: str
 
 
-class Begin(Struct, frozen=True, tag=True):
+class LegStart(Struct, frozen=True, tag="Begin"):
     """A leg begins."""
 
     title: str
     leg: Leg
 
 
-class Rate(Struct, frozen=True, tag=True):
+class RateMessage(Struct, frozen=True, tag="Rate"):
     """The figures of the step so far."""
 
     pulse: Pulse
     arm: str
 
 
-class End(Struct, frozen=True, tag=True):
+class LegEnd(Struct, frozen=True, tag="End"):
     """The leg is over."""
 
     text: str
     alarm: bool
 
 
-class Piece(Struct, frozen=True, tag=True):
+class FilePiece(Struct, frozen=True, tag="Piece"):
     """A piece of a file of a block."""
 
     file: str  # its path from the block's folder
@@ -286,33 +295,43 @@ class Piece(Struct, frozen=True, tag=True):
     changed_ns: int | None  # the file's time of change, with its last piece
 
 
-class Line(Struct, frozen=True, tag=True):
+class GeneratorLine(Struct, frozen=True, tag="Line"):
     """A line that a generator wrote."""
 
     text: str
 
 
-class Done(Struct, frozen=True, tag=True):
+class DoneAnswer(Struct, frozen=True, tag="Done"):
     """The last answer: the request was fulfilled."""
 
     result: Result
 
 
-class Failed(Struct, frozen=True, tag=True):
+class FailureAnswer(Struct, frozen=True, tag="Failed"):
     """The last answer: an error that a user can mend."""
 
     error: str  # the name of its class in model.error
     text: str
 
 
-class Lost(Struct, frozen=True, tag=True):
+class LossAnswer(Struct, frozen=True, tag="Lost"):
     """The last answer where a connection broke."""
 
     reason: str
 
 
-Answer = Say | Begin | Rate | End | Piece | Line | Done | Failed | Lost
-LAST = (Done, Failed, Lost)
+Answer = (
+    WatchLine
+    | LegStart
+    | RateMessage
+    | LegEnd
+    | FilePiece
+    | GeneratorLine
+    | DoneAnswer
+    | FailureAnswer
+    | LossAnswer
+)
+LAST = (DoneAnswer, FailureAnswer, LossAnswer)
 """The last answer to a request is one of these."""
 Hear = Callable[[Answer], None]
 
@@ -320,7 +339,7 @@ Hear = Callable[[Answer], None]
 # --- Envelopes -------------------------------------------------------------------------------
 
 
-class Ask(Struct, frozen=True, tag=True):
+class RequestMessage(Struct, frozen=True, tag="Ask"):
     """A request; all answers to it have its number."""
 
     number: int
@@ -345,51 +364,51 @@ class Reply(Struct, frozen=True, tag=True):
     answer: Answer
 
 
-class Alive(Struct, frozen=True, tag=True):
+class AliveMessage(Struct, frozen=True, tag="Alive"):
     """A sign of life."""
 
 
-class Stop(Struct, frozen=True, tag=True):
+class StopMessage(Struct, frozen=True, tag="Stop"):
     """Break off what is being done."""
 
 
-class ForHost(Struct, frozen=True, tag=True):
+class HostMessage(Struct, frozen=True, tag="ForHost"):
     """What dyno is to pass on to another host of the plan."""
 
     host: str
-    message: Ask | Command
+    message: RequestMessage | Command
 
 
-ToAgent = Ask | Command | Reply | Alive | Stop
-FromAgent = Reply | ForHost
+ToAgent = RequestMessage | Command | Reply | AliveMessage | StopMessage
+FromAgent = Reply | HostMessage
 
 _encode = encoder().encode
-_hello: Callable[[str | bytes], Hello] = decoder(Hello).decode
+_hello: Callable[[str | bytes], AgentHello] = decoder(AgentHello).decode
 _to_agent: Callable[[str | bytes], ToAgent] = decoder(ToAgent).decode
 _from_agent: Callable[[str | bytes], FromAgent] = decoder(FromAgent).decode
 
 
-class Unreadable(Exception):
+class MessageError(Exception):
     """A line is no message; the text says why."""
 
 
-def line(message: Hello | ToAgent | FromAgent) -> str:
+def line(message: AgentHello | ToAgent | FromAgent) -> str:
     """A message as it is sent, without the end of the line."""
     return _encode(message).decode()
 
 
-def read_hello(text: str | bytes) -> Hello:
-    """An agent's first line. Raises Unreadable."""
+def read_hello(text: str | bytes) -> AgentHello:
+    """An agent's first line. Raises MessageError."""
     return _read(_hello, text)
 
 
 def read_to_agent(text: str | bytes) -> ToAgent:
-    """A line for an agent. Raises Unreadable."""
+    """A line for an agent. Raises MessageError."""
     return _read(_to_agent, text)
 
 
 def read_from_agent(text: str | bytes) -> FromAgent:
-    """A line of an agent after its first. Raises Unreadable."""
+    """A line of an agent after its first. Raises MessageError."""
     return _read(_from_agent, text)
 
 
@@ -397,15 +416,15 @@ def _read(decode: Callable[[str | bytes], Value], text: str | bytes) -> Value:
     try:
         return decode(text)
     except ValidationError as misfit:
-        raise Unreadable(misfit_words(misfit)) from misfit
+        raise MessageError(misfit_words(misfit)) from misfit
     except ValueError as misfit:
-        raise Unreadable(f"it is not JSON ({misfit})") from misfit
+        raise MessageError(f"it is not JSON ({misfit})") from misfit
 
 
-def failed(reason: Exception, hidden: str = "") -> Failed:
+def failed(reason: Exception, hidden: str = "") -> FailureAnswer:
     """An error that a user can mend, without the folder `hidden` before its paths."""
     name = "LabDied" if isinstance(reason, LabDied) else type(reason).__name__
-    return Failed(name, str(reason).replace(hidden, "") if hidden else str(reason))
+    return FailureAnswer(name, str(reason).replace(hidden, "") if hidden else str(reason))
 
 
 def result(answer: Answer, form: type[ResultOf], host: str) -> ResultOf:
@@ -414,15 +433,15 @@ def result(answer: Answer, form: type[ResultOf], host: str) -> ResultOf:
     Raises its DynoError; LabDied where it was lost, or answers something else.
     """
     match answer:
-        case Done(value) if isinstance(value, form):
+        case DoneAnswer(value) if isinstance(value, form):
             return value
-        case Done(value):
+        case DoneAnswer(value):
             raise LabDied(f"host {host}: it answered {type(value).__name__}, not {form.__name__}")
-        case Failed(name, text):
+        case FailureAnswer(name, text):
             form_of_error = getattr(error, name, DynoError)
             if not (isinstance(form_of_error, type) and issubclass(form_of_error, DynoError)):
                 form_of_error = DynoError
             raise form_of_error(f"host {host}: {text}")
-        case Lost(reason):
+        case LossAnswer(reason):
             raise LabDied(f"host {host}: {reason}")
     raise AssertionError(f"{answer} is no last answer")

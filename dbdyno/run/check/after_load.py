@@ -13,7 +13,7 @@ from dbdyno.engine.limits import OWN_CONNECTIONS
 from dbdyno.model import Step
 from dbdyno.model.error import PlanError
 from dbdyno.model.job import Job
-from dbdyno.model.job.fills import Column, ColumnType, Fill
+from dbdyno.model.job.fills import ColumnType, Fill, FillColumn
 
 CREATION = re.compile(r"\s*CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?([^\s(]+)", re.IGNORECASE)
 KEYED = re.compile(r"\bPRIMARY\s+KEY\b|\bLIKE\b", re.IGNORECASE)
@@ -55,7 +55,7 @@ def too_large(steps: Iterable[Step]) -> Iterator[str]:
                     )
 
 
-def numbers(job: Job, fill: Fill, column: Column, number: int) -> tuple[int, int] | None:
+def numbers(job: Job, fill: Fill, column: FillColumn, number: int) -> tuple[int, int] | None:
     """The least and the greatest of a value in a column; None where it is no number."""
     value = job.values[number]
     if value.constant is not None:

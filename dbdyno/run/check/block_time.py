@@ -12,7 +12,7 @@ from dbdyno.plan.calibration import BLOCKS_USUAL
 from dbdyno.run import extra_run, inquiries, interleave, profile, starting_state
 from dbdyno.run.check.counting import counted, counting_of
 from dbdyno.run.driver import ceiling
-from dbdyno.run.prepared import Prepared
+from dbdyno.run.prepared import ReadyPlan
 from dbdyno.run.progress import (
     RESTART_S,
     RESTARTED_STEP_S,
@@ -32,7 +32,7 @@ AROUND_MINUTES = 0.2
 """Of a race around what its plan limits."""
 
 
-def block_s(plan: Plan, prepared: Prepared, number: int, *, copies: bool = True) -> float:
+def block_s(plan: Plan, prepared: ReadyPlan, number: int, *, copies: bool = True) -> float:
     """A guess of one block's time, in seconds; without `copies` as if no run began from one."""
     runs = sum(
         run_s(prepared, use, arm.name, number, copies=copies)
@@ -48,7 +48,7 @@ def block_s(plan: Plan, prepared: Prepared, number: int, *, copies: bool = True)
     return runs + profiles + turns + rests_s(plan, number)
 
 
-def before_s(plan: Plan, prepared: Prepared) -> float:
+def before_s(plan: Plan, prepared: ReadyPlan) -> float:
     """A guess of what comes before the first block's steps.
 
     Counts, answers, the generator, dumps; with a trial also that, and its fills.
@@ -70,7 +70,7 @@ def before_s(plan: Plan, prepared: Prepared) -> float:
     return whole
 
 
-def counts_s(plan: Plan, prepared: Prepared) -> float:
+def counts_s(plan: Plan, prepared: ReadyPlan) -> float:
     """A guess of the pass of counts, in seconds; 0 without one."""
     if plan.count is None:
         return 0.0
@@ -80,7 +80,7 @@ def counts_s(plan: Plan, prepared: Prepared) -> float:
     return count.pass_s(len(steps), arms, plan.count.repeats, start_s)
 
 
-def first_look_s(plan: Plan, prepared: Prepared) -> float | None:
+def first_look_s(plan: Plan, prepared: ReadyPlan) -> float | None:
     """A guess of the time up to the first look, in seconds; None of a plan that has no limit.
 
     None, too, where steps have no lengths yet.
@@ -91,7 +91,7 @@ def first_look_s(plan: Plan, prepared: Prepared) -> float | None:
     return up_to_s(plan, prepared, UNTIL_DECIDED[0])
 
 
-def refuse_short(plan: Plan, prepared: Prepared) -> None:
+def refuse_short(plan: Plan, prepared: ReadyPlan) -> None:
     """Raises PlanError where no look fits into the time of a plan whose steps have lengths."""
     look_s, limit = first_look_s(plan, prepared), plan.schedule.minutes_max
     if look_s is not None and limit is not None and look_s > 60 * limit:
@@ -114,7 +114,7 @@ def before(plan: Plan) -> str:
     return ", ".join(part for part, there in parts.items() if there)
 
 
-def up_to_s(plan: Plan, prepared: Prepared, blocks: int) -> float:
+def up_to_s(plan: Plan, prepared: ReadyPlan, blocks: int) -> float:
     """A guess of the time up to the end of so many blocks, in seconds."""
     if not plan.schedule.trial:
         numbers = range(1, blocks + 1)
@@ -133,7 +133,7 @@ def rests_s(plan: Plan, number: int) -> float:
     return plan.schedule.rest_s * (servers - (number == 1))
 
 
-def profiles_s(plan: Plan, prepared: Prepared, use: WorkloadUse, arm: str, number: int) -> float:
+def profiles_s(plan: Plan, prepared: ReadyPlan, use: WorkloadUse, arm: str, number: int) -> float:
     """A guess of what the profiles of an arm's steps take in a block, in seconds.
 
     Further windows of arms that take turns are in `turns_s`.
@@ -147,7 +147,7 @@ def profiles_s(plan: Plan, prepared: Prepared, use: WorkloadUse, arm: str, numbe
     return sum(Forecast(legs).seconds(leg) for leg in legs)
 
 
-def run_s(prepared: Prepared, use: WorkloadUse, arm: str, number: int, *, copies: bool) -> float:
+def run_s(prepared: ReadyPlan, use: WorkloadUse, arm: str, number: int, *, copies: bool) -> float:
     """A guess of one run's time in a block, in seconds; a run that makes a copy takes one, too.
 
     Without `copies` as if it began from none.
@@ -162,7 +162,7 @@ def run_s(prepared: Prepared, use: WorkloadUse, arm: str, number: int, *, copies
     return RUN_OVERHEAD_S + copy_s + steps_s(steps)
 
 
-def turns_s(plan: Plan, prepared: Prepared, use: WorkloadUse, number: int) -> float:
+def turns_s(plan: Plan, prepared: ReadyPlan, use: WorkloadUse, number: int) -> float:
     """A guess of what block `number` takes longer as its arms take turns, in seconds."""
     if not plan.schedule.together:
         return 0.0
@@ -177,7 +177,7 @@ def steps_s(steps: Iterable[Step], overhead_s: float = STEP_OVERHEAD_S) -> float
     return sum(guesses) + overhead_s * len(guesses)
 
 
-def begins_from_copy(use: WorkloadUse, arm: str, number: int, prepared: Prepared) -> bool:
+def begins_from_copy(use: WorkloadUse, arm: str, number: int, prepared: ReadyPlan) -> bool:
     """Whether a run begins from a copy, if all goes well before it."""
     at = prepared.point(use, arm, number)
     there = number > at.fill or at.key in prepared.copies if at is not None else False

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dbdyno import engine
-from dbdyno.engine.counting import Counting
+from dbdyno.engine.counting import CountMethod
 from dbdyno.host import count_scatter
 from dbdyno.host.callgrind import program
 from dbdyno.host.observe import facts
@@ -17,7 +17,7 @@ from dbdyno.model.error import HostError, PlanError
 from dbdyno.model.host_facts import CountScatter, fills_key
 from dbdyno.plan import counted_step
 from dbdyno.plan.count import filling_steps
-from dbdyno.run.prepared import Prepared, provide_server
+from dbdyno.run.prepared import ReadyPlan, provide_server
 
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 TIME = re.compile(r"(\d+(?:\.\d+)?) ?(us|ms|s|min|h|d)?")
@@ -25,7 +25,7 @@ TIMEOUT_S_LEAST = 60.0
 FILLS = "fills the tables, and no state is kept before it"
 
 
-def refuse_unmet(plan: Plan, prepared: Prepared) -> None:
+def refuse_unmet(plan: Plan, prepared: ReadyPlan) -> None:
     """Raises HostError without a counter, or a build that it cannot run; PlanError for steps."""
     if plan.count is None:
         return
@@ -49,7 +49,7 @@ def refuse_unmet(plan: Plan, prepared: Prepared) -> None:
         raise PlanError("key `count`: no step is measured; remove the table")
 
 
-def refuse_single_fill(plan: Plan, prepared: Prepared) -> None:
+def refuse_single_fill(plan: Plan, prepared: ReadyPlan) -> None:
     """Raises PlanError where one repeat could say nothing, as arms cannot share a fill.
 
     Unless this host has seen how far fills of each counted step are apart, with both versions.
@@ -72,20 +72,20 @@ def refuse_single_fill(plan: Plan, prepared: Prepared) -> None:
             )
 
 
-def form_of(plan: Plan, arm: Arm, prepared: Prepared) -> Json:
+def form_of(plan: Plan, arm: Arm, prepared: ReadyPlan) -> Json:
     """The facts by which an arm's server can go on with the data of another one."""
     keeper = provide_server(plan, arm, prepared, Path()).keeper
     assert keeper is not None
     return keeper.data_form
 
 
-def counted(plan: Plan, prepared: Prepared) -> list[Step]:
+def counted(plan: Plan, prepared: ReadyPlan) -> list[Step]:
     """The measured steps whose work is counted: those that are wanted, after the fill."""
     filling = {step.name for step in uncounted(plan, prepared)}
     return [step for _, step in wanted(plan, prepared) if step.name not in filling]
 
 
-def uncounted(plan: Plan, prepared: Prepared) -> list[Step]:
+def uncounted(plan: Plan, prepared: ReadyPlan) -> list[Step]:
     """The measured steps that are wanted and fill the tables, as no state is kept before them."""
     return [
         step
@@ -94,7 +94,7 @@ def uncounted(plan: Plan, prepared: Prepared) -> list[Step]:
     ]
 
 
-def wanted(plan: Plan, prepared: Prepared) -> Iterator[tuple[WorkloadUse, Step]]:
+def wanted(plan: Plan, prepared: ReadyPlan) -> Iterator[tuple[WorkloadUse, Step]]:
     """The measured steps of the base that a plan wants counted."""
     assert plan.count is not None
     for use in plan.workloads:
@@ -103,7 +103,7 @@ def wanted(plan: Plan, prepared: Prepared) -> Iterator[tuple[WorkloadUse, Step]]
                 yield use, step
 
 
-def counting_of(plan: Plan) -> Counting:
+def counting_of(plan: Plan) -> CountMethod:
     """How the base's family is counted. Raises PlanError where another arm is counted otherwise."""
     families = {engine.of(arm.engine).traits.family for arm in plan.arms}
     if len(families) > 1:
@@ -112,7 +112,7 @@ def counting_of(plan: Plan) -> Counting:
     return engine.of(base.engine).counting
 
 
-def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
+def notices(plan: Plan, prepared: ReadyPlan) -> Iterator[str]:
     """Steps that fill and are not counted, timeouts that a server may run into; a line each."""
     if plan.count is None:
         return

@@ -12,7 +12,7 @@ from textwrap import wrap
 from dbdyno import engine, workload
 from dbdyno.engine import Build, Server
 from dbdyno.engine.preset import study
-from dbdyno.engine.settings import Settled
+from dbdyno.engine.settings import ArmSettings
 from dbdyno.host import capacity
 from dbdyno.model import Arm, Block, Json, Plan, Step, WorkloadUse, can
 from dbdyno.plan import schedule
@@ -28,7 +28,7 @@ from dbdyno.run.check.block_time import (
 from dbdyno.run.check.plan_record import plan_json
 from dbdyno.run.check.preflight import NO_LOG
 from dbdyno.run.disk_space import gb
-from dbdyno.run.prepared import Prepared, in_order, provide_server
+from dbdyno.run.prepared import ReadyPlan, in_order, provide_server
 from dbdyno.run.progress import duration
 from dbdyno.stats.looks import UNTIL_DECIDED
 
@@ -39,7 +39,7 @@ BY_PLAN = ": the plan's settings"
 """How the sentence ends for a departure that the plan asks for."""
 
 
-def describe(plan: Plan, prepared: Prepared, resources: Iterable[str] | None = None) -> list[str]:
+def describe(plan: Plan, prepared: ReadyPlan, resources: Iterable[str] | None = None) -> list[str]:
     """All lines for a plan that was checked; `resources` of its hosts, else of this one."""
     written = [
         f"plan {plan.name}" + (f" ({plan.label})" if plan.label else ""),
@@ -54,7 +54,7 @@ def describe(plan: Plan, prepared: Prepared, resources: Iterable[str] | None = N
     return [line for text in written for line in folded(text)]
 
 
-def of_counts(plan: Plan, prepared: Prepared) -> Iterator[str]:
+def of_counts(plan: Plan, prepared: ReadyPlan) -> Iterator[str]:
     """The steps whose work is counted, and how often."""
     if plan.count is None:
         return
@@ -65,7 +65,7 @@ def of_counts(plan: Plan, prepared: Prepared) -> Iterator[str]:
         yield f"time: about {duration(counts_s(plan, prepared))}; steps are counted, not timed"
 
 
-def of_measuring(plan: Plan, prepared: Prepared) -> Iterator[str]:
+def of_measuring(plan: Plan, prepared: ReadyPlan) -> Iterator[str]:
     """How time is measured: samples, looks, blocks, and how long they take."""
     yield from of_observing(plan, prepared)
     if plan.schedule.trial:
@@ -76,12 +76,12 @@ def of_measuring(plan: Plan, prepared: Prepared) -> Iterator[str]:
     yield from of_time(plan, prepared)
 
 
-def of_resources(plan: Plan, prepared: Prepared) -> list[str]:
+def of_resources(plan: Plan, prepared: ReadyPlan) -> list[str]:
     """This host's disks and memory, and what the plan takes of them."""
     return [*of_disk(plan, prepared), *of_memory(plan, prepared)]
 
 
-def document(plan: Plan, prepared: Prepared) -> Json:
+def document(plan: Plan, prepared: ReadyPlan) -> Json:
     """The same for programs: what `plan.json` would hold, then order, time and notices."""
     return {
         "plan": plan_json(plan, prepared),
@@ -107,7 +107,7 @@ def folded(line: str) -> list[str]:
     return cut if len(line) > COLUMNS else [line]
 
 
-def of_arms(plan: Plan, prepared: Prepared) -> Iterator[str]:
+def of_arms(plan: Plan, prepared: ReadyPlan) -> Iterator[str]:
     """All arms; many that differ in settings alone, as a matrix makes them, are put together."""
 
     def alike(arm: Arm) -> tuple[object, ...]:
@@ -127,7 +127,7 @@ def of_arms(plan: Plan, prepared: Prepared) -> Iterator[str]:
             yield from (line for arm in arms for line in of_arm(plan, arm, prepared))
 
 
-def of_arm(plan: Plan, arm: Arm, prepared: Prepared) -> Iterator[str]:
+def of_arm(plan: Plan, arm: Arm, prepared: ReadyPlan) -> Iterator[str]:
     """An arm: engine, version, folder, preset and what departs from it."""
     if arm.same_as is not None:
         yield of_aa_arm(arm)
@@ -165,7 +165,7 @@ def of_generators(plan: Plan) -> Iterator[str]:
         yield f"load: from {', '.join(plan.generator_hosts)}, {how}"
 
 
-def of_wishes(prepared: Prepared) -> Iterator[str]:
+def of_wishes(prepared: ReadyPlan) -> Iterator[str]:
     """The builds that a run fetches and makes before its first block."""
     for wish in {wish.name: wish for wish in prepared.wishes.values()}.values():
         yield f"before the first block {wish.name} is built, which takes minutes"
@@ -183,15 +183,15 @@ def of_config(arm: Arm, server: Server) -> Iterator[str]:
     yield f"  config {arm.config}{ending}"
 
 
-def of_making(settled: Settled) -> Iterator[str]:
+def of_making(settled: ArmSettings) -> Iterator[str]:
     """How an arm's cluster is made and reached, as far as that is not the lab's own way."""
     if chosen := study.chosen(settled.initdb):
         yield f"  initdb {', '.join(study.listed(chosen))}"
-    if settled.transport != Settled.transport:
+    if settled.transport != ArmSettings.transport:
         yield f"  transport {settled.transport}"
 
 
-def of_group(plan: Plan, arms: Sequence[Arm], prepared: Prepared) -> Iterator[str]:
+def of_group(plan: Plan, arms: Sequence[Arm], prepared: ReadyPlan) -> Iterator[str]:
     """Arms that differ in settings and tags: what they share once, then each in what it has alone.
 
     The plan's own settings are seen in them, and not said again as a departure.
@@ -224,7 +224,7 @@ def of_aa_arm(arm: Arm) -> str:
     return f"arm {arm.name}: {arm.same_as} once more, so that at most {most} others lie between"
 
 
-def of_observing(plan: Plan, prepared: Prepared) -> Iterator[str]:
+def of_observing(plan: Plan, prepared: ReadyPlan) -> Iterator[str]:
     """The sampling of servers; the fake engine has no session to ask."""
     yield from of_profiles(plan, prepared)
     fakes = [arm.name for arm in plan.arms if not can(arm, "clock")]
@@ -237,7 +237,7 @@ def of_observing(plan: Plan, prepared: Prepared) -> Iterator[str]:
         yield f"indexes: all are read at the end of each run{missing}"
 
 
-def of_profiles(plan: Plan, prepared: Prepared) -> Iterator[str]:
+def of_profiles(plan: Plan, prepared: ReadyPlan) -> Iterator[str]:
     """Which steps are profiled in a further window, and which in an extra run."""
     steps = [step for use in plan.workloads for step in prepared.steps[use.title][plan.base]]
     chosen = [step for step in steps if profile.wanted(plan, step)]
@@ -263,7 +263,7 @@ def of_comparing(plan: Plan) -> Iterator[str]:
         yield f"looks: {look_words.planned(plan)}"
 
 
-def of_workload(plan: Plan, use: WorkloadUse, prepared: Prepared) -> Iterator[str]:
+def of_workload(plan: Plan, use: WorkloadUse, prepared: ReadyPlan) -> Iterator[str]:
     """A workload's steps with their times, and what is kept of it."""
     steps = prepared.steps[use.title][plan.base]
     at = prepared.point(use, plan.base, 1)
@@ -295,7 +295,7 @@ def how_interleaved(plan: Plan, step: Step) -> str:
     return f"each, in turns of {schedule.turn_s(plan, step):g} s"
 
 
-def of_blocks(plan: Plan, prepared: Prepared) -> Iterator[str]:
+def of_blocks(plan: Plan, prepared: ReadyPlan) -> Iterator[str]:
     """The order of the arms in each block that is sure; those that begin from a copy are marked."""
     marked = False
     for block in schedule.blocks(plan)[: sure_blocks(plan)]:
@@ -320,7 +320,7 @@ def of_passes(plan: Plan, block: Block) -> Iterator[str]:
             yield f"{use.title}: {' '.join(order)}"
 
 
-def of_sweeps(plan: Plan, block: Block, prepared: Prepared) -> Iterator[str]:
+def of_sweeps(plan: Plan, block: Block, prepared: ReadyPlan) -> Iterator[str]:
     """The order in which a block goes through each sweep."""
     for use in plan.workloads:
         of = f" of {use.title}" * (len(plan.workloads) > 1)
@@ -328,12 +328,12 @@ def of_sweeps(plan: Plan, block: Block, prepared: Prepared) -> Iterator[str]:
             yield f"{name}{of}: {' '.join(step.removeprefix(f'{name}@') for step in names)}"
 
 
-def of_base(plan: Plan, prepared: Prepared, block: Block, use: WorkloadUse) -> Sequence[Step]:
+def of_base(plan: Plan, prepared: ReadyPlan, block: Block, use: WorkloadUse) -> Sequence[Step]:
     """The steps of a workload as the base goes through them in the block."""
     return in_order(plan, prepared, block, use, plan.base)
 
 
-def of_turns(plan: Plan, block: Block, prepared: Prepared) -> Iterator[str]:
+def of_turns(plan: Plan, block: Block, prepared: ReadyPlan) -> Iterator[str]:
     """The order in which the arms of a block take the steps that they take in turn."""
     for use in plan.workloads if plan.schedule.together else ():
         steps = of_base(plan, prepared, block, use)
@@ -345,7 +345,7 @@ def of_turns(plan: Plan, block: Block, prepared: Prepared) -> Iterator[str]:
             yield f"{step.name}: {' '.join(schedule.of_step(plan, block.number, step))}"
 
 
-def of_time(plan: Plan, prepared: Prepared) -> Iterator[str]:
+def of_time(plan: Plan, prepared: ReadyPlan) -> Iterator[str]:
     """A guess of the time of all blocks that are sure, and what copies save of it."""
     numbers = range(1, sure_blocks(plan) + 1)
     with_copies = sum(block_s(plan, prepared, number) for number in numbers)
@@ -372,7 +372,7 @@ def sure_blocks(plan: Plan) -> int:
     return UNTIL_DECIDED[0] if plan.schedule.until_decided else plan.schedule.blocks
 
 
-def of_disk(plan: Plan, prepared: Prepared) -> Iterator[str]:
+def of_disk(plan: Plan, prepared: ReadyPlan) -> Iterator[str]:
     """The highest need by folder, and the free space there."""
     names = [arm.name for arm in plan.arms]
     for shared in disk_space.by_file_system(prepared.disk):
@@ -384,7 +384,7 @@ def of_disk(plan: Plan, prepared: Prepared) -> Iterator[str]:
         yield f"  {gb(copy.facts.bytes)} are there already: {starting_state.described(copy)}"
 
 
-def of_memory(plan: Plan, prepared: Prepared) -> Iterator[str]:
+def of_memory(plan: Plan, prepared: ReadyPlan) -> Iterator[str]:
     """The host's memory, and the largest share of it that an arm's server takes for itself."""
     if not any(can(arm, "clock") for arm in plan.arms):
         return

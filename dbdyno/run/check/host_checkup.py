@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno import doctor, engine
-from dbdyno.doctor import Finding, Need
+from dbdyno.doctor import HostFinding, MemoryNeed
 from dbdyno.engine.preset import arm_config
 from dbdyno.host import capacity, lock, place, placement
 from dbdyno.host.observe import facts
@@ -27,7 +27,7 @@ class Checkup:
     """The facts of this host, and what they come to."""
 
     facts: HostFacts
-    findings: tuple[Finding, ...]
+    findings: tuple[HostFinding, ...]
 
 
 def check_up(
@@ -46,33 +46,35 @@ def check_up(
     return Checkup(facts=host, findings=doctor.findings(host, needs, lock.holder(), required))
 
 
-def asked_for(shared_buffers: str | None) -> Iterable[Need]:
+def asked_for(shared_buffers: str | None) -> Iterable[MemoryNeed]:
     """The command line's questions."""
     if shared_buffers is not None:
         try:
             count = arm_config.buffer_bytes(shared_buffers)
         except PlanError as error:
             raise PlanError(f"--shared-buffers: {error}") from error
-        yield Need(who="--shared-buffers", bytes=count)
+        yield MemoryNeed(who="--shared-buffers", bytes=count)
 
 
-def needs_of(plan: Plan) -> Iterable[Need]:
+def needs_of(plan: Plan) -> Iterable[MemoryNeed]:
     """The shared memory of each arm's server; of all of them where they are up at once."""
     needs = [need for arm in plan.arms for need in need_of(plan, arm)]
     if plan.schedule.together and len(needs) > 1:
         whole = sum(need.bytes for need in needs)
-        yield Need(who="all arms at once", bytes=whole, locks=any(need.locks for need in needs))
+        yield MemoryNeed(
+            who="all arms at once", bytes=whole, locks=any(need.locks for need in needs)
+        )
     yield from needs
 
 
-def need_of(plan: Plan, arm: Arm) -> Iterable[Need]:
+def need_of(plan: Plan, arm: Arm) -> Iterable[MemoryNeed]:
     """The memory for which an arm's server can use huge pages; none if it would not use them."""
     if not can(arm, "made"):
         return
     values = {**preset(plan, arm), **arm.settings}
     footprint = engine.of(arm.engine).footprint(values.get)
     if footprint.huge_bytes:
-        yield Need(who=arm.name, bytes=footprint.huge_bytes, locks=footprint.huge_locked)
+        yield MemoryNeed(who=arm.name, bytes=footprint.huge_bytes, locks=footprint.huge_locked)
 
 
 def preset(plan: Plan, arm: Arm) -> Mapping[str, str]:

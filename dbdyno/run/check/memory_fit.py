@@ -9,10 +9,10 @@ from dbdyno.model import Plan, WorkloadUse, can
 from dbdyno.run.check import preflight
 from dbdyno.run.check.preflight import NO_LOG
 from dbdyno.run.disk_space import gb
-from dbdyno.run.prepared import Prepared, provide_server
+from dbdyno.run.prepared import ReadyPlan, provide_server
 
 
-def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
+def notices(plan: Plan, prepared: ReadyPlan) -> Iterator[str]:
     """A line for each workload whose tables are larger than the memory that should hold them."""
     for use in plan.workloads:
         sizes = {
@@ -41,13 +41,13 @@ def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
             )
 
 
-def tables_bytes(plan: Plan, use: WorkloadUse, arm: str, prepared: Prepared) -> int:
+def tables_bytes(plan: Plan, use: WorkloadUse, arm: str, prepared: ReadyPlan) -> int:
     """Tables and indexes of a workload at their largest."""
     steps = prepared.steps[use.title][arm]
     return preflight.estimate(plan, use, steps, prepared.sizing).disk_bytes
 
 
-def shared_bytes(plan: Plan, name: str, prepared: Prepared) -> int:
+def shared_bytes(plan: Plan, name: str, prepared: ReadyPlan) -> int:
     """The cache that an arm's server has of its own: its shared_buffers, its buffer pool."""
     (arm,) = (arm for arm in plan.arms if arm.name == name)
     server = provide_server(plan, arm, prepared, NO_LOG)

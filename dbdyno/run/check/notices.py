@@ -8,10 +8,10 @@ from dbdyno import workload
 from dbdyno.engine import dsn
 from dbdyno.model import Plan
 from dbdyno.run.check import counting, memory_fit, profiling, source_settings
-from dbdyno.run.prepared import Prepared
+from dbdyno.run.prepared import ReadyPlan
 
 
-def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
+def notices(plan: Plan, prepared: ReadyPlan) -> Iterator[str]:
     """A line each."""
     yield from memory_fit.notices(plan, prepared)
     yield from profiling.notices(plan, prepared)

@@ -12,13 +12,13 @@ from dbdyno import __version__, workload
 from dbdyno.builds import cache
 from dbdyno.engine import Build
 from dbdyno.engine.preset import study
-from dbdyno.engine.settings import Settled
+from dbdyno.engine.settings import ArmSettings
 from dbdyno.model import (
     Arm,
-    CountWish,
+    CountRequest,
     Hook,
     Json,
-    Observe,
+    Observation,
     Placement,
     Plan,
     Schedule,
@@ -31,13 +31,13 @@ from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.verdict import Aims
 from dbdyno.run.check.preflight import load
 from dbdyno.run.driver import registry
-from dbdyno.run.prepared import Prepared
+from dbdyno.run.prepared import ReadyPlan
 
 KEYS = {"aa_arm": "ghost", "turn_s_chosen": "slice_s"}
 """The keys of plan.json, where they have another name in `Schedule`."""
 
 
-def plan_json(plan: Plan, prepared: Prepared) -> Json:
+def plan_json(plan: Plan, prepared: ReadyPlan) -> Json:
     """plan.json of docs/results.md: what was asked for, and the builds and sizes that it means."""
     return {
         "name": plan.name,
@@ -77,9 +77,9 @@ def generator_json(plan: Plan) -> Json:
 NEWER = ("waits_sessions", "status_s", "indexes", "profile", "subsystems")
 
 
-def observe_json(observe: Observe) -> Json:
+def observe_json(observe: Observation) -> Json:
     """The samples taken of servers; newer keys only if they are wanted: older folders lack them."""
-    return said(asdict(observe), Observe(), NEWER)
+    return said(asdict(observe), Observation(), NEWER)
 
 
 def between(plan: Plan) -> Json:
@@ -97,7 +97,7 @@ def between(plan: Plan) -> Json:
     if plan.attribution is not None:
         written["attribute"] = plan.attribution.written
     if plan.count is not None:
-        written["count"] = said(asdict(plan.count), CountWish(), ("fills", "parameters"))
+        written["count"] = said(asdict(plan.count), CountRequest(), ("fills", "parameters"))
     if plan.hooks:
         written["hooks"] = [said(asdict(hook), Hook, ("joins", "at_s")) for hook in plan.hooks]
     return written
@@ -160,7 +160,7 @@ def arm_json(arm: Arm, of: Build | None) -> Json:
     return said(written, Arm, newer) | {"build": identity}
 
 
-def in_force(settled: Settled | None) -> Json:
+def in_force(settled: ArmSettings | None) -> Json:
     """`initdb` and `transport` as the arm's server has them, by its own keys or its preset's.
 
     And `inherits`, the settings of the source that it takes.
@@ -171,14 +171,14 @@ def in_force(settled: Settled | None) -> Json:
         return {}
     initdb = study.chosen(settled.initdb)
     written: Json = {"initdb": initdb} if initdb else {}
-    if settled.transport != Settled.transport:
+    if settled.transport != ArmSettings.transport:
         written["transport"] = settled.transport
     if settled.inherited:
         written["inherits"] = dict(settled.inherited)
     return written
 
 
-def left_out(arm: Arm, prepared: Prepared) -> Json:
+def left_out(arm: Arm, prepared: ReadyPlan) -> Json:
     """`leaves_out`: by workload the steps that other arms do and this one never does."""
     lacking: dict[str, list[str]] = {}
     for title, by_arm in prepared.steps.items():

@@ -1,7 +1,7 @@
 """Checks a whole plan against this host before anything starts.
 
 Builds are located (and fetched where they are missing), settings are read by the builds themselves,
-steps are expanded, disk and memory are known. A `Prepared` plan can be run, once the builds are
+steps are expanded, disk and memory are known. A `ReadyPlan` plan can be run, once the builds are
 made that it still lacks.
 """
 
@@ -18,7 +18,7 @@ from dbdyno.engine import Build, Server, installed, restore
 from dbdyno.engine.external import ExternalServer
 from dbdyno.engine.golden_copy import Copy
 from dbdyno.engine.preset import arm_config
-from dbdyno.engine.settings import Demand, Settled, untried
+from dbdyno.engine.settings import ArmSettings, Demand, untried
 from dbdyno.host import capacity, perf, placement, quiesce
 from dbdyno.host.observe import device
 from dbdyno.model import Arm, Json, Plan, Step, WorkloadUse, can
@@ -39,8 +39,8 @@ from dbdyno.run.check import (
 from dbdyno.run.check import existing_tables as kept
 from dbdyno.run.disk_space import Need
 from dbdyno.run.driver import spread
-from dbdyno.run.prepared import Prepared, StepsOf, provide_server
-from dbdyno.run.starting_state import Point
+from dbdyno.run.prepared import ReadyPlan, StepsOf, provide_server
+from dbdyno.run.starting_state import StartingPoint
 
 FILL_STREAMS_MAX = 4
 """The connections of a fill that names no number: min(4, cores) (contract/README.md, "fills")."""
@@ -50,7 +50,7 @@ NO_LOG = Path("/nonexistent")
 
 def prepare(
     plan: Plan, pinned: Json | None = None, foreseen: Mapping[str, Build] | None = None
-) -> Prepared:
+) -> ReadyPlan:
     """Checks `plan` against this host; may fetch builds, starts nothing.
 
     `pinned`: the plan.json of a folder in which the plan goes on; its builds and sizes are kept.
@@ -65,7 +65,7 @@ def prepare(
         raise type(error)("\n".join(lines)) from error
 
 
-def look(plan: Plan, pinned: Json | None, foreseen: Mapping[str, Build]) -> Prepared:
+def look(plan: Plan, pinned: Json | None, foreseen: Mapping[str, Build]) -> ReadyPlan:
     """The checks of `prepare`, whose errors do not name the file yet."""
     requirements.refuse_unmet(plan)
     hooks.refuse_missing(plan)
@@ -84,7 +84,7 @@ def look(plan: Plan, pinned: Json | None, foreseen: Mapping[str, Build]) -> Prep
     builds |= {arm.name: installed.locate(arm) for arm in arms if arm.name not in wishes}
     releases = {arm.name: release(arm, builds) for arm in plan.arms}
     steps = expanded(plan, releases, sizing)
-    prepared = Prepared(
+    prepared = ReadyPlan(
         builds=builds,
         wishes=wishes,
         releases=releases,
@@ -121,7 +121,7 @@ def refuse_unspread(plan: Plan, steps: StepsOf) -> None:
                 spread.refuse_unfit(step, plan.generator_hosts)
 
 
-def settle(plan: Plan, prepared: Prepared) -> dict[str, Settled]:
+def settle(plan: Plan, prepared: ReadyPlan) -> dict[str, ArmSettings]:
     """The settings of each arm whose server the lab makes. Raises PlanError, HostError."""
     settled = {}
     for arm in made(plan):
@@ -233,7 +233,7 @@ def parameters(use: WorkloadUse, sizing: Capacity) -> Json:
     return {**workload.host(sizing.cores, sizing.memory_bytes), **use.parameters}
 
 
-def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> None:
+def check_arm(plan: Plan, arm: Arm, prepared: ReadyPlan) -> None:
     """Looks whether the arm's server can be made, and warmed. Raises DynoError subclasses."""
     server = provide_server(plan, arm, prepared, NO_LOG)
     refuse_unknown_plants(plan, server, prepared)
@@ -257,7 +257,7 @@ def check_arm(plan: Plan, arm: Arm, prepared: Prepared) -> None:
             kept.refuse_unfit(server, load_of(plan, use, arm, prepared))
 
 
-def asked_as(plan: Plan, prepared: Prepared) -> dict[str, str]:
+def asked_as(plan: Plan, prepared: ReadyPlan) -> dict[str, str]:
     """By arm what is said of who asks captured queries. Raises ServerError: rights lack."""
     sentences = {
         arm.name: own_rights.said(arm, provide_server(plan, arm, prepared, NO_LOG), application)
@@ -268,7 +268,7 @@ def asked_as(plan: Plan, prepared: Prepared) -> dict[str, str]:
     return {arm: sentence for arm, sentence in sentences.items() if sentence}
 
 
-def refuse_unwarmed(plan: Plan, arm: Arm, prepared: Prepared, server: Server) -> None:
+def refuse_unwarmed(plan: Plan, arm: Arm, prepared: ReadyPlan, server: Server) -> None:
     """Raises PlanError where caches are to be warmed by pg_prewarm and the server has none."""
     prewarmed = any(use.warm == "prewarm" for use in plan.workloads)
     for use in plan.workloads:
@@ -305,7 +305,7 @@ def refuse_unsampled(plan: Plan, arm: Arm, server: Server) -> None:
         raise PlanError(f"observe.waits: the server of arm {arm.name}: {why}, or remove the key")
 
 
-def load_of(plan: Plan, use: WorkloadUse, arm: Arm, prepared: Prepared) -> Step:
+def load_of(plan: Plan, use: WorkloadUse, arm: Arm, prepared: ReadyPlan) -> Step:
     """The bulk load that would have made the tables of a use that keeps those that are there."""
     loaded = dataclasses.replace(use, fill="fast", steps=(workload.FILL,), groups=None)
     (step,) = expand(plan, loaded, arm, prepared.releases[arm.name], prepared.sizing)
@@ -331,9 +331,9 @@ def refuse_short_memory(plan: Plan) -> None:
         )
 
 
-def with_copies(plan: Plan, prepared: Prepared) -> Prepared:
+def with_copies(plan: Plan, prepared: ReadyPlan) -> ReadyPlan:
     """Adds where data are kept, and which golden copies there are. Raises ServerError: bad ones."""
-    points: dict[str, dict[str, tuple[Point, ...]]] = {}
+    points: dict[str, dict[str, tuple[StartingPoint, ...]]] = {}
     copies: dict[str, Copy] = {}
     sizes: dict[str, int] = {}
     for arm in plan.arms:
@@ -354,7 +354,7 @@ def with_copies(plan: Plan, prepared: Prepared) -> Prepared:
     return dataclasses.replace(prepared, points=points, copies=copies, copy_bytes=sizes)
 
 
-def needs(plan: Plan, prepared: Prepared) -> tuple[Need, ...]:
+def needs(plan: Plan, prepared: ReadyPlan) -> tuple[Need, ...]:
     """The plan's needs on disk at most: its runs, and all copies that are still to be made."""
     runs: list[list[Need]] = []
     copies: dict[str, list[Need]] = {}
@@ -404,7 +404,7 @@ def log_setting(arm: Arm, server: Server) -> str:
     return "" if value is None else f"arms.{arm.name}: {name} = {value}"
 
 
-def refuse_unknown_plants(plan: Plan, server: Server, prepared: Prepared) -> None:
+def refuse_unknown_plants(plan: Plan, server: Server, prepared: ReadyPlan) -> None:
     """Raises PlanError where a fake arm plants something for a statement that no step has."""
     steps = [step for use in plan.workloads for step in prepared.steps[use.title][server.name]]
     known = {name for step in steps for name in step.job.planted_names}
@@ -426,14 +426,14 @@ def estimate(
     return dataclasses.replace(guess, disk_bytes=guess.disk_bytes + restored)
 
 
-def demand(plan: Plan, arm: Arm, prepared: Prepared) -> Demand:
+def demand(plan: Plan, arm: Arm, prepared: ReadyPlan) -> Demand:
     """The plan's wishes for the arm's server beside its settings."""
     waits = plan.observe.waits_s is not None
     names = tuple(dict.fromkeys(use.name for use in plan.workloads))
     return Demand(connections=connections(plan, arm, prepared), waits=waits, workloads=names)
 
 
-def connections(plan: Plan, arm: Arm, prepared: Prepared) -> int:
+def connections(plan: Plan, arm: Arm, prepared: ReadyPlan) -> int:
     """The connections of the arm's largest step: all roles, and one for cursors for each client."""
     largest = 0
     for use in plan.workloads:

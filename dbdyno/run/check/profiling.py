@@ -7,10 +7,10 @@ from pathlib import Path
 
 from dbdyno.host.perf import elf
 from dbdyno.model import Plan
-from dbdyno.run.prepared import Prepared
+from dbdyno.run.prepared import ReadyPlan
 
 
-def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
+def notices(plan: Plan, prepared: ReadyPlan) -> Iterator[str]:
     """A line for each server program whose functions will have no names."""
     if plan.observe.profile is None:
         return

@@ -14,7 +14,7 @@ from dbdyno.model.events import Done
 from dbdyno.model.job import Job, Stop
 from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.model.job.programs import Instruction, Program
-from dbdyno.model.job.role import Choice, Closed, OnError, Role, RoleStop
+from dbdyno.model.job.role import Choice, Closed, ErrorReaction, Role, RoleStop
 from dbdyno.model.job.statements import Statement
 from dbdyno.run.driver import loadgen
 from dbdyno.run.driver.loadgen import addressed
@@ -67,7 +67,7 @@ def one_statement() -> Job:
                 choose=(Choice(0, 1),),
                 pace=Closed(),
                 stop=RoleStop(1),
-                on_error=OnError(),
+                on_error=ErrorReaction(),
                 on_lost="fail_step",
             ),
         ),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dbdyno.engine import Server
 from dbdyno.engine.interface import Client
-from dbdyno.engine.rights import Lack, Need
+from dbdyno.engine.rights import Need, UnmetNeed
 from dbdyno.model import Right, Step
 from dbdyno.model.error import ServerError
 from dbdyno.workload import Workload
@@ -69,7 +69,7 @@ def refuse_unmet(
         return
     assert address is not None, "a server elsewhere has an address"
     who = f"user `{address.user}` of arm {server.name}"
-    known: dict[Need, Lack | None] = {}
+    known: dict[Need, UnmetNeed | None] = {}
     lines = []
     for loaded, steps in uses:
         for need, step in _first_of_each(client, steps).items():
@@ -107,7 +107,7 @@ def _needs(client: Client, step: Step) -> Iterator[Need]:
         yield "warm"
 
 
-def _remedies(loaded: Workload, need: Need, lack: Lack) -> str:
+def _remedies(loaded: Workload, need: Need, lack: UnmetNeed) -> str:
     """What whoever wrote the plan does about it, if the workload can do without; else others."""
     name, words = WITHOUT.get(need, ("", ""))
     offered = set(loaded.file.parameters)

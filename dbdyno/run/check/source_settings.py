@@ -11,7 +11,7 @@ from dbdyno.engine.inherited import Inherited
 from dbdyno.host import capacity
 from dbdyno.model import Arm, Plan, can
 from dbdyno.model.size import Capacity
-from dbdyno.run.prepared import Prepared
+from dbdyno.run.prepared import ReadyPlan
 
 
 def of(plan: Plan, arm: Arm, build: Build, host: Capacity) -> Inherited:
@@ -34,7 +34,7 @@ def written_for(plan: Plan, arm: Arm) -> dict[str, str]:
     return dict(_of_sources(plan, arm))
 
 
-def notices(plan: Plan, prepared: Prepared) -> Iterator[str]:
+def notices(plan: Plan, prepared: ReadyPlan) -> Iterator[str]:
     """A line on the settings that arms take of the source, and one for each that they do not."""
     arms: dict[str, list[str]] = {}
     for arm in plan.arms:

@@ -17,7 +17,7 @@ from dbdyno.model.plan import LENGTH
 from dbdyno.plan.calibration import BLOCKS_USUAL
 from dbdyno.run.check import preflight
 from dbdyno.run.check.block_time import LOOK_S, before_s, block_s
-from dbdyno.run.prepared import Prepared
+from dbdyno.run.prepared import ReadyPlan
 from dbdyno.store import Results
 
 SECONDS_MIN = 4
@@ -91,7 +91,7 @@ def choose(plan: Plan) -> float | None:
     return whole(min(fitting_s(lasts_s, room_s / BLOCKS_USUAL - LOOK_S), SECONDS_MAX))
 
 
-def lasting_s(plan: Plan, prepared: Prepared, seconds: float) -> float:
+def lasting_s(plan: Plan, prepared: ReadyPlan, seconds: float) -> float:
     """A guess of how long a block is with steps of so many seconds."""
     tried = with_seconds(plan, seconds)
     steps = preflight.expanded(tried, prepared.releases, prepared.sizing)

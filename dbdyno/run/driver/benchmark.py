@@ -20,9 +20,8 @@ from msgspec import structs
 
 from dbdyno.model.events import (
     AnyEvent,
-    Connected,
-    Done,
-    Ready,
+    ConnectedEvent,
+    ReadyEvent,
     Thread,
     Totals,
     WindowClose,
@@ -30,7 +29,7 @@ from dbdyno.model.events import (
 )
 from dbdyno.model.job import Job
 from dbdyno.model.job.endpoint import Endpoint
-from dbdyno.run.driver.foreign import Foreign, cpu_ns, thread_shares
+from dbdyno.run.driver.foreign import ForeignProgram, cpu_ns, thread_shares
 from dbdyno.run.driver.interface import Bench
 from dbdyno.run.driver.lines import ended, hello
 from dbdyno.run.driver.program import VERSION_DIGITS, environment, of_server
@@ -43,7 +42,7 @@ class Benchmark:
     """A benchmark at work, in a folder of its own. Use it as a context manager."""
 
     _called: str
-    _foreign: Foreign
+    _foreign: ForeignProgram
     _looked: tuple[int, Mapping[str, int]]
 
     def __init__(self, job: Job, keep: Callable[[str], None]) -> None:
@@ -68,7 +67,7 @@ class Benchmark:
         hear: Callable[[str], None] = lambda line: None,
     ) -> None:
         """Starts it, to work in a folder, else in its own. Raises GeneratorError."""
-        self._foreign = Foreign(
+        self._foreign = ForeignProgram(
             words,
             name=self._name,
             folder=folder or self._folder,
@@ -113,7 +112,7 @@ class Benchmark:
         for number, pid in enumerate(sessions):
             client = number // self._role.connections
             yield self._say(
-                Connected(
+                ConnectedEvent(
                     mono_ns=time.monotonic_ns(),
                     role=self._role.name,
                     client=client,
@@ -163,7 +162,7 @@ class Benchmark:
     def _ready(self, threads: int) -> AnyEvent:
         """The event that its sessions may be made."""
         now_ns = time.monotonic_ns()
-        return self._say(Ready(mono_ns=now_ns, connections=self._count, threads=threads))
+        return self._say(ReadyEvent(mono_ns=now_ns, connections=self._count, threads=threads))
 
     def _window_close(self, close_ns: int, length_ns: int) -> AnyEvent:
         """The event that its window is over."""

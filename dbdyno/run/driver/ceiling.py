@@ -23,7 +23,7 @@ from dbdyno.model.events import AnyEvent, Done, Hello, Tick
 from dbdyno.model.job import Job, Stop
 from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.model.job.programs import Instruction, Program
-from dbdyno.model.job.role import Choice, Closed, OnError, Role
+from dbdyno.model.job.role import Choice, Closed, ErrorReaction, Role
 from dbdyno.model.job.statements import Piece, Statement
 from dbdyno.model.job.values import Value
 from dbdyno.run.driver.loadgen import DEFAULT_THREADS, run
@@ -122,7 +122,7 @@ def job(protocol: str, address: Address, connections: int, threads: int) -> Job:
                 connections=connections,
                 choose=(Choice(0, 1),),
                 pace=Closed(),
-                on_error=OnError(),
+                on_error=ErrorReaction(),
                 on_lost="fail_step",
             ),
         ),

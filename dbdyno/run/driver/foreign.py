@@ -25,7 +25,7 @@ WATCHDOG = (
 where dyno is killed, and removes folders."""
 
 
-class Foreign:
+class ForeignProgram:
     """A program at work that knows nothing of dyno. Use it as a context manager."""
 
     def __init__(  # noqa: PLR0913 (how it is called, each by its name)

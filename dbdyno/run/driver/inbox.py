@@ -8,7 +8,7 @@ from queue import Empty, SimpleQueue
 from typing import Self
 
 from dbdyno.model.events import AnyEvent
-from dbdyno.run.driver.interface import END_TIMEOUT_S, Running
+from dbdyno.run.driver.interface import END_TIMEOUT_S, RunningLoad
 
 
 class Inbox:
@@ -17,7 +17,7 @@ class Inbox:
     A context manager within the load's own.
     """
 
-    def __init__(self, running: Running) -> None:
+    def __init__(self, running: RunningLoad) -> None:
         self._running = running
         self._queue: SimpleQueue[AnyEvent | Exception] = SimpleQueue()
         self._thread = threading.Thread(target=self._receive, name="inbox", daemon=True)
@@ -37,7 +37,7 @@ class Inbox:
     def next(self, until_ns: int | None = None) -> AnyEvent | None:
         """The next event; None where none came until then, in ns of CLOCK_MONOTONIC.
 
-        Raises what `Running.events` raises.
+        Raises what `RunningLoad.events` raises.
         """
         try:
             if until_ns is None:

@@ -15,12 +15,12 @@ from msgspec import Struct
 from dbdyno.builds import Build
 from dbdyno.engine import Server
 from dbdyno.engine.interface import HostSampler
-from dbdyno.host.observe.sampler import Kept
-from dbdyno.model import Observe, Plan, Step
+from dbdyno.host.observe.sampler import ReadingSink
+from dbdyno.model import Observation, Plan, Step
 from dbdyno.model.error import GeneratorError, LabDied
 from dbdyno.model.events import AnyEvent, Told
 from dbdyno.model.job import Job
-from dbdyno.model.step_files import DeviceReading, Rest, Turns
+from dbdyno.model.step_files import DeviceReading, DeviceWait, Turns
 from dbdyno.run.hooks import Hooks
 from dbdyno.stats.few_operations import Claim
 
@@ -37,18 +37,20 @@ class Bench:
     """The place of a measurement: the server, its database's name, the block's seed."""
 
     server: Server
-    sampler: Callable[[Kept], HostSampler]  # its lines are those of host.jsonl
+    sampler: Callable[[ReadingSink], HostSampler]  # its lines are those of host.jsonl
     arm: str
     block: int
     seed: int
     threads: int | None  # of the generator; None: its own default
     processors: tuple[int, ...] = ()  # that clients share with their sessions; (): none
-    switch: Rest | None  # what was waited for before this arm's server started
+    switch: DeviceWait | None  # what was waited for before this arm's server started
     warm: str | None = None  # how caches are warmed before the step: it is the first after a start
     checkpoint: bool = False  # whether the step begins with a checkpoint
     data_path: Path | None = None  # on the device that has to rest after it
     turns: Turns | None = None  # how the step is interleaved with other arms'; None: it is not
-    observe: Observe = field(default_factory=Observe)  # of the server while the window is open
+    observe: Observation = field(
+        default_factory=Observation
+    )  # of the server while the window is open
     cpus: str | None = None  # the processors of the generator; None: all
     generators: Generators | None = None  # on other hosts; None: the load is made here
     hooks: Hooks | None = None  # what the plan wants before and after the step
@@ -82,14 +84,14 @@ class Driver(Protocol):
     def prepare(self, step: Step, bench: Bench) -> Job:
         """The whole job, as job.json keeps it."""
 
-    def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> Running:
+    def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> RunningLoad:
         """Starts it on these processors (None: all); `keep` gets the line of each event.
 
         Raises GeneratorError where it cannot be started.
         """
 
 
-class Running(Protocol):
+class RunningLoad(Protocol):
     """A load at work; a context manager: nothing of it is left afterwards."""
 
     def __enter__(self) -> Self:
@@ -130,7 +132,7 @@ class GeneratorDied(GeneratorError, LabDied):
 # --- Load from several places ---
 
 
-class TimedRunning(Running, Protocol):
+class TimedLoad(RunningLoad, Protocol):
     """A load that can start at an instant."""
 
     def go(self, at_ns: int | None = None) -> None:
@@ -151,7 +153,7 @@ class Seat:
 
     name: str
     clock: Clock
-    start: Callable[[Job, Keep, str | None], TimedRunning]  # as Driver.start
+    start: Callable[[Job, Keep, str | None], TimedLoad]  # as Driver.start
     here: bool = False  # whether that is this host, whose processes the sampler sees
 
 

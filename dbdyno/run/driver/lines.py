@@ -21,13 +21,13 @@ from dbdyno.model.events import (
     EVENTS,
     PROTOCOL,
     AnyEvent,
-    Connected,
+    ConnectedEvent,
     Done,
     Event,
     Hello,
     Part,
     Paused,
-    Ready,
+    ReadyEvent,
     Resumed,
     Started,
     Tick,
@@ -40,11 +40,11 @@ from dbdyno.model.events import (
 from dbdyno.model.job import Job
 from dbdyno.model.json import misfit_words
 
-OWN_EVENTS = (Hello, Ready, Started, Paused, Resumed)
+OWN_EVENTS = (Hello, ReadyEvent, Started, Paused, Resumed)
 """Events that dyno writes for a program."""
 
 
-class Reader(Protocol):
+class LineReader(Protocol):
     """Turns a program's lines into events; pure but for the clock."""
 
     @property
@@ -106,7 +106,7 @@ def untimed(count: int, *, retries: int | None = None) -> Part:
     )
 
 
-class Lines:
+class ProgramLines:
     """The lines of a program as events of the contract, in their order; pure but for the clock."""
 
     def __init__(self, job: Job) -> None:
@@ -155,7 +155,7 @@ class Lines:
             raise self._refused(
                 line, f"`{name}` is written by dyno alone; begin with `window_open`"
             )
-        if form in (Tick, Connected):
+        if form in (Tick, ConnectedEvent):
             keys = {"role": self._role} | keys
         if form is Done:
             keys = {"reason": None, "totals": {}} | keys

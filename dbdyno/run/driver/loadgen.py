@@ -92,7 +92,7 @@ def run(job: Job, cpus: str | None = None) -> Iterator[events.AnyEvent]:
     """
     with Generator(job, keep=lambda line: None, cpus=cpus) as generator:
         for event in generator.events():
-            if isinstance(event, events.Ready):
+            if isinstance(event, events.ReadyEvent):
                 generator.go()
             elif isinstance(event, events.WindowClose):
                 generator.stop()

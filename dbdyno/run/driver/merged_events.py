@@ -22,7 +22,7 @@ from dbdyno.model.events import (
     Hello,
     Operation,
     Paused,
-    Ready,
+    ReadyEvent,
     Resumed,
     Started,
     Tick,
@@ -115,7 +115,7 @@ class Merge:
         match event:
             case Hello():
                 yield from self._hello()
-            case Ready():
+            case ReadyEvent():
                 yield from self._ready()
             case Started() if first:
                 ahead_ns = time.time_ns() - time.monotonic_ns()
@@ -168,8 +168,8 @@ class Merge:
         )
 
     def _ready(self) -> Iterator[AnyEvent]:
-        if readies := self._of_all(Ready):
-            yield Ready(
+        if readies := self._of_all(ReadyEvent):
+            yield ReadyEvent(
                 mono_ns=max(ready.mono_ns for ready in readies),
                 setup_us=max(ready.setup_us or 0 for ready in readies),
                 connections=sum(ready.connections or 0 for ready in readies),

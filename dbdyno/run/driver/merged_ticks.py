@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from dbdyno.model.events import ClientCounts, Connects, InTicks, Part, Sums, Tick, Totals
+from dbdyno.model.events import ClientCounts, Connects, Part, Sums, Tick, TickTotals, Totals
 from dbdyno.stats import hdr_histogram
 from dbdyno.stats.amounts import longest, total
 
@@ -54,8 +54,8 @@ def _totals(parts: Sequence[Totals]) -> Totals:
     )
 
 
-def _in_ticks(parts: Sequence[InTicks]) -> InTicks:
-    return InTicks(
+def _in_ticks(parts: Sequence[TickTotals]) -> TickTotals:
+    return TickTotals(
         count=sum(part.count for part in parts),
         rows=sum(part.rows for part in parts),
         errors=sum(part.errors for part in parts),

@@ -26,13 +26,13 @@ from dbdyno.host.program import of_user
 from dbdyno.model import Address, Plan, Step
 from dbdyno.model.address import PREFERRED
 from dbdyno.model.error import PlanError
-from dbdyno.model.events import AnyEvent, Ready, Told, line
+from dbdyno.model.events import AnyEvent, ReadyEvent, Told, line
 from dbdyno.model.job import Job
 from dbdyno.model.job.endpoint import Endpoint
-from dbdyno.model.job.external import FromEnvironment
-from dbdyno.run.driver.foreign import Foreign
+from dbdyno.model.job.external import EnvironmentVariable
+from dbdyno.run.driver.foreign import ForeignProgram
 from dbdyno.run.driver.interface import END_TIMEOUT_S, Bench
-from dbdyno.run.driver.lines import Lines, Reader, hello, now_started
+from dbdyno.run.driver.lines import LineReader, ProgramLines, hello, now_started
 from dbdyno.run.driver.loadgen import placed
 from dbdyno.run.driver.pattern import Patterns
 
@@ -41,7 +41,7 @@ CLIENTS_OWN = ("PG", "MYSQL_", "LIBMYSQL_")
 """How the variables begin that clients of PostgreSQL, MySQL and MariaDB read."""
 
 
-class Program:
+class ProgramDriver:
     """A program that a workload file names, as a driver."""
 
     name = "command"
@@ -97,9 +97,9 @@ class Program:
             report="events",
         )
 
-    def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> Run:
+    def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> ProgramRun:
         """A load that begins with `go`."""
-        return Run(job, keep, cpus=cpus)
+        return ProgramRun(job, keep, cpus=cpus)
 
 
 def folder(job: Job) -> Path:
@@ -135,12 +135,12 @@ def called(job: Job) -> str:
     return text if text is not None else Path(first).name
 
 
-def of_server(address: Address | None) -> dict[str, str | FromEnvironment]:
+def of_server(address: Address | None) -> dict[str, str | EnvironmentVariable]:
     """The environment by which clients of all engines find the server; secrets are named only."""
     if address is None:
         return {}
     socket = address.host if address.host.startswith("/") else ""
-    variables: dict[str, str | FromEnvironment] = {
+    variables: dict[str, str | EnvironmentVariable] = {
         "DYNO_HOST": address.host,
         "DYNO_PORT": str(address.port),
         "DYNO_USER": address.user,
@@ -171,7 +171,7 @@ def of_server(address: Address | None) -> dict[str, str | FromEnvironment]:
         }
         variables |= {name: value for name, value in named.items() if value is not None}
     if address.password is not None and address.password.env is not None:
-        secret = FromEnvironment(address.password.env)
+        secret = EnvironmentVariable(address.password.env)
         variables |= {"PGPASSWORD": secret, "MYSQL_PWD": secret, "DYNO_PASSWORD": secret}
     if address.password is not None and address.password.passfile is not None:
         variables["PGPASSFILE"] = str(address.password.passfile)
@@ -195,16 +195,18 @@ def environment(job: Job) -> dict[str, str]:
     return {**own, **variables}
 
 
-class Run:
+class ProgramRun:
     """A program at work, from `go` on. Use it as a context manager: nothing is left of it."""
 
     def __init__(self, job: Job, keep: Callable[[str], None], *, cpus: str | None) -> None:
         self._job = job
         self._keep = keep
         self._cpus = cpus
-        self._reader: Reader = Lines(job) if job.pattern is None else Patterns(job, job.pattern)
+        self._reader: LineReader = (
+            ProgramLines(job) if job.pattern is None else Patterns(job, job.pattern)
+        )
         self._began = threading.Event()
-        self._foreign: Foreign | None = None
+        self._foreign: ForeignProgram | None = None
         self._scratch: Path | None = None  # the program's folder for temporary files
         self._told_to_end = False
 
@@ -243,7 +245,7 @@ class Run:
         GeneratorDied where somebody else killed it.
         """
         yield self._said(hello(self._job))
-        yield self._said(Ready(mono_ns=time.monotonic_ns()))
+        yield self._said(ReadyEvent(mono_ns=time.monotonic_ns()))
         self._began.wait()
         if not self._told_to_end:
             foreign = self._start()
@@ -259,11 +261,11 @@ class Run:
         self._keep(line(event))
         return event
 
-    def _start(self) -> Foreign:
+    def _start(self) -> ForeignProgram:
         job = self._job
         program = of_user(job.command[0], folder(job)) or job.command[0]
         self._scratch = Path(tempfile.mkdtemp(prefix="dyno-program-"))
-        self._foreign = Foreign(
+        self._foreign = ForeignProgram(
             [*placed(self._cpus), str(program), *job.command[1:]],
             name=job.program,
             folder=job.folder,

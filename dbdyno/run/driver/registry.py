@@ -5,12 +5,18 @@ from __future__ import annotations
 from dbdyno.model import Step
 from dbdyno.run.driver.interface import Driver
 from dbdyno.run.driver.loadgen import Loadgen
-from dbdyno.run.driver.pgbench import Pgbench
-from dbdyno.run.driver.program import Program
-from dbdyno.run.driver.restore import Restore
-from dbdyno.run.driver.sysbench import Sysbench
+from dbdyno.run.driver.pgbench import PgbenchDriver
+from dbdyno.run.driver.program import ProgramDriver
+from dbdyno.run.driver.restore import RestoreDriver
+from dbdyno.run.driver.sysbench import SysbenchDriver
 
-DRIVERS: tuple[Driver, ...] = (Loadgen(), Program(), Pgbench(), Sysbench(), Restore())
+DRIVERS: tuple[Driver, ...] = (
+    Loadgen(),
+    ProgramDriver(),
+    PgbenchDriver(),
+    SysbenchDriver(),
+    RestoreDriver(),
+)
 
 
 def of(step: Step) -> Driver:

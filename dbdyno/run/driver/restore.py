@@ -18,11 +18,11 @@ from dbdyno import engine
 from dbdyno.builds import Build
 from dbdyno.engine import golden, installed
 from dbdyno.engine import restore as restores
-from dbdyno.engine.restore import KEY, Restoring, Session
+from dbdyno.engine.restore import KEY, ClientPrograms, DumpRestore
 from dbdyno.host import account
 from dbdyno.model import Plan, Step
 from dbdyno.model.error import DynoError, PlanError
-from dbdyno.model.events import AnyEvent, Ready, Told, Totals, WindowClose, WindowOpen, line
+from dbdyno.model.events import AnyEvent, ReadyEvent, Told, Totals, WindowClose, WindowOpen, line
 from dbdyno.model.job import Job, external
 from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.run.driver.interface import Bench
@@ -31,7 +31,7 @@ from dbdyno.run.driver.lines import ended, hello, now_started
 Files = tuple[tuple[str, int, int], ...]
 
 
-class Restore:
+class RestoreDriver:
     """The restore of a dump, as a driver."""
 
     name = "restore"
@@ -64,12 +64,12 @@ class Restore:
             session=target,
         )
 
-    def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> Run:
+    def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> RestoreRun:
         """A restore that begins with `go`."""
-        return Run(job, keep)
+        return RestoreRun(job, keep)
 
 
-def dump_of(job: Job) -> Restoring:
+def dump_of(job: Job) -> DumpRestore:
     """The dump of a step, looked into. Raises PlanError, HostError."""
     assert job.restore is not None, "a step that restores names a dump"
     changed = restores.changed_ns(Path(job.restore.path))
@@ -77,7 +77,7 @@ def dump_of(job: Job) -> Restoring:
 
 
 @cache
-def _dump_of(name: str, wish: external.Restore, changed: Files) -> Restoring:
+def _dump_of(name: str, wish: external.Restore, changed: Files) -> DumpRestore:
     """Looked into once for each dump as it is, as it may be read whole."""
     restorer = engine.of(name).restorer
     if restorer is None:
@@ -86,7 +86,7 @@ def _dump_of(name: str, wish: external.Restore, changed: Files) -> Restoring:
     return restorer.read(wish, paths)
 
 
-def statistics(job: Job, restoring: Restoring) -> Path | None:
+def statistics(job: Job, restoring: DumpRestore) -> Path | None:
     """The file of the statistics that arms of the same data share; None: each has its own."""
     assert job.restore is not None, "a step that restores names a dump"
     if job.restore.statistics == "own":
@@ -94,14 +94,14 @@ def statistics(job: Job, restoring: Restoring) -> Path | None:
     return golden.statistics_file(Path(job.folder), f"{restoring.content}-{job.session}")
 
 
-class Run:
+class RestoreRun:
     """A restore at work, from `go` on. Use it as a context manager: nothing is left of it."""
 
     def __init__(self, job: Job, keep: Callable[[str], None]) -> None:
         self._job = job
         self._keep = keep
         self._began = threading.Event()
-        self._session = Session()
+        self._session = ClientPrograms()
 
     def go(self) -> None:
         """Lets the restore begin, after `ready`."""
@@ -126,7 +126,7 @@ class Run:
     def events(self) -> Iterator[AnyEvent]:
         """All events up to `done`; the restore happens between the two ends of the window."""
         yield self._said(hello(self._job))
-        yield self._said(Ready(mono_ns=time.monotonic_ns()))
+        yield self._said(ReadyEvent(mono_ns=time.monotonic_ns()))
         self._began.wait()
         yield self._said(now_started())
         begun_ns = time.monotonic_ns()

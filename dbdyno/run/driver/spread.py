@@ -19,9 +19,9 @@ from msgspec.structs import replace
 from dbdyno.model import Step
 from dbdyno.model.error import GeneratorError, PlanError
 from dbdyno.model.events import AnyEvent, Started, line
-from dbdyno.model.job import Job, Segment
+from dbdyno.model.job import Job, JobSegment
 from dbdyno.model.job.role import Rate, Tied
-from dbdyno.run.driver.interface import END_TIMEOUT_S, GeneratorDied, Keep, Seat, TimedRunning
+from dbdyno.run.driver.interface import END_TIMEOUT_S, GeneratorDied, Keep, Seat, TimedLoad
 from dbdyno.run.driver.merged_events import Merge, Share
 
 START_AHEAD_NS = 150_000_000
@@ -37,8 +37,8 @@ def unkept(_name: str) -> Keep:
     return lambda line: None
 
 
-class Spread:
-    """A load that several seats share (interface.Running). A context manager: none is left."""
+class SpreadLoad:
+    """A load that several seats share (interface.RunningLoad). A context manager: none is left."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Spread:
         self._seats = seats[: width(job, len(seats))]
         self._job, self._keep = job, keep
         self._queue: SimpleQueue[tuple[int, AnyEvent | Exception]] = SimpleQueue()
-        self._running: list[TimedRunning] = []
+        self._running: list[TimedLoad] = []
         shares = [
             Share(name=seat.name, offset_ns=seat.clock.offset_ns, here=seat.here)
             for seat in self._seats
@@ -69,7 +69,7 @@ class Spread:
         ]
         with ExitStack() as stack:
             for number, seat in enumerate(self._seats):
-                part = replace(job, segment=Segment(index=number, of=len(self._seats)))
+                part = replace(job, segment=JobSegment(index=number, of=len(self._seats)))
                 running = seat.start(part, raw(seat.name), cpus)
                 self._running.append(stack.enter_context(running))
             self._stack = stack.pop_all()

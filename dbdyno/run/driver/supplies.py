@@ -16,7 +16,7 @@ from dbdyno.host.program import is_program, of_user
 from dbdyno.model import Step
 from dbdyno.model.error import PlanError
 from dbdyno.model.job import Job
-from dbdyno.model.job.fills import Part, Source
+from dbdyno.model.job.fills import RowSource, RowsPart
 
 VERSION_DIGITS = 12
 """Of a hash, as of other drivers' programs."""
@@ -31,7 +31,7 @@ def refuse_missing(step: Step) -> None:
                 raise PlanError(f"{where}: {_missing(part, fill.source.remedy)}")
 
 
-def _missing(part: Part, remedy: str) -> str:
+def _missing(part: RowsPart, remedy: str) -> str:
     """What is not there of a part, and what to do about it."""
     here = "write its path relative to the workload file"
     if part.command is None:
@@ -64,17 +64,17 @@ def resolved(job: Job) -> Job:
     return replace(job, fills=tuple(fills))
 
 
-def _whole(source: Source, part: Part) -> Part:
+def _whole(source: RowSource, part: RowsPart) -> RowsPart:
     """A part by its path from the root on; as it is where nothing is there."""
     path = _path(source, part)
     if path is None:
         return part
     if part.command is None:
-        return Part(file=str(path))
-    return Part(command=(str(path), *part.command[1:]))
+        return RowsPart(file=str(path))
+    return RowsPart(command=(str(path), *part.command[1:]))
 
 
-def _path(source: Source, part: Part) -> Path | None:
+def _path(source: RowSource, part: RowsPart) -> Path | None:
     """Where a part's program or file lies; beside our own programs, too, as PyPI's do."""
     folder = Path(source.folder)
     if part.command is None:
@@ -86,7 +86,7 @@ def _path(source: Source, part: Part) -> Path | None:
     return beside if there is None and "/" not in word and is_program(beside) else there
 
 
-def _versions(source: Source) -> Iterator[str]:
+def _versions(source: RowSource) -> Iterator[str]:
     """Of each program and file of a source what it is, in words."""
     for part in source.parts:
         path = _path(source, part)

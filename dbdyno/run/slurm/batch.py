@@ -16,13 +16,13 @@ from typing import TypeGuard
 from dbdyno.model import Block, Plan
 from dbdyno.model.error import HostError
 from dbdyno.run import blocks as runner
-from dbdyno.run.blocks import Outcome
+from dbdyno.run.blocks import PlanOutcome
 from dbdyno.run.lab import Lab
 from dbdyno.run.progress import Leg
 from dbdyno.run.slurm import collect, hosts
-from dbdyno.run.slurm.cluster import Asked, Cluster, JobState
-from dbdyno.run.slurm.collect import Ending
-from dbdyno.run.slurm.spool import Part, Spool
+from dbdyno.run.slurm.cluster import Cluster, ClusterRequest, JobState
+from dbdyno.run.slurm.collect import JobEnding
+from dbdyno.run.slurm.spool import Spool, SpoolJob
 from dbdyno.store import Results
 
 Place = tuple[str, int]
@@ -37,7 +37,7 @@ class Jobs:
     """A plan's jobs, as one process submits and follows them."""
 
     cluster: Cluster
-    wish: Asked
+    wish: ClusterRequest
     spool: Spool
     lock: int  # held by this process
     command: Sequence[str]  # of a job, before its folder
@@ -48,7 +48,7 @@ class Jobs:
 
     def submit(
         self, plan: Plan, blocks: Sequence[Block], results: Path, through: int | None = None
-    ) -> list[Part]:
+    ) -> list[SpoolJob]:
         """Submits a job for each block, or the one that checks the plan. Raises HostError."""
         made = self.spool.submission(plan, blocks, results, through)
         words = " ".join(shlex.quote(word) for word in [*self.command, str(made.folder)])
@@ -63,12 +63,12 @@ class Jobs:
             raise
         return parts
 
-    def drop(self, parts: Iterable[Part]) -> None:
+    def drop(self, parts: Iterable[SpoolJob]) -> None:
         """Forgets jobs that never began."""
         for part in parts:
             part.close(keep_log=False)
 
-    def states(self, parts: Iterable[Part]) -> States:
+    def states(self, parts: Iterable[SpoolJob]) -> States:
         """What Slurm knows of these jobs, and of those that have ended. Raises HostError."""
         names = {part.submission.name for part in parts} | {name for name, _ in self._ended_s}
         states = self.cluster.states(names)
@@ -96,14 +96,14 @@ class Jobs:
             time.sleep(self.poll_s)
         self._ended_s.clear()
 
-    def over(self, parts: Iterable[Part], states: States) -> list[Part]:
+    def over(self, parts: Iterable[SpoolJob], states: States) -> list[SpoolJob]:
         """The jobs that are over and whose files can be trusted to be all there.
 
         What a job wrote last may be seen here only some seconds later.
         """
         return [part for part in parts if self._is_over(part, states.get(part.place))]
 
-    def _is_over(self, part: Part, state: JobState | None) -> bool:
+    def _is_over(self, part: SpoolJob, state: JobState | None) -> bool:
         ended = part.ended()
         if ended is not None and not ended.interrupted:
             return True
@@ -115,7 +115,7 @@ class Jobs:
         since_s = self._missing_s.setdefault(part.place, time.monotonic())
         return time.monotonic() - since_s >= self.settle_s
 
-    def take(self, part: Part, state: JobState | None, results: Results) -> Ending:
+    def take(self, part: SpoolJob, state: JobState | None, results: Results) -> JobEnding:
         """Takes what a job has measured that is over, and forgets it. Raises HostError."""
         if state is not None and len(part.starts()) > 1:
             # A controller that came back with an older state has started it again, and it may run.
@@ -124,17 +124,17 @@ class Jobs:
         self.close(part, end)
         return end
 
-    def close(self, part: Part, end: Ending) -> None:
+    def close(self, part: SpoolJob, end: JobEnding) -> None:
         """Forgets a job, which has to be gone before the batch is over."""
         self._ended_s[part.place] = time.monotonic()
         part.close(keep_log=end.reason is not None)
 
-    def cancel(self, parts: Iterable[Part], states: States) -> None:
+    def cancel(self, parts: Iterable[SpoolJob], states: States) -> None:
         """Ends these jobs. Raises HostError."""
         self.cluster.cancel(alive(parts, states))
 
 
-def alive(parts: Iterable[Part], states: States) -> list[str]:
+def alive(parts: Iterable[SpoolJob], states: States) -> list[str]:
     """The ids of those jobs that Slurm knows and that are not over."""
     known = (states.get(part.place) for part in parts)
     return [state.job_id for state in known if is_alive(state)]
@@ -153,7 +153,7 @@ class Batch:
     lab: Lab
     fits: Callable[[], bool]
     wanted: dict[int, Block]  # that are not in the results yet
-    parts: list[Part] = field(default_factory=list)  # their jobs
+    parts: list[SpoolJob] = field(default_factory=list)  # their jobs
     given_up: dict[int, str] = field(default_factory=dict)  # why a block is not done in the end
     tries: dict[int, int] = field(default_factory=dict)  # how often a block was submitted here
     leaving: set[Place] = field(default_factory=set)  # jobs that were ended from here
@@ -162,7 +162,7 @@ class Batch:
     voids: int = 0
     shown: str = ""
 
-    def go(self) -> Outcome:
+    def go(self) -> PlanOutcome:
         """Until every block is done, or nothing more can be done for it. Raises HostError."""
         self.adopt()
         legs = {number: self.leg(block) for number, block in self.wanted.items()}
@@ -183,7 +183,7 @@ class Batch:
         self.jobs.wait_for_ends()
         if self.given_up:
             raise HostError(words_of(self.given_up))
-        return Outcome(folder=self.lab.results.folder, failed=self.failed, voids=self.voids)
+        return PlanOutcome(folder=self.lab.results.folder, failed=self.failed, voids=self.voids)
 
     def adopt(self) -> None:
         """Keeps the jobs of an earlier command that measure what is wanted; ends the others."""
@@ -218,7 +218,7 @@ class Batch:
         numbers = listed([block.number for block in blocks])
         self.lab.watch.say(f"submitted to Slurm: {numbers} ({parts[0].submission.name})")
 
-    def take(self, part: Part, state: JobState | None) -> None:
+    def take(self, part: SpoolJob, state: JobState | None) -> None:
         """Takes what a job has measured that is over."""
         number = part.index
         end = self.jobs.take(part, state, self.lab.results)
@@ -234,7 +234,7 @@ class Batch:
         elif not again and part.place not in self.leaving:
             self.given_up[number] = end.reason or "the job ended without its block"
 
-    def done(self, number: int, end: Ending) -> None:
+    def done(self, number: int, end: JobEnding) -> None:
         """Says that a block is done, and asks whether further ones fit."""
         watch = self.lab.watch
         watch.retitle(f"block {number} on {end.node}")
@@ -285,7 +285,7 @@ class Batch:
         self.shown = text
 
 
-def said_of(number: int, end: Ending, *, again: bool) -> Iterator[str]:
+def said_of(number: int, end: JobEnding, *, again: bool) -> Iterator[str]:
     """What is said of a block whose job is over; `again`: it is submitted again."""
     for reason in end.voids:
         ending = " and is submitted again" if again and reason == end.voids[-1] else ""
@@ -294,7 +294,7 @@ def said_of(number: int, end: Ending, *, again: bool) -> Iterator[str]:
         yield f"block {number} is submitted again: {end.reason}"
 
 
-def described(parts: Sequence[Part], states: States) -> str:
+def described(parts: Sequence[SpoolJob], states: States) -> str:
     """`running: block 3 on n1, block 4 on n2; queued: blocks 5 and 6 (Resources)`."""
     runs, waits, why = [], [], ""
     for part in sorted(parts, key=lambda part: part.index):

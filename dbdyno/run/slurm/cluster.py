@@ -39,7 +39,7 @@ OURS = frozenset(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class ClusterRequest:
     """The part of a cluster that a plan is to be measured on, and further options of sbatch."""
 
     partition: str | None = None  # None: the cluster's default
@@ -87,7 +87,7 @@ class Cluster:
 
     # --- Before anything starts ---
 
-    def refuse_unfit(self, wish: Asked) -> tuple[str, ...]:
+    def refuse_unfit(self, wish: ClusterRequest) -> tuple[str, ...]:
         """The nodes that jobs may run on. Raises HostError in one line where there are none."""
         hello()
         partition = chosen(partitions(run("scontrol", "show", "partition", "--oneliner")), wish)
@@ -109,7 +109,7 @@ class Cluster:
         script: Path,
         name: str,
         indices: Iterable[int],
-        wish: Asked,
+        wish: ClusterRequest,
         lock: int | None = None,
         nodes: int = 1,
     ) -> None:
@@ -144,7 +144,7 @@ class Cluster:
             if is_last:
                 raise HostError(f"Slurm does not take the jobs: {last_line(answer)}")
 
-    def _where(self, wish: Asked) -> list[str]:
+    def _where(self, wish: ClusterRequest) -> list[str]:
         """Where jobs may run. With several names in `--nodelist` a job would get all of them."""
         where = [] if wish.partition is None else [f"--partition={wish.partition}"]
         if wish.nodelist is None:
@@ -237,7 +237,7 @@ def partitions(said: str) -> list[Partition]:
     return known
 
 
-def chosen(there: Sequence[Partition], wish: Asked) -> Partition:
+def chosen(there: Sequence[Partition], wish: ClusterRequest) -> Partition:
     """The partition that jobs go to. Raises HostError where it is unknown, empty or down."""
     names = ", ".join(partition.name for partition in there)
     known = [

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from dbdyno.run import blocks as runner
 from dbdyno.run.slurm.cluster import JobState
-from dbdyno.run.slurm.spool import Begun, Part, Start
+from dbdyno.run.slurm.spool import BegunFile, SpoolJob, Start
 from dbdyno.run.void import Cause
 from dbdyno.store import BlockFolder, Results, handover
 
@@ -33,7 +33,7 @@ KILLED = "something killed it"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ending:
+class JobEnding:
     """How a job ended."""
 
     node: str = "?"
@@ -49,39 +49,39 @@ class Ending:
         return self.cause is not None and not self.done
 
 
-def is_over(part: Part, state: JobState | None) -> bool:
+def is_over(part: SpoolJob, state: JobState | None) -> bool:
     """Whether a job writes nothing any more; `state`: None where Slurm does not know it."""
     return part.ended() is not None or state is None or state.is_over
 
 
-def ending(part: Part, state: JobState | None) -> Ending:
+def ending(part: SpoolJob, state: JobState | None) -> JobEnding:
     """How a job ended that is over, before anything is taken."""
     ended, begun = part.ended(), part.begun()
     node = begun.node if begun is not None else (state.node if state is not None else "") or "?"
     if ended is not None and ended.error is not None:
-        return Ending(node=node, reason=f"node {node}: {ended.error}")
+        return JobEnding(node=node, reason=f"node {node}: {ended.error}")
     if ended is not None and not ended.interrupted:
-        return Ending(node=node, failed=ended.failed)
+        return JobEnding(node=node, failed=ended.failed)
     words = {"node": node, "job": _job(part, state, begun)}
     known = "" if state is None else state.state
     if known in OF_NODE:
-        return Ending(node=node, reason=OF_NODE[known].format(**words), cause="node")
+        return JobEnding(node=node, reason=OF_NODE[known].format(**words), cause="node")
     if known in OF_USER:
-        return Ending(node=node, reason=OF_USER[known].format(**words))
+        return JobEnding(node=node, reason=OF_USER[known].format(**words))
     if ended is not None:
-        return Ending(node=node, reason="job {job} was ended before its time".format(**words))
+        return JobEnding(node=node, reason="job {job} was ended before its time".format(**words))
     if state is None and begun is None:
-        return Ending(
+        return JobEnding(
             node=node, reason="Slurm does not know its job, which never began", cause="node"
         )
     if state is None:
         lost = "Slurm does not know job {job} any more: node {node} failed"
-        return Ending(node=node, reason=lost.format(**words), cause="node")
+        return JobEnding(node=node, reason=lost.format(**words), cause="node")
     said = f"job {words['job']} on node {node} ended without its block: {_last_word(part, begun)}"
-    return Ending(node=node, reason=said, cause=None if begun is None else "lab")
+    return JobEnding(node=node, reason=said, cause=None if begun is None else "lab")
 
 
-def collect(part: Part, state: JobState | None, results: Results) -> Ending:
+def collect(part: SpoolJob, state: JobState | None, results: Results) -> JobEnding:
     """Moves the blocks of a job that is over into `results`; how it ended."""
     end, decisive = ending(part, state), part.decisive()
     voids: list[str] = []
@@ -127,12 +127,12 @@ def keep_node(node: str, measured: Results, results: Results) -> None:
         results.keep_generator(generator)
 
 
-def _job(part: Part, state: JobState | None, begun: Begun | None) -> str:
+def _job(part: SpoolJob, state: JobState | None, begun: BegunFile | None) -> str:
     job_id = state.job_id if state is not None else begun.job_id if begun is not None else None
     return job_id or f"of block {part.index}"
 
 
-def _last_word(part: Part, begun: Begun | None) -> str:
+def _last_word(part: SpoolJob, begun: BegunFile | None) -> str:
     """The last line of a job's log, and where it lies; of an empty log, the likely reason."""
     try:
         lines = part.log.read_text(errors="replace").split("\n")

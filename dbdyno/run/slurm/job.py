@@ -27,18 +27,18 @@ from dbdyno.host.lock import HostLock
 from dbdyno.model import Block, Plan
 from dbdyno.model.error import DynoError, HostError, disk_errors_named
 from dbdyno.run import blocks as runner
-from dbdyno.run.agent.way import OverHosts
-from dbdyno.run.blocks import Outcome
+from dbdyno.run.agent.way import HostsRunner
+from dbdyno.run.blocks import PlanOutcome
 from dbdyno.run.check import plan_record
 from dbdyno.run.lab import Lab
 from dbdyno.run.slurm import hosts
 from dbdyno.run.slurm.spool import (
     PREPARE,
-    Begun,
+    BegunFile,
     CheckedPlan,
-    Ended,
-    Part,
+    EndedFile,
     Spool,
+    SpoolJob,
     Start,
     Submission,
 )
@@ -65,13 +65,13 @@ def interrupt(number: int, frame: object) -> None:
 
 def go(folder: Path, environment: Mapping[str, str]) -> int:
     """Runs one job of the submission in `folder`, and says in its files how it ended."""
-    part = Part(Submission(folder), int(environment.get("SLURM_ARRAY_TASK_ID", PREPARE)))
+    part = SpoolJob(Submission(folder), int(environment.get("SLURM_ARRAY_TASK_ID", PREPARE)))
     node = environment.get("SLURMD_NODENAME") or socket.gethostname()
     if part.is_over():
         print(f"nobody waits for {folder.name}/{part.index} any more")  # noqa: T201
         return 0
     start = part.start()
-    begun = Begun(node=node, job_id=job_id(environment), pid=os.getpid())
+    begun = BegunFile(node=node, job_id=job_id(environment), pid=os.getpid())
     start.begin(begun)
     status = 0
     try:
@@ -83,7 +83,7 @@ def go(folder: Path, environment: Mapping[str, str]) -> int:
         ended, status = failed(node, str(error)), 1
         print(f"dyno: {error}", file=sys.stderr)  # noqa: T201
     except KeyboardInterrupt:
-        ended, status = Ended(dyno=__version__, node=node, interrupted=True), INTERRUPTED
+        ended, status = EndedFile(dyno=__version__, node=node, interrupted=True), INTERRUPTED
     except Exception as error:
         ended, status = failed(node, f"{type(error).__name__}: {error} (see {part.log})"), 1
         traceback.print_exc()
@@ -91,9 +91,9 @@ def go(folder: Path, environment: Mapping[str, str]) -> int:
     return status
 
 
-def failed(node: str, error: str) -> Ended:
+def failed(node: str, error: str) -> EndedFile:
     """The end of a job by an error."""
-    return Ended(dyno=__version__, node=node, error=error)
+    return EndedFile(dyno=__version__, node=node, error=error)
 
 
 def job_id(environment: Mapping[str, str]) -> str | None:
@@ -102,7 +102,7 @@ def job_id(environment: Mapping[str, str]) -> str | None:
     return f"{array}_{index}" if array is not None else environment.get("SLURM_JOB_ID")
 
 
-def refuse_another_version(part: Part, node: str) -> None:
+def refuse_another_version(part: SpoolJob, node: str) -> None:
     """Raises HostError where this node has another version of dyno than the submission is of."""
     wanted = part.submission.task.dyno
     if wanted != __version__:
@@ -112,7 +112,7 @@ def refuse_another_version(part: Part, node: str) -> None:
         )
 
 
-def refuse_another_start(part: Part) -> None:
+def refuse_another_start(part: SpoolJob) -> None:
     """Raises HostError where nodes have failed under the job too often."""
     *failed, _ = part.starts()
     if len(failed) > part.submission.plan.schedule.repeats_max:
@@ -120,7 +120,7 @@ def refuse_another_start(part: Part) -> None:
         raise HostError(f"Slurm has started the job {len(failed)} times before, on {nodes}")
 
 
-def measure(start: Start, begun: Begun, environment: Mapping[str, str]) -> Ended:
+def measure(start: Start, begun: BegunFile, environment: Mapping[str, str]) -> EndedFile:
     """Checks the plan, or measures a block."""
     part, submission, node = start.part, start.part.submission, begun.node
     spool, block = Spool(submission.folder.parent), submission.blocks.get(part.index)
@@ -130,9 +130,11 @@ def measure(start: Start, begun: Begun, environment: Mapping[str, str]) -> Ended
         with opened(plan, start.folder, environment) as lab:
             lab = replace(lab, node=node)
             if block is None:
-                return Ended(dyno=__version__, node=node, checked=checked(lab, node))
+                return EndedFile(dyno=__version__, node=node, checked=checked(lab, node))
             outcome = one_block(replace(lab, through=submission.task.through), block)
-            return Ended(dyno=__version__, node=node, failed=outcome.failed, voids=outcome.voids)
+            return EndedFile(
+                dyno=__version__, node=node, failed=outcome.failed, voids=outcome.voids
+            )
 
 
 @contextmanager
@@ -154,7 +156,7 @@ def opened(plan: Plan, folder: Path, environment: Mapping[str, str]) -> Iterator
             yield lab
         return
     on_nodes, nodes = hosts.placed(plan, environment)
-    with OverHosts(wait=True, names=nodes).opened(on_nodes, folder) as lab:
+    with HostsRunner(wait=True, names=nodes).opened(on_nodes, folder) as lab:
         yield lab
 
 
@@ -170,7 +172,7 @@ def checked(lab: Lab, node: str) -> CheckedPlan:
     )
 
 
-def one_block(lab: Lab, block: Block) -> Outcome:
+def one_block(lab: Lab, block: Block) -> PlanOutcome:
     """Measures a block until it counts; its void tries are kept beside it."""
     if runner.has_servers(lab.plan) and lab.results.generator() is None:
         runner.measure_generator(lab)

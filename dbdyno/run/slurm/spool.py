@@ -38,7 +38,7 @@ from dbdyno.model import Block, Json, Plan
 from dbdyno.model.error import HostError, ResultError
 from dbdyno.model.json import plain
 from dbdyno.run.agent import wire
-from dbdyno.run.prepared import Prepared
+from dbdyno.run.prepared import ReadyPlan
 from dbdyno.store import Results, write_json
 from dbdyno.store.file import read_struct, read_struct_if_there
 
@@ -49,13 +49,13 @@ PREPARE = 0
 """The index of the job that checks a plan; blocks have their numbers."""
 
 
-class OfVersion(Struct, frozen=True, kw_only=True):
+class VersionedFile(Struct, frozen=True, kw_only=True):
     """A file that says which version of dyno wrote it."""
 
     dyno: str
 
 
-class Task(OfVersion, frozen=True, kw_only=True):
+class Task(VersionedFile, frozen=True, kw_only=True):
     """task.json: what a submission's jobs are to do."""
 
     name: str  # of the jobs, for Slurm
@@ -65,7 +65,7 @@ class Task(OfVersion, frozen=True, kw_only=True):
     through: int | None = None  # the last block before the next look
 
 
-class Begun(Struct, frozen=True, kw_only=True):
+class BegunFile(Struct, frozen=True, kw_only=True):
     """begun.json: a start of a job has begun."""
 
     node: str
@@ -78,12 +78,12 @@ class CheckedPlan(Struct, frozen=True, kw_only=True):
     """What a node has found about a plan."""
 
     node: str
-    prepared: Prepared
+    prepared: ReadyPlan
     plan: Json  # plan.json of the result
     said: tuple[str, ...]  # of the plan before its first block
 
 
-class Ended(OfVersion, frozen=True, kw_only=True):
+class EndedFile(VersionedFile, frozen=True, kw_only=True):
     """ended.json: a start of a job has ended, and how."""
 
     node: str
@@ -94,7 +94,7 @@ class Ended(OfVersion, frozen=True, kw_only=True):
     checked: CheckedPlan | None = None  # of the job that checks the plan
 
 
-class Over(Struct, frozen=True):
+class OverFile(Struct, frozen=True):
     """over.N: what a job had was taken."""
 
     unix_ns: int
@@ -104,7 +104,7 @@ class Over(Struct, frozen=True):
 class Start:
     """One start of a job, and its folder, in which nobody else writes."""
 
-    part: Part
+    part: SpoolJob
     folder: Path
 
     @property
@@ -119,13 +119,13 @@ class Start:
         except ResultError:
             return None
 
-    def begin(self, begun: Begun) -> None:
+    def begin(self, begun: BegunFile) -> None:
         """Says that it has begun, and what is known of it."""
         write_json(self.folder / "begun.json", begun)
 
-    def begun(self) -> Begun | None:
+    def begun(self) -> BegunFile | None:
         """begun.json; None where it has not begun."""
-        return read_struct_if_there(self.folder / "begun.json", Begun)
+        return read_struct_if_there(self.folder / "begun.json", BegunFile)
 
     @property
     def node(self) -> str:
@@ -133,13 +133,13 @@ class Start:
         begun = self.begun()
         return "?" if begun is None else begun.node
 
-    def end(self, ended: Ended) -> None:
+    def end(self, ended: EndedFile) -> None:
         """Says that it has ended, and how."""
         write_json(self.folder / "ended.json", ended)
 
-    def ended(self) -> Ended | None:
+    def ended(self) -> EndedFile | None:
         """ended.json; None where it goes on, or ended without a word."""
-        return read_struct_if_there(self.folder / "ended.json", Ended)
+        return read_struct_if_there(self.folder / "ended.json", EndedFile)
 
     def is_well(self) -> bool:
         """Whether it has ended after all that it had to do."""
@@ -148,7 +148,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Part:
+class SpoolJob:
     """One job of a submission, for one block, and its folder."""
 
     submission: Submission
@@ -188,12 +188,12 @@ class Part:
         starts = self.starts()
         return next(filter(Start.is_well, starts), starts[-1] if starts else None)
 
-    def begun(self) -> Begun | None:
+    def begun(self) -> BegunFile | None:
         """begun.json of the decisive start; None where there is none."""
         start = self.decisive()
         return None if start is None else start.begun()
 
-    def ended(self) -> Ended | None:
+    def ended(self) -> EndedFile | None:
         """ended.json of the decisive start; None where it goes on, or ended without a word."""
         start = self.decisive()
         return None if start is None else start.ended()
@@ -204,7 +204,7 @@ class Part:
 
     def close(self, *, keep_log: bool) -> None:
         """Says that what it had was taken, and removes its folder."""
-        write_json(self._over, Over(time.time_ns()))
+        write_json(self._over, OverFile(time.time_ns()))
         shutil.rmtree(self.folder, ignore_errors=True)
         if not keep_log:
             self.log.unlink(missing_ok=True)
@@ -240,9 +240,9 @@ class Submission:
         """The blocks by their numbers; none where it checks the plan."""
         return {block.number: block for block in self.task.blocks}
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[SpoolJob]:
         """All its jobs."""
-        return [Part(self, number) for number in self.blocks or (PREPARE,)]
+        return [SpoolJob(self, number) for number in self.blocks or (PREPARE,)]
 
     @property
     def script(self) -> Path:
@@ -304,7 +304,7 @@ class Spool:
         """Those that are still of use, in their order."""
         return [Submission(path.parent) for path in sorted(self.folder.glob("[0-9]*/task.json"))]
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[SpoolJob]:
         """The jobs whose results were not taken yet."""
         every = (part for submission in self.submissions() for part in submission.parts())
         return [part for part in every if not part.is_over()]
@@ -353,10 +353,10 @@ class Spool:
     def checked(self, plan: Plan) -> CheckedPlan | None:
         """What was found about exactly this plan by this version of dyno; None: nothing yet."""
         ended, known = self.prepared / "ended.json", self.prepared / "plan.json"
-        file = read_struct_if_there(ended, OfVersion)
+        file = read_struct_if_there(ended, VersionedFile)
         if file is None or file.dyno != __version__ or not is_same(read_struct(known, Plan), plan):
             return None
-        return read_struct(ended, Ended).checked
+        return read_struct(ended, EndedFile).checked
 
 
 def is_same(kept: Plan, plan: Plan) -> bool:

@@ -16,14 +16,14 @@ from pathlib import Path
 from dbdyno.host import leftovers
 from dbdyno.model import Block, Plan
 from dbdyno.model.error import HostError, PlanError, ResultError
-from dbdyno.run.blocks import Outcome
+from dbdyno.run.blocks import PlanOutcome
 from dbdyno.run.lab import Lab
 from dbdyno.run.progress import Watch
 from dbdyno.run.slurm import collect, job
 from dbdyno.run.slurm.batch import Batch, Jobs, alive
-from dbdyno.run.slurm.cluster import Asked, Cluster, JobState
-from dbdyno.run.slurm.collect import Ending
-from dbdyno.run.slurm.spool import PREPARE, CheckedPlan, Part, Spool, is_same
+from dbdyno.run.slurm.cluster import Cluster, ClusterRequest, JobState
+from dbdyno.run.slurm.collect import JobEnding
+from dbdyno.run.slurm.spool import PREPARE, CheckedPlan, Spool, SpoolJob, is_same
 from dbdyno.store import Results
 from dbdyno.store.folder_lock import FolderLock
 
@@ -32,7 +32,7 @@ PREPARE_TRIES_MAX = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Times:
+class Patience:
     """How patient the process is that submits, in seconds."""
 
     poll_s: float = 5.0  # between two looks at the jobs
@@ -40,21 +40,21 @@ class Times:
     patience_s: float = 600.0  # for a controller that does not answer
 
 
-class Slurm:
-    """Blocks by Slurm; satisfies `run.way.Way`."""
+class SlurmRunner:
+    """Blocks by Slurm; satisfies `run.way.BlockRunner`."""
 
     def __init__(
         self,
-        wish: Asked,
+        wish: ClusterRequest,
         *,
         command: Sequence[str] = job.COMMAND,
-        times: Times | None = None,
+        times: Patience | None = None,
         cluster: Callable[..., Cluster] = Cluster,
     ) -> None:
         """`command`: what a job runs, before the folder of its submission."""
         self._wish = wish
         self._command = command
-        self._times = times or Times()
+        self._times = times or Patience()
         self._cluster = cluster
         self._jobs: Jobs | None = None
 
@@ -100,7 +100,9 @@ class Slurm:
         take_ended(self._jobs, lab)
         return lab
 
-    def run_blocks(self, lab: Lab, blocks: Sequence[Block], fits: Callable[[], bool]) -> Outcome:
+    def run_blocks(
+        self, lab: Lab, blocks: Sequence[Block], fits: Callable[[], bool]
+    ) -> PlanOutcome:
         """As Way.run_blocks, all at once; `fits` is asked before they are submitted.
 
         Where it says no later on, jobs that have not begun are ended.
@@ -170,7 +172,7 @@ def prepared(jobs: Jobs, plan: Plan, results: Path, watch: Watch) -> CheckedPlan
     raise AssertionError("each try finds something, or says why not")
 
 
-def checks(jobs: Jobs) -> list[Part]:
+def checks(jobs: Jobs) -> list[SpoolJob]:
     """The jobs that check a plan and whose word was not taken."""
     return [part for part in jobs.spool.parts() if part.index == PREPARE]
 
@@ -182,7 +184,7 @@ def end_checks_of_before(jobs: Jobs, plan: Plan) -> None:
     jobs.drop(old)
 
 
-def followed(jobs: Jobs, part: Part, watch: Watch) -> str | None:
+def followed(jobs: Jobs, part: SpoolJob, watch: Watch) -> str | None:
     """Waits for the job that checks a plan, and keeps what it found; why it found nothing.
 
     Raises HostError where the plan does not go on a node, in its words.
@@ -208,7 +210,7 @@ def followed(jobs: Jobs, part: Part, watch: Watch) -> str | None:
     return end.reason
 
 
-def described(part: Part, state: JobState | None) -> str:
+def described(part: SpoolJob, state: JobState | None) -> str:
     """Where a job is: `running on n1`, `queued (Resources)`."""
     begun = part.begun()
     if begun is not None:
@@ -253,7 +255,7 @@ def take_ended(jobs: Jobs, lab: Lab) -> None:
         time.sleep(jobs.poll_s if parts else 0.0)
 
 
-def words_of(number: int, end: Ending) -> Iterator[str]:
+def words_of(number: int, end: JobEnding) -> Iterator[str]:
     """What came of a job of an earlier command."""
     for reason in end.voids:
         yield f"block {number} is void: {reason}"

@@ -9,8 +9,8 @@ from sqlglot import exp
 
 from dbdyno.workload.determined.catalog import Catalog
 from dbdyno.workload.determined.query import query
-from dbdyno.workload.determined.row_set import Level, Reading, RowSet
-from dbdyno.workload.determined.sql_tree import Unclear, order_items, parsed
+from dbdyno.workload.determined.row_set import Level, QueryReading, RowSet
+from dbdyno.workload.determined.sql_tree import UnclearError, order_items, parsed
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ def of(text: str, catalog: Catalog, names: Sequence[str]) -> list[OpenPart]:
     """
     try:
         tree = parsed(text, backticks=catalog.backticks)
-        rows = query(tree, Level(Reading(catalog, query)))
-    except Unclear as unclear:
+        rows = query(tree, Level(QueryReading(catalog, query)))
+    except UnclearError as unclear:
         return [OpenPart(str(unclear))]
     except RecursionError:
         return [OpenPart("the query is too deep to be followed")]
@@ -68,7 +68,7 @@ def ordered(text: str, names: Sequence[str], *, backticks: bool) -> tuple[int, .
     """The places, from 0, of an answer's columns that the outermost ORDER BY names."""
     try:
         items = order_items(parsed(text, backticks=backticks))
-    except Unclear:
+    except UnclearError:
         return ()
     lower = [name.lower() for name in names]
     places = []

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from dbdyno.workload.determined.row_set import Field, Level, RowSet, Value
-from dbdyno.workload.determined.sql_tree import Unclear, clause, words
+from dbdyno.workload.determined.row_set import Field, Level, RowSet, RowValue
+from dbdyno.workload.determined.sql_tree import UnclearError, clause, words
 from dbdyno.workload.determined.value import called, name_of, named, value
 
 
@@ -27,7 +27,7 @@ def outputs(items: Sequence[exp.Expr], level: Level, rows: RowSet) -> Iterator[F
         elif is_star(item):
             source = level.sources.get(named(clause(item, "table"), level))
             if source is None:
-                raise Unclear(f"no table is known for `{words(item)}`")
+                raise UnclearError(f"no table is known for `{words(item)}`")
             yield from _starred(source, level)
         else:
             made = settled(value(item.unalias(), level))
@@ -56,6 +56,6 @@ def _starred(rows: RowSet, level: Level) -> Iterator[Field]:
             yield Field(field.name, replace(field.value, open=field.value.open or reason))
 
 
-def settled(made: Value) -> Value:
+def settled(made: RowValue) -> RowValue:
     """A value of a group, which is open where the group does not fix it."""
     return replace(made, open=made.open or made.apart, apart="")

@@ -10,8 +10,8 @@ from sqlglot import exp
 from dbdyno.workload.determined import sources, write
 from dbdyno.workload.determined.dependency import Dependency
 from dbdyno.workload.determined.outputs import is_star, outputs, settled
-from dbdyno.workload.determined.row_set import CommonTable, Field, Level, RowSet, Value
-from dbdyno.workload.determined.sql_tree import Unclear, clause, order_items, words
+from dbdyno.workload.determined.row_set import CommonTable, Field, Level, RowSet, RowValue
+from dbdyno.workload.determined.sql_tree import UnclearError, clause, order_items, words
 from dbdyno.workload.determined.value import (
     called,
     is_aggregate,
@@ -34,13 +34,13 @@ SEVERAL = (exp.Rollup, exp.Cube, exp.GroupingSets)
 
 
 def query(tree: exp.Expr, level: Level) -> RowSet:
-    """The rows of a query or of a statement that writes. Raises Unclear."""
+    """The rows of a query or of a statement that writes. Raises UnclearError."""
     _common_tables(tree, level)
     if isinstance(tree, exp.Insert | exp.Update | exp.Delete | exp.Merge):
         return write.written(tree, level)
     unread = [key for key, held in tree.args.items() if held and key not in READ]
     if unread:
-        raise Unclear(f"`{unread[0].strip('_').upper()}`{level.title} is not known here")
+        raise UnclearError(f"`{unread[0].strip('_').upper()}`{level.title} is not known here")
     if isinstance(tree, exp.Subquery) and not isinstance(tree.this, exp.Table):
         inner = Level(level.reading, title=level.title, outer=level)
         return _ended(tree, level, query(tree.this, inner))
@@ -50,7 +50,7 @@ def query(tree: exp.Expr, level: Level) -> RowSet:
         return _ended(tree, level, sources.listed(tree, level))
     if isinstance(tree, exp.Select):
         return _selected(tree, level)
-    raise Unclear(f"`{type(tree).__name__.upper()}`{level.title} is not known here")
+    raise UnclearError(f"`{type(tree).__name__.upper()}`{level.title} is not known here")
 
 
 def _common_tables(tree: exp.Expr, level: Level) -> None:
@@ -59,7 +59,7 @@ def _common_tables(tree: exp.Expr, level: Level) -> None:
     if with_ is None:
         return
     if clause(with_, "search"):
-        raise Unclear("`SEARCH` of a recursive query is not known here")
+        raise UnclearError("`SEARCH` of a recursive query is not known here")
     for table in with_.expressions:
         alias = clause(table, "alias")
         names = tuple(named(name, level) for name in clause(alias, "columns") or ())
@@ -211,7 +211,7 @@ def _together(tree: exp.SetOperation, level: Level) -> RowSet:
 def merged(sides: Sequence[RowSet], level: Level, *, every: bool, name: str = "UNION") -> RowSet:
     """The rows of several queries; `every`: also those that come twice."""
     if not all(rows.complete for rows in sides) or len({len(rows.fields) for rows in sides}) > 1:
-        raise Unclear(f"the columns of `{name}`{level.title} are not known")
+        raise UnclearError(f"the columns of `{name}`{level.title} are not known")
     alike = f"`{name}`{level.title} takes one of equal values"
     fields = []
     for held in zip(*(rows.fields for rows in sides), strict=True):
@@ -311,7 +311,7 @@ def _spelt(tree: exp.Expr) -> list[exp.Expr]:
     ]
 
 
-def _key(item: exp.Expr, rows: RowSet, level: Level) -> Value:
+def _key(item: exp.Expr, rows: RowSet, level: Level) -> RowValue:
     """The value of a key of ORDER BY: an output by its number or name, or an expression."""
     if isinstance(item, exp.Literal) and not item.is_string:
         place = int(item.this) - 1

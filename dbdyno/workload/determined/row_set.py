@@ -10,14 +10,14 @@ from sqlglot import exp
 
 from dbdyno.workload.determined.catalog import Catalog
 from dbdyno.workload.determined.dependency import Dependency, closure
-from dbdyno.workload.determined.sql_tree import Unclear
+from dbdyno.workload.determined.sql_tree import UnclearError
 
 PARTS_MAX = 500
 """So many tables and subqueries are followed, those within views and CTEs for each mention."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Value:
+class RowValue:
     """What an expression gives for a row; numbers are those of dependencies."""
 
     look: int  # how it looks
@@ -35,7 +35,7 @@ class Field:
     """A column of rows."""
 
     name: str
-    value: Value
+    value: RowValue
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ class CommonTable:
 
 
 @dataclass
-class Reading:
+class QueryReading:
     """What reading one query takes: the server, numbers, and how many parts were read."""
 
     catalog: Catalog
@@ -86,22 +86,22 @@ class Reading:
         return next(self.numbers)
 
     def part(self) -> None:
-        """Counts a table or subquery. Raises Unclear beyond the most that are followed."""
+        """Counts a table or subquery. Raises UnclearError beyond the most that are followed."""
         self.parts += 1
         if self.parts > PARTS_MAX:
-            raise Unclear(f"it has more than {PARTS_MAX} tables and subqueries")
+            raise UnclearError(f"it has more than {PARTS_MAX} tables and subqueries")
 
 
 @dataclass
 class Level:
     """One statement with the rows that its FROM gives, while it is read."""
 
-    reading: Reading
+    reading: QueryReading
     title: str = ""  # " in subquery `x`"
     outer: Level | None = None
     sources: dict[str, RowSet] = field(default_factory=dict)
     merged: dict[str, Field] = field(default_factory=dict)  # columns of USING
-    outputs: dict[str, Value] = field(default_factory=dict)  # by their aliases
+    outputs: dict[str, RowValue] = field(default_factory=dict)  # by their aliases
     tables: dict[str, CommonTable] = field(default_factory=dict)
     windows: dict[str, exp.Window] = field(default_factory=dict)
     dependencies: list[Dependency] = field(default_factory=list)
@@ -151,13 +151,13 @@ class Level:
         """All that is fixed where these are."""
         return closure(known, self.dependencies, self.first)
 
-    def fresh(self, reason: str = "", *, floating: bool = False) -> Value:
+    def fresh(self, reason: str = "", *, floating: bool = False) -> RowValue:
         """A value that nothing else fixes."""
         number = self.reading.number()
-        return Value(
+        return RowValue(
             look=number, equal=number, needs=frozenset({number}), open=reason, floating=floating
         )
 
-    def fixes(self, known: frozenset[int], value: Value) -> bool:
+    def fixes(self, known: frozenset[int], value: RowValue) -> bool:
         """Whether these numbers fix how a value looks; constants and outer columns are fixed."""
         return value.look in known or all(n < self.first or n in known for n in value.needs)

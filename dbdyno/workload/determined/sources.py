@@ -9,10 +9,10 @@ from sqlglot import exp
 
 from dbdyno.workload.determined.catalog import RelationFacts
 from dbdyno.workload.determined.dependency import Dependency, nullable
-from dbdyno.workload.determined.row_set import CommonTable, Field, Level, RowSet, Value
+from dbdyno.workload.determined.row_set import CommonTable, Field, Level, RowSet, RowValue
 from dbdyno.workload.determined.sql_tree import (
     DERIVED,
-    Unclear,
+    UnclearError,
     clause,
     is_parameter,
     parsed,
@@ -46,7 +46,7 @@ def joined(rows: RowSet, tree: exp.Expr, level: Level) -> RowSet:
 
 
 def source(tree: exp.Expr, level: Level) -> RowSet:
-    """The rows of one item of a FROM. Raises Unclear."""
+    """The rows of one item of a FROM. Raises UnclearError."""
     level.reading.part()
     alias = clause(tree, "alias")
     name = named(alias.this, level) if alias is not None else ""
@@ -109,7 +109,7 @@ def _source(tree: exp.Expr, level: Level, name: str) -> RowSet:
         return _table(tree, level)
     if isinstance(tree, exp.Table | exp.Lateral | exp.Unnest):
         return _function(tree, level)
-    raise Unclear(f"`{type(tree).__name__.upper()}`{level.title} is not known here")
+    raise UnclearError(f"`{type(tree).__name__.upper()}`{level.title} is not known here")
 
 
 def listed(tree: exp.Values, level: Level) -> RowSet:
@@ -154,9 +154,9 @@ def _table(tree: exp.Table, level: Level) -> RowSet:
         return _common(common, name, level)
     facts = facts_of(tree, level)
     if facts is None:
-        raise Unclear(f"the server tells nothing of `{words(tree.this)}`")
+        raise UnclearError(f"the server tells nothing of `{words(tree.this)}`")
     if facts.moving:
-        raise Unclear(facts.moving)
+        raise UnclearError(facts.moving)
     if facts.view:
         return _view(facts, name, level)
     return table(facts, level, alone=bool(clause(tree, "only")))
@@ -179,7 +179,7 @@ def table(facts: RelationFacts, level: Level, *, alone: bool = False) -> RowSet:
         equal = level.reading.number() if column.loose else look
         dependencies.append(Dependency(frozenset({row}), frozenset({look, equal}), nulls=True))
         dependencies.append(Dependency(frozenset({look}), frozenset({equal}), nulls=True))
-        made = Value(
+        made = RowValue(
             look=look,
             equal=equal,
             needs=frozenset({look}),
@@ -226,7 +226,7 @@ def _common(common: CommonTable, name: str, level: Level) -> RowSet:
         if _open(rows) == _open(known):
             return rows.renamed(common.names)
         known = rows
-    raise Unclear(f"CTE `{name}` is not followed to its end")
+    raise UnclearError(f"CTE `{name}` is not followed to its end")
 
 
 def _open(rows: RowSet) -> list[object]:
@@ -273,7 +273,7 @@ def _join(left: RowSet, join: exp.Join, level: Level) -> RowSet:
             *(part.needs for part in values),
             *(part.needs for pair in pairs.values() for part in pair),
         )
-        left, right = _outer(side, (left, right), _Meeting(start, needs, same), level)
+        left, right = _outer(side, (left, right), _JoinCondition(start, needs, same), level)
     else:
         for condition in on:
             equal(condition, level)
@@ -294,22 +294,22 @@ def _using(join: exp.Join, left: RowSet, right: RowSet, level: Level) -> list[st
     if str(clause(join, "method") or "").upper() != "NATURAL":
         return [named(name, level) for name in clause(join, "using") or ()]
     if not (left.complete and right.complete):
-        raise Unclear(f"the columns of `NATURAL JOIN`{level.title} are not known")
+        raise UnclearError(f"the columns of `NATURAL JOIN`{level.title} are not known")
     rights = {field.name for field in right.fields}
     return [field.name for field in left.fields if field.name in rights]
 
 
 @dataclass(frozen=True)
-class _Meeting:
+class _JoinCondition:
     """The condition of an outer join."""
 
     start: int  # numbers from here on are of the right side
     needs: frozenset[int]  # the columns that it is made of
-    same: list[tuple[Value, Value]]  # what it has equal
+    same: list[tuple[RowValue, RowValue]]  # what it has equal
 
 
 def _outer(
-    side: str, both: tuple[RowSet, RowSet], meeting: _Meeting, level: Level
+    side: str, both: tuple[RowSet, RowSet], meeting: _JoinCondition, level: Level
 ) -> tuple[RowSet, RowSet]:
     """The sides of an outer join: whether one is there follows from columns of the other."""
     left, right = both
@@ -338,14 +338,14 @@ def _missing(rows: RowSet, matched: int) -> RowSet:
     return replace(rows, dependencies=tuple(nullable(rows.dependencies, matched)))
 
 
-def _of(rows: RowSet, name: str) -> Value:
+def _of(rows: RowSet, name: str) -> RowValue:
     for field in rows.fields:
         if field.name == name:
             return field.value
-    raise Unclear(f"no table is known that has the column `{name}`")
+    raise UnclearError(f"no table is known that has the column `{name}`")
 
 
-def _merged(pair: tuple[Value, Value], side: str, level: Level) -> Value:
+def _merged(pair: tuple[RowValue, RowValue], side: str, level: Level) -> RowValue:
     """A column of USING."""
     left, right = pair
     if side == "FULL":
@@ -356,7 +356,7 @@ def _merged(pair: tuple[Value, Value], side: str, level: Level) -> Value:
 def beside(
     left: RowSet,
     right: RowSet,
-    merged: dict[str, Value] | None = None,
+    merged: dict[str, RowValue] | None = None,
 ) -> RowSet:
     """The rows of two sources, each with each."""
     merged = merged or {}
@@ -397,7 +397,7 @@ def equal(condition: exp.Expr, level: Level) -> None:
         level.fix(frozenset(), made.look, made.equal)
 
 
-def _equals(condition: exp.Expr, level: Level) -> Iterator[tuple[Value, Value]]:
+def _equals(condition: exp.Expr, level: Level) -> Iterator[tuple[RowValue, RowValue]]:
     """What a condition has equal: the first fixes the second."""
     if isinstance(condition, exp.EQ):
         sides = (condition.this, condition.expression)

@@ -53,12 +53,12 @@ class PlainMysql(MySQL):
         FUNCTION_PARSERS: ClassVar[Parsers] = _plain(MySQLParser.FUNCTION_PARSERS)
 
 
-class Unclear(Exception):
+class UnclearError(Exception):
     """A query of which cannot be told whether it is determined; the words say why."""
 
 
 def parsed(text: str, *, backticks: bool) -> exp.Expr:
-    """The tree of a query; `backticks`: of MySQL's SQL. Raises Unclear."""
+    """The tree of a query; `backticks`: of MySQL's SQL. Raises UnclearError."""
     pieces = at_parameters(text)
     pieces[1::2] = [f"'{PARAMETER}{piece[1:]}'" for piece in pieces[1::2]]
     written = "".join(pieces)
@@ -69,7 +69,9 @@ def parsed(text: str, *, backticks: bool) -> exp.Expr:
     except (SqlglotError, RecursionError):
         trees = []
     if len(trees) != 1 or not isinstance(trees[0], DERIVED):
-        raise Unclear("the parser does not take the text, so that nothing is known of its order")
+        raise UnclearError(
+            "the parser does not take the text, so that nothing is known of its order"
+        )
     return trees[0]
 
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from sqlglot import exp
 
 from dbdyno.workload.determined import functions
-from dbdyno.workload.determined.row_set import Level, RowSet, Value
+from dbdyno.workload.determined.row_set import Level, RowSet, RowValue
 from dbdyno.workload.determined.sql_tree import (
     DERIVED,
-    Unclear,
+    UnclearError,
     clause,
     is_parameter,
     order_items,
@@ -25,8 +25,8 @@ LOOSE_TYPES = (exp.DType.INTERVAL, exp.DType.JSONB, exp.DType.JSON)
 Call = exp.Func | exp.Anonymous
 
 
-def value(tree: exp.Expr, level: Level) -> Value:
-    """What an expression gives for a row of the level. Raises Unclear."""
+def value(tree: exp.Expr, level: Level) -> RowValue:
+    """What an expression gives for a row of the level. Raises UnclearError."""
     if isinstance(tree, exp.Column):
         return column(tree, level)
     if isinstance(tree, DERIVED):
@@ -62,7 +62,7 @@ def plain(tree: exp.Expr) -> tuple[tuple[str, str], ...]:
     )
 
 
-def combined(tree: exp.Expr, parts: Sequence[Value], level: Level) -> Value:
+def combined(tree: exp.Expr, parts: Sequence[RowValue], level: Level) -> RowValue:
     """What an expression makes of the values within it, of the same ones always the same."""
     made = described(plain(tree), tree, parts, level)
     level.fix(frozenset(part.look for part in parts), made.look)
@@ -70,14 +70,14 @@ def combined(tree: exp.Expr, parts: Sequence[Value], level: Level) -> Value:
     return replace(made, apart="") if in_group else made
 
 
-def described(written: object, tree: exp.Expr, parts: Sequence[Value], level: Level) -> Value:
+def described(written: object, tree: exp.Expr, parts: Sequence[RowValue], level: Level) -> RowValue:
     """What an expression is that has these values within it; `written`: what it has beside."""
     loose = any(part.loose for part in parts) and not isinstance(tree, exp.Predicate)
     look = level.number((type(tree).__name__, written, tuple(part.look for part in parts)))
     level.fix(
         frozenset({look}), equal := level.number(("equal", look)) if loose else look, nulls=True
     )
-    return Value(
+    return RowValue(
         look=look,
         equal=equal,
         needs=frozenset().union(*(part.needs for part in parts)),
@@ -89,7 +89,7 @@ def described(written: object, tree: exp.Expr, parts: Sequence[Value], level: Le
     )
 
 
-def typed(tree: exp.Expr, call: Call | None, made: Value, level: Level) -> Value:
+def typed(tree: exp.Expr, call: Call | None, made: RowValue, level: Level) -> RowValue:
     """The value of an expression that is no column, by what it is."""
     if isinstance(tree, VARIABLES):
         return level.fresh(f"the variable `{words(tree).replace('$', '@')}`")
@@ -107,8 +107,8 @@ def typed(tree: exp.Expr, call: Call | None, made: Value, level: Level) -> Value
     return of_call(call, made, level) if call is not None else made
 
 
-def column(tree: exp.Column, level: Level) -> Value:
-    """A column of the level's rows, or of outer ones. Raises Unclear."""
+def column(tree: exp.Column, level: Level) -> RowValue:
+    """A column of the level's rows, or of outer ones. Raises UnclearError."""
     name, table = named(tree.this, level), named(clause(tree, "table"), level)
     at: Level | None = level
     while at is not None:
@@ -117,7 +117,7 @@ def column(tree: exp.Column, level: Level) -> Value:
             break
         at = at.outer
     else:
-        raise Unclear(f"no table is known that has the column `{words(tree)}`")
+        raise UnclearError(f"no table is known that has the column `{words(tree)}`")
     if at is not level:
         inner: Level | None = level
         while inner is not None and inner is not at:
@@ -131,7 +131,7 @@ def column(tree: exp.Column, level: Level) -> Value:
     return value
 
 
-def of_level(name: str, table: str, level: Level) -> Value | None:
+def of_level(name: str, table: str, level: Level) -> RowValue | None:
     """The column of a level by its names; None: it has none."""
     if table and table not in level.sources:
         return None
@@ -151,13 +151,13 @@ def of_level(name: str, table: str, level: Level) -> Value | None:
     return None if table else level.outputs.get(name)
 
 
-def opaque(number: int, sources: Sequence[RowSet]) -> Value:
+def opaque(number: int, sources: Sequence[RowSet]) -> RowValue:
     """A column that only its mention tells of."""
     reason = next((rows.open for rows in sources if not rows.complete and rows.open), "")
-    return Value(look=number, equal=number, needs=frozenset({number}), open=reason)
+    return RowValue(look=number, equal=number, needs=frozenset({number}), open=reason)
 
 
-def whole_row(rows: RowSet, level: Level) -> Value:
+def whole_row(rows: RowSet, level: Level) -> RowValue:
     """A row as a value."""
     if not rows.complete:
         return level.fresh()
@@ -172,7 +172,7 @@ def named(tree: object, level: Level) -> str:
     return text if clause(tree, "quoted") and not level.reading.catalog.backticks else text.lower()
 
 
-def of_rows(rows: RowSet, level: Level) -> Value:
+def of_rows(rows: RowSet, level: Level) -> RowValue:
     """The value of a subquery."""
     level.used |= {number for number in rows.outer if number < level.first}
     made = level.fresh(
@@ -216,7 +216,7 @@ def is_aggregate(call: Call, level: Level) -> bool:
     )
 
 
-def of_call(call: Call, made: Value, level: Level) -> Value:
+def of_call(call: Call, made: RowValue, level: Level) -> RowValue:
     """The value of a call that is no aggregate."""
     name = name_of(call)
     arguments = [part for _, part in parts_of(call)]
@@ -243,7 +243,7 @@ def of_call(call: Call, made: Value, level: Level) -> Value:
     return replace(made, floating=floating, loose=made.loose and not exact)
 
 
-def listed(tree: exp.Query, made: Value, level: Level) -> Value:
+def listed(tree: exp.Query, made: RowValue, level: Level) -> RowValue:
     """ARRAY(SELECT …), which has its rows in their order."""
     rows = level.reading.query(tree, level.within(" in `ARRAY`"))
     opened = next((field.value.open for field in rows.fields if field.value.open), "")
@@ -251,7 +251,7 @@ def listed(tree: exp.Query, made: Value, level: Level) -> Value:
     return replace(made, open=made.open or rows.open or opened or reason)
 
 
-def grouped(tree: exp.Expr, call: Call, level: Level) -> Value:
+def grouped(tree: exp.Expr, call: Call, level: Level) -> RowValue:
     """An aggregate over the rows of a group."""
     rows_level = replace(level, group=None)  # which has the same lists: what is noted is kept
     parts = [value(part, rows_level) for part in inputs(tree, call)]
@@ -266,7 +266,7 @@ def grouped(tree: exp.Expr, call: Call, level: Level) -> Value:
     return settled(made, call, frozenset({level.group_row}), reason)
 
 
-def settled(made: Value, call: Call, needs: frozenset[int], reason: str) -> Value:
+def settled(made: RowValue, call: Call, needs: frozenset[int], reason: str) -> RowValue:
     """The value of an aggregate or a window function."""
     exact = name_of(call) in functions.EXACT
     return replace(
@@ -302,7 +302,7 @@ def order_of(call: Call) -> Iterator[exp.Expr]:
             yield from (ordered.this for ordered in part.expressions)
 
 
-def added(name: str, parts: Sequence[Value], level: Level) -> str:
+def added(name: str, parts: Sequence[RowValue], level: Level) -> str:
     """Why a sum is open: floating-point numbers are added in any order."""
     if name not in functions.ADDING:
         return ""
@@ -313,7 +313,7 @@ def added(name: str, parts: Sequence[Value], level: Level) -> str:
     return f"`{name}`{level.title} adds floating-point numbers in an order that is not given"
 
 
-def by_order(name: str, parts: Sequence[Value], order: Sequence[exp.Expr], level: Level) -> str:
+def by_order(name: str, parts: Sequence[RowValue], order: Sequence[exp.Expr], level: Level) -> str:
     """Why an aggregate of values that its group does not fix is open."""
     if name in functions.COUNTING | functions.ADDING:
         return ""
@@ -340,11 +340,11 @@ def keys(trees: Sequence[exp.Expr]) -> str:
 # --- Windows ----------------------------------------------------------------------------------
 
 
-def windowed(tree: exp.Window, level: Level) -> Value:
+def windowed(tree: exp.Window, level: Level) -> RowValue:
     """A window function, or an aggregate over a window."""
     call = called(tree.this)
     if call is None:
-        raise Unclear(f"`{words(tree)}` is no window function that is known")
+        raise UnclearError(f"`{words(tree)}` is no window function that is known")
     defined = level.windows.get(named(clause(tree, "alias"), level), tree)
     by = clause(tree, "partition_by") or clause(defined, "partition_by") or ()
     partition = [value(part, level) for part in by]

@@ -8,13 +8,13 @@ from sqlglot import exp
 
 from dbdyno.workload.determined import sources
 from dbdyno.workload.determined.outputs import outputs
-from dbdyno.workload.determined.row_set import Field, Level, RowSet, Value
-from dbdyno.workload.determined.sql_tree import Unclear, clause, order_items, words
+from dbdyno.workload.determined.row_set import Field, Level, RowSet, RowValue
+from dbdyno.workload.determined.sql_tree import UnclearError, clause, order_items, words
 from dbdyno.workload.determined.value import named, not_total, value
 
 
 def written(tree: exp.Insert | exp.Update | exp.Delete | exp.Merge, level: Level) -> RowSet:
-    """The rows that are changed. Raises Unclear."""
+    """The rows that are changed. Raises UnclearError."""
     if isinstance(tree, exp.Insert):
         rows = _inserted(tree, level)
     elif isinstance(tree, exp.Merge):
@@ -24,7 +24,7 @@ def written(tree: exp.Insert | exp.Update | exp.Delete | exp.Merge, level: Level
     returning = clause(tree, "returning")
     items = returning.expressions if returning is not None else []
     if items and isinstance(tree, exp.Merge):
-        raise Unclear(f"`RETURNING` of `MERGE`{level.title} is not known here")
+        raise UnclearError(f"`RETURNING` of `MERGE`{level.title} is not known here")
     fields = tuple(outputs(items, level, rows))
     return RowSet(
         fields=fields,
@@ -123,7 +123,7 @@ def _changed(tree: exp.Update | exp.Delete, level: Level) -> RowSet:
     return made
 
 
-def _any_row(made: Value, level: Level, known: frozenset[int]) -> str:
+def _any_row(made: RowValue, level: Level, known: frozenset[int]) -> str:
     """Why a value is open of which a row that is changed may meet several."""
     return made.open or (
         "" if level.fixes(known, made) else "a row that is changed may meet several others"

@@ -17,7 +17,7 @@ says where this departs from it.
 
 from __future__ import annotations
 
-from dbdyno.workload.script.compile import Script, Scripts
-from dbdyno.workload.script.source import Source
+from dbdyno.workload.script.compile import CompiledScript, Scripts
+from dbdyno.workload.script.source import ScriptText
 
-__all__ = ["Script", "Scripts", "Source"]
+__all__ = ["CompiledScript", "ScriptText", "Scripts"]

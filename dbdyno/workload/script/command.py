@@ -10,7 +10,7 @@ from typing import Literal
 from dbdyno.model.document import suggestion
 from dbdyno.workload.script import expression
 from dbdyno.workload.script.expression import Node
-from dbdyno.workload.script.source import Source
+from dbdyno.workload.script.source import ScriptText
 from dbdyno.workload.script.sql import STANDARD, Backslash, Lexer, Sql
 
 BLANK = re.compile(r"(?:[ \t\r\f\v]|\\\r?\n)*")
@@ -31,7 +31,7 @@ COMMANDS = ("set", "if", "elif", "sleep", "gset", "aset", *PLAIN)
 
 
 @dataclass(frozen=True)
-class Into:
+class GsetCommand:
     """The variables that keep a statement's result: their names begin with the prefix."""
 
     prefix: str
@@ -39,11 +39,11 @@ class Into:
 
 
 @dataclass(frozen=True)
-class Send:
+class SqlCommand:
     """An SQL command."""
 
     sql: Sql
-    into: Into | None = None
+    into: GsetCommand | None = None
 
     @property
     def offset(self) -> int:
@@ -52,7 +52,7 @@ class Send:
 
 
 @dataclass(frozen=True)
-class Assign:
+class SetCommand:
     """A variable's new value."""
 
     variable: str
@@ -61,7 +61,7 @@ class Assign:
 
 
 @dataclass(frozen=True)
-class Condition:
+class IfCommand:
     """The beginning of a branch that depends on an expression."""
 
     word: Literal["if", "elif"]
@@ -70,7 +70,7 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Sleep:
+class SleepCommand:
     """A wait: of `amount` units, or as many as the variable says."""
 
     amount: int
@@ -80,14 +80,14 @@ class Sleep:
 
 
 @dataclass(frozen=True)
-class Plain:
+class PlainCommand:
     """A command without arguments."""
 
     word: str
     offset: int
 
 
-Command = Send | Assign | Condition | Sleep | Plain
+Command = SqlCommand | SetCommand | IfCommand | SleepCommand | PlainCommand
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Word:
     offset: int
 
 
-def parse(source: Source, token: re.Pattern[str] = STANDARD) -> tuple[Command, ...]:
+def parse(source: ScriptText, token: re.Pattern[str] = STANDARD) -> tuple[Command, ...]:
     """The commands of a script in their order; `token` is of the SQL that it is written in.
 
     Raises WorkloadError that shows the place.
@@ -107,7 +107,7 @@ def parse(source: Source, token: re.Pattern[str] = STANDARD) -> tuple[Command, .
     commands: list[Command] = []
     for item in lexer.items():
         if isinstance(item, Sql):
-            commands.append(Send(item))
+            commands.append(SqlCommand(item))
             continue
         words = _Words(source, item)
         name = words.next()
@@ -124,7 +124,7 @@ def parse(source: Source, token: re.Pattern[str] = STANDARD) -> tuple[Command, .
 class _Words:
     """The words of a backslash command; `end` is where its line ends, once all were taken."""
 
-    def __init__(self, source: Source, backslash: Backslash) -> None:
+    def __init__(self, source: ScriptText, backslash: Backslash) -> None:
         self.source = source
         self.offset = backslash.offset
         self.end = backslash.offset + 1
@@ -143,7 +143,7 @@ class _Words:
         return list(iter(self.next, None))
 
 
-def _after(pattern: re.Pattern[str], source: Source, start: int) -> int:
+def _after(pattern: re.Pattern[str], source: ScriptText, start: int) -> int:
     match = pattern.match(source.text, start)
     return start if match is None else match.end()
 
@@ -155,7 +155,7 @@ def _command(name: Word, words: _Words) -> Command:
         return _set(name, words)
     if word in ("if", "elif"):
         value, words.end = expression.parse(source, words.end)
-        return Condition("if" if word == "if" else "elif", value, words.offset)
+        return IfCommand("if" if word == "if" else "elif", value, words.offset)
     if word == "sleep":
         return _sleep(name, words)
     if word == "setrandom":
@@ -167,18 +167,18 @@ def _command(name: Word, words: _Words) -> Command:
         raise source.error(words.offset, f"no command `\\{name.text}`; {remedy}")
     if extra := words.next():
         raise source.error(extra.offset, f"\\{word} takes no argument")
-    return Plain(word, words.offset)
+    return PlainCommand(word, words.offset)
 
 
-def _set(name: Word, words: _Words) -> Assign:
+def _set(name: Word, words: _Words) -> SetCommand:
     variable = words.next()
     if variable is None:
         raise words.source.error(words.end, "\\set needs a variable and an expression")
     value, words.end = expression.parse(words.source, words.end)
-    return Assign(variable.text, value, words.offset)
+    return SetCommand(variable.text, value, words.offset)
 
 
-def _sleep(name: Word, words: _Words) -> Sleep:
+def _sleep(name: Word, words: _Words) -> SleepCommand:
     """`\\sleep 10 ms`, `\\sleep 10ms`, `\\sleep :n`; seconds where there is no unit."""
     source, arguments = words.source, words.rest()
     if not arguments:
@@ -199,10 +199,10 @@ def _sleep(name: Word, words: _Words) -> Sleep:
     unit_us = _unit_us(unit, source)
     if amount * unit_us > SLEEP_US_MAX:
         raise source.error(first.offset, "\\sleep lasts a day at most")
-    return Sleep(amount, variable, unit_us, words.offset)
+    return SleepCommand(amount, variable, unit_us, words.offset)
 
 
-def _unit_us(unit: Word | None, source: Source) -> int:
+def _unit_us(unit: Word | None, source: ScriptText) -> int:
     if unit is None:
         return UNITS_US["s"]
     if unit.text.lower() not in UNITS_US:
@@ -217,18 +217,18 @@ def _keep(name: Word, words: _Words, commands: list[Command]) -> None:
     if len(arguments) > 1:
         raise source.error(arguments[1].offset, f"\\{word} takes one prefix, and no more")
     before = commands[-1] if commands else None
-    if not isinstance(before, Send) or before.into is not None:
+    if not isinstance(before, SqlCommand) or before.into is not None:
         raise source.error(words.offset, f"\\{word} has to follow an SQL command")
     prefix = arguments[0].text if arguments else ""
-    commands[-1] = replace(before, into=Into(prefix, word == "aset"))
+    commands[-1] = replace(before, into=GsetCommand(prefix, word == "aset"))
 
 
 def assigned_in(commands: tuple[Command, ...], names: Collection[str]) -> Iterator[tuple[str, int]]:
     """Those of the names that commands assign, and where: a column's as far as the SQL shows it."""
     for each in commands:
-        if isinstance(each, Assign) and each.variable in names:
+        if isinstance(each, SetCommand) and each.variable in names:
             yield each.variable, each.offset
-        elif isinstance(each, Send) and each.into is not None:
+        elif isinstance(each, SqlCommand) and each.into is not None:
             columns = {each.into.prefix + column for column in each.sql.returned()}
             yield from ((name, each.offset) for name in names if name.lower() in columns)
 
@@ -237,9 +237,9 @@ def names_in(commands: tuple[Command, ...]) -> Iterator[str]:
     """The variables that commands assign or read, each as often as it stands there."""
     for command in commands:
         match command:
-            case Send():
+            case SqlCommand():
                 yield from (use.name for use in command.sql.variables)
-            case Assign():
+            case SetCommand():
                 yield command.variable
     yield from computed_in(commands)
 
@@ -248,7 +248,7 @@ def computed_in(commands: tuple[Command, ...]) -> Iterator[str]:
     """The variables that expressions and sleeps take, each as often as it stands there."""
     for command in commands:
         match command:
-            case Assign() | Condition():
+            case SetCommand() | IfCommand():
                 yield from (str(node.value) for node in command.value.variables())
-            case Sleep(variable=str(variable)):
+            case SleepCommand(variable=str(variable)):
                 yield variable

@@ -12,36 +12,33 @@ from msgspec.structs import replace
 
 from dbdyno.model.document import suggestion
 from dbdyno.model.engine import Traits
-from dbdyno.model.job import Job
-from dbdyno.model.job.programs import (
-    Assignment,
-    Branch,
-    Expression,
-    FirstClient,
-    Initial,
-    Instruction,
-    Rest,
-    Variable,
-)
-from dbdyno.model.job.statements import Into, Piece, Protocol, Statement
+from dbdyno.model.job import Job, programs
+from dbdyno.model.job.statements import Piece, Protocol, ResultVariables, Statement
 from dbdyno.workload import sending
 from dbdyno.workload import sql as statements_sql
 from dbdyno.workload.script import command, flow
-from dbdyno.workload.script.command import Assign, Command, Condition, Plain, Send, Sleep
+from dbdyno.workload.script.command import (
+    Command,
+    IfCommand,
+    PlainCommand,
+    SetCommand,
+    SleepCommand,
+    SqlCommand,
+)
 from dbdyno.workload.script.expression import Node
-from dbdyno.workload.script.source import Source
+from dbdyno.workload.script.source import ScriptText
 from dbdyno.workload.script.sql import ESCAPING, NAME, STANDARD, Sql, Use
 from dbdyno.workload.script.value import ScriptValue
-from dbdyno.workload.sql import ValueHere, VariableHere
+from dbdyno.workload.sql import ValuePlace, VariablePlace
 
 PARAMETERS_MAX = 255
 """So many variables pgbench takes in a statement that is not simple."""
 TREE_DEPTH_MAX = 100
 """How deep an expression nests in a job at most: readers of JSON go no deeper than 128 in all."""
-AUTOMATIC: Mapping[str, Initial] = {
-    "client_id": Initial(client=FirstClient(0)),
-    "random_seed": Initial(seed="random"),
-    "default_seed": Initial(seed="default"),
+AUTOMATIC: Mapping[str, programs.Initial] = {
+    "client_id": programs.Initial(client=programs.FirstClient(0)),
+    "random_seed": programs.Initial(seed="random"),
+    "default_seed": programs.Initial(seed="default"),
 }
 """Variables that are there by themselves, beside `scale`, and what they begin with."""
 PIPELINE = {"startpipeline": "pipeline", "syncpipeline": "sync", "endpipeline": "flush"}
@@ -49,20 +46,22 @@ ENDS = (("END",), ("END", "WORK"), ("END", "TRANSACTION"))
 
 
 @dataclass(frozen=True)
-class Script:
+class CompiledScript:
     """A script that was read: its name in results, its commands, how its statements are sent.
 
     `values` are those of the file that it uses, by their names.
     """
 
     name: str
-    source: Source
+    source: ScriptText
     commands: tuple[Command, ...]
     protocol: Protocol
     values: Mapping[str, ScriptValue] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, name: str, source: Source, protocol: Protocol, *, escapes: bool = False) -> Script:
+    def of(
+        cls, name: str, source: ScriptText, protocol: Protocol, *, escapes: bool = False
+    ) -> CompiledScript:
         """The script in a text; `escapes`: whether a backslash in a string does.
 
         Raises WorkloadError that shows the place of what is wrong.
@@ -73,7 +72,7 @@ class Script:
 
 
 @dataclass
-class _Choice:
+class _OpenJumps:
     """A conditional that is open: the branch whose target, and the jumps whose targets follow."""
 
     branch: int | None
@@ -86,18 +85,23 @@ class Scripts:
     `given` are variables that begin with a value of the plan's or the workload file's.
     """
 
-    def __init__(self, scripts: Sequence[Script], given: Mapping[str, Initial], engine: Traits):
-        self.variables: list[Variable] = []
-        self.assignments: list[Assignment] = []
-        self.branches: list[Branch] = []
-        self.sleeps: list[Rest] = []
+    def __init__(
+        self,
+        scripts: Sequence[CompiledScript],
+        given: Mapping[str, programs.Initial],
+        engine: Traits,
+    ):
+        self.variables: list[programs.Variable] = []
+        self.assignments: list[programs.Assignment] = []
+        self.branches: list[programs.ConditionalJump] = []
+        self.sleeps: list[programs.VariableSleep] = []
         self.explain: dict[str, str] = {}
         self._engine = engine
         self._numbers: dict[str, int] = {}
         self._initial = {**AUTOMATIC, **given}
         commands = [each for script in scripts for each in script.commands]
-        self._assigned = {each.variable for each in commands if isinstance(each, Assign)}
-        sends = [each for each in commands if isinstance(each, Send)]
+        self._assigned = {each.variable for each in commands if isinstance(each, SetCommand)}
+        sends = [each for each in commands if isinstance(each, SqlCommand)]
         self._prefixes = {send.into.prefix for send in sends if send.into is not None}
         self._named = {
             name
@@ -106,7 +110,9 @@ class Scripts:
             if name not in script.values
         }
 
-    def program(self, script: Script, statements: list[Statement]) -> list[Instruction]:
+    def program(
+        self, script: CompiledScript, statements: list[Statement]
+    ) -> list[programs.Instruction]:
         """The instructions of a script; its statements are added to the job's."""
         return _Program(self, script, statements).code
 
@@ -126,7 +132,7 @@ class Scripts:
         """The number of a variable."""
         if name not in self._numbers:
             self._numbers[name] = len(self.variables)
-            self.variables.append(Variable(name, self._initial.get(name)))
+            self.variables.append(programs.Variable(name, self._initial.get(name)))
         return self._numbers[name]
 
     def columns(self, prefix: str) -> dict[str, int]:
@@ -157,7 +163,9 @@ class Scripts:
 class _Program:
     """One script while it becomes instructions."""
 
-    def __init__(self, scripts: Scripts, script: Script, statements: list[Statement]) -> None:
+    def __init__(
+        self, scripts: Scripts, script: CompiledScript, statements: list[Statement]
+    ) -> None:
         self.scripts = scripts
         self.name = script.name
         self.source = script.source
@@ -168,28 +176,28 @@ class _Program:
         }
         self.statements = statements
         self.names = {statement.name for statement in statements}
-        self.code: list[Instruction] = []
-        self.choices: list[_Choice] = []
+        self.code: list[programs.Instruction] = []
+        self.choices: list[_OpenJumps] = []
         self._draw(script.commands)
         for each in script.commands:
             match each:
-                case Send():
+                case SqlCommand():
                     self._send(each)
-                case Assign():
+                case SetCommand():
                     self._assign(each)
-                case Sleep():
+                case SleepCommand():
                     self._sleep(each)
-                case Condition(word="if"):
-                    self.choices.append(_Choice(self._branch(each)))
-                case Condition():
+                case IfCommand(word="if"):
+                    self.choices.append(_OpenJumps(self._branch(each)))
+                case IfCommand():
                     self._next_branch(self.choices[-1])
                     self.choices[-1].branch = self._branch(each)
-                case Plain(word="else"):
+                case PlainCommand(word="else"):
                     self._next_branch(self.choices[-1])
                     self.choices[-1].branch = None
-                case Plain(word="endif"):
+                case PlainCommand(word="endif"):
                     self._end(self.choices.pop())
-                case Plain():
+                case PlainCommand():
                     self._pipeline(each)
 
     def _draw(self, commands: tuple[Command, ...]) -> None:
@@ -203,7 +211,7 @@ class _Program:
                 self._set(self._number(name), ["drawn", value.number], 0)
 
     def _add(self, instruction: str, number: int) -> None:
-        self.code.append(Instruction(instruction, number))
+        self.code.append(programs.Instruction(instruction, number))
 
     def _ends(self, offset: int, sentence: str) -> None:
         """What ends pgbench's client as it gets there, whatever the variables hold.
@@ -215,7 +223,7 @@ class _Program:
             raise self.source.error(offset, sentence)
         self._fork(["error", sentence], len(self.code) + 1, offset)
 
-    def _assign(self, assign: Assign) -> None:
+    def _assign(self, assign: SetCommand) -> None:
         name = assign.variable
         if not NAME.fullmatch(name):
             sentence = f"`{name}` cannot name a variable; use letters, digits, underscores"
@@ -223,9 +231,9 @@ class _Program:
             return
         self._set(self.scripts.number(name), self._tree(assign.value), assign.offset)
 
-    def _set(self, variable: int, expression: Expression, offset: int) -> None:
+    def _set(self, variable: int, expression: programs.Expression, offset: int) -> None:
         self.scripts.assignments.append(
-            Assignment(
+            programs.Assignment(
                 variable=variable,
                 expression=expression,
                 place=self.source.place(offset),
@@ -247,7 +255,7 @@ class _Program:
             sentence = f"nothing can be computed from the value `{name}`, which is a text"
             raise self.source.error(offset, sentence)
 
-    def _sleep(self, sleep: Sleep) -> None:
+    def _sleep(self, sleep: SleepCommand) -> None:
         name = sleep.variable
         if name is None:
             self._add("sleep", sleep.amount * sleep.unit_us)
@@ -259,7 +267,7 @@ class _Program:
         if not self.choices and not self._known(name):
             raise self.source.error(sleep.offset, self.scripts.never_set(name))
         self.scripts.sleeps.append(
-            Rest(
+            programs.VariableSleep(
                 variable=self._number(name),
                 unit_us=sleep.unit_us,
                 place=self.source.place(sleep.offset),
@@ -267,27 +275,27 @@ class _Program:
         )
         self._add("rest", len(self.scripts.sleeps) - 1)
 
-    def _branch(self, condition: Condition) -> int:
+    def _branch(self, condition: IfCommand) -> int:
         """If the expression is not true, the branch's target is next; it is known later."""
         return self._fork(self._tree(condition.value), 0, condition.offset)
 
-    def _fork(self, unless: Expression, to: int, offset: int) -> int:
+    def _fork(self, unless: programs.Expression, to: int, offset: int) -> int:
         place = self.source.place(offset)
-        self.scripts.branches.append(Branch(unless=unless, to=to, place=place))
+        self.scripts.branches.append(programs.ConditionalJump(unless=unless, to=to, place=place))
         number = len(self.scripts.branches) - 1
         self._add("unless", number)
         return number
 
-    def _next_branch(self, choice: _Choice) -> None:
+    def _next_branch(self, choice: _OpenJumps) -> None:
         """Behind a branch that was taken the others are jumped over."""
         self._add("jump", 0)
         choice.jumps.append(len(self.code) - 1)
         self._point(choice.branch)
 
-    def _end(self, choice: _Choice) -> None:
+    def _end(self, choice: _OpenJumps) -> None:
         self._point(choice.branch)
         for jump in choice.jumps:
-            self.code[jump] = Instruction("jump", len(self.code))
+            self.code[jump] = programs.Instruction("jump", len(self.code))
 
     def _point(self, branch: int | None) -> None:
         """Has a branch lead to here."""
@@ -295,7 +303,7 @@ class _Program:
             branches = self.scripts.branches
             branches[branch] = replace(branches[branch], to=len(self.code))
 
-    def _pipeline(self, command: Plain) -> None:
+    def _pipeline(self, command: PlainCommand) -> None:
         if "extended" not in self.scripts.engine.sends:
             product = self.scripts.engine.product
             raise self.source.error(
@@ -307,7 +315,7 @@ class _Program:
             return
         self._add(PIPELINE[command.word], 0)
 
-    def _send(self, send: Send) -> None:
+    def _send(self, send: SqlCommand) -> None:
         """Enters a statement, under the number of its line."""
         sql = send.sql
         if sql.copies():
@@ -385,9 +393,9 @@ class _Program:
     def _pieces(self, sql: Sql) -> tuple[statements_sql.Piece, ...]:
         """The text, with values and variables in their places."""
         edits: list[tuple[int, int, statements_sql.Piece]] = [
-            (use.start, use.end, ValueHere(use.name))
+            (use.start, use.end, ValuePlace(use.name))
             if use.name in self.values
-            else (use.start, use.end, VariableHere(use.name))
+            else (use.start, use.end, VariablePlace(use.name))
             for use in self._used(sql)
         ]
         if self.scripts.engine.commits_end:
@@ -400,14 +408,14 @@ class _Program:
 
     def _piece(self, piece: statements_sql.Piece) -> str | Piece:
         match piece:
-            case ValueHere(name=name):
+            case ValuePlace(name=name):
                 return Piece(value=self.values[name].number)
-            case VariableHere(name=name):
+            case VariablePlace(name=name):
                 return Piece(variable=self.scripts.number(name))
         assert isinstance(piece, str), "scripts have neither tables nor repetitions"
         return piece
 
-    def _into(self, send: Send) -> Into | None:
+    def _into(self, send: SqlCommand) -> ResultVariables | None:
         """The variables of a result; a column that has a value's name fails the step."""
         if send.into is None:
             return None
@@ -416,7 +424,7 @@ class _Program:
         for name in self.values:
             if name.startswith(prefix) and name != prefix:
                 columns[name.removeprefix(prefix)] = None
-        return Into(columns=columns, every=send.into.every, prefix=prefix)
+        return ResultVariables(columns=columns, every=send.into.every, prefix=prefix)
 
     def _has_plan(self, sql: Sql) -> bool:
         """Whether EXPLAIN takes the statement with $1 … for values and variables."""
@@ -425,7 +433,7 @@ class _Program:
         explainable = plain and statements_sql.explainable(sql.text)
         return explainable and (self.scripts.engine.placeholders or not used)
 
-    def _tree(self, node: Node) -> Expression:
+    def _tree(self, node: Node) -> programs.Expression:
         """An expression as a job has it.
 
         Raises WorkloadError where it can never be computed, unless a conditional decides whether it
@@ -440,7 +448,7 @@ class _Program:
                 raise self.source.error(leaf.offset, self.scripts.never_set(str(leaf.value)))
         if node.depth > TREE_DEPTH_MAX:
             return ["postfix", *(self._part(part) for part in node.parts())]
-        trees: list[Expression] = []
+        trees: list[programs.Expression] = []
         for part in node.parts():
             count = len(part.arguments)
             arguments = trees[len(trees) - count :]
@@ -453,7 +461,7 @@ class _Program:
         count = len(node.arguments)
         return {"call": node.form, "of": count} if count else self._leaf(node)
 
-    def _leaf(self, node: Node) -> Expression:
+    def _leaf(self, node: Node) -> programs.Expression:
         if node.form == "variable":
             return ["variable", self._number(str(node.value))]
         return [node.form] if node.value is None else [node.form, node.value]

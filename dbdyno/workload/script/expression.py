@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from dbdyno.model.document import suggestion
 from dbdyno.workload.script.function import ARGUMENTS_MAX, FUNCTIONS
-from dbdyno.workload.script.source import Source
+from dbdyno.workload.script.source import ScriptText
 from dbdyno.workload.script.token import END, INTEGER_MAX, Token, tokens
 
 DEPTH_MAX = 1_000
@@ -87,7 +87,7 @@ class Node:
             todo += node.arguments[:1] if node.form in LAZY else reversed(node.arguments)
 
 
-def parse(source: Source, start: int) -> tuple[Node, int]:
+def parse(source: ScriptText, start: int) -> tuple[Node, int]:
     """The expression from there to the end of its line, and where that is.
 
     Raises WorkloadError that shows the place.
@@ -107,7 +107,7 @@ class _Operator:
 
 
 @dataclass
-class _Open:
+class _OpenBrackets:
     """Brackets, a call or a CASE that has not ended, with what is complete within.
 
     `waits` is the word that has to follow the next operand of a CASE.
@@ -120,11 +120,11 @@ class _Open:
 
 
 class _Parser:
-    def __init__(self, source: Source, stream: Iterator[Token]) -> None:
+    def __init__(self, source: ScriptText, stream: Iterator[Token]) -> None:
         self.source = source
         self._stream = stream
         self.now = next(stream)
-        self._open = [_Open(self.now)]  # the line itself, and what is open in it
+        self._open = [_OpenBrackets(self.now)]  # the line itself, and what is open in it
 
     def whole(self) -> Node:
         """The expression up to the end of its line."""
@@ -159,9 +159,9 @@ class _Parser:
                 return self._call(token)
             case "case":
                 self._take("when")
-                self._open.append(_Open(token, waits="then"))
+                self._open.append(_OpenBrackets(token, waits="then"))
             case "(":
-                self._open.append(_Open(token))
+                self._open.append(_OpenBrackets(token))
             case "-" if self.now.symbol == "integer" and self.now.text == SMALLEST:
                 self._step()
                 return Node("integer", token.offset, value=-INTEGER_MAX - 1)
@@ -208,7 +208,7 @@ class _Parser:
                 return self._node("bit_not", operator.offset, right)
         return self._node(operator.form, operator.offset, right)
 
-    def _behind(self, inner: _Open, operand: Node) -> Node | None:
+    def _behind(self, inner: _OpenBrackets, operand: Node) -> Node | None:
         """Goes on behind an operand in brackets, a call or a CASE; returns what that ends."""
         if inner.token.symbol == "case":
             return self._in_case(inner, operand)
@@ -222,7 +222,7 @@ class _Parser:
             return None
         return self._called(inner)
 
-    def _in_case(self, case: _Open, operand: Node) -> Node | None:
+    def _in_case(self, case: _OpenBrackets, operand: Node) -> Node | None:
         """The same in a CASE: conditions and values in turn, and what holds where none does."""
         case.arguments.append(operand)
         if case.waits == "then":
@@ -305,14 +305,14 @@ class _Parser:
             remedy = suggestion(name.text.lower(), FUNCTIONS)
             raise self.source.error(name.offset, f"no function `{name.text}`; {remedy}")
         self._take("(")
-        self._open.append(_Open(name))
+        self._open.append(_OpenBrackets(name))
         if self.now.symbol == ")":
             return self._called(self._open[-1])
         if self.now.symbol == ",":  # pgbench, too, takes a comma before the first argument
             self._step()
         return None
 
-    def _called(self, call: _Open) -> Node:
+    def _called(self, call: _OpenBrackets) -> Node:
         """Ends a call. Refuses wrong numbers of arguments."""
         self._take(")")
         self._open.pop()

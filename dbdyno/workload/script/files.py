@@ -15,12 +15,12 @@ from dbdyno.model.job import Job, values
 from dbdyno.model.job.programs import Initial, Instruction
 from dbdyno.model.job.statements import Protocol, Statement
 from dbdyno.workload import distribution
-from dbdyno.workload.maker_schema import Sample
+from dbdyno.workload.maker_schema import SampleForm
 from dbdyno.workload.schema import WorkloadFile
 from dbdyno.workload.scope import Scope
 from dbdyno.workload.script import command
-from dbdyno.workload.script.compile import AUTOMATIC, Script, Scripts
-from dbdyno.workload.script.source import Source
+from dbdyno.workload.script.compile import AUTOMATIC, CompiledScript, Scripts
+from dbdyno.workload.script.source import ScriptText
 from dbdyno.workload.script.sql import NAME
 from dbdyno.workload.script.value import ScriptValue
 
@@ -54,7 +54,7 @@ def sha256(file: WorkloadFile, folder: Path) -> dict[str, str]:
     }
 
 
-class Values(typing.Protocol):
+class JobValues(typing.Protocol):
     """The values of a job, where they are entered by their names."""
 
     values: list[values.Value]
@@ -62,18 +62,18 @@ class Values(typing.Protocol):
     def value(self, name: str) -> int:
         """The number of a value of the file."""
 
-    def sample(self, name: str) -> Sample | None:
+    def sample(self, name: str) -> SampleForm | None:
         """Where a value of the file is drawn from, if from a file of tuples."""
 
 
 class StepScripts:
     """The scripts of one step, read together: one may use what another one sets."""
 
-    def __init__(self, file: WorkloadFile, scope: Scope, entered: Values) -> None:
+    def __init__(self, file: WorkloadFile, scope: Scope, entered: JobValues) -> None:
         self._file = file
         self._scope = scope
         self._entered = entered
-        self._read: dict[str, Script] = {}
+        self._read: dict[str, CompiledScript] = {}
         self._scripts: Scripts | None = None
 
     def read(self, programs: Iterable[str]) -> None:
@@ -116,20 +116,20 @@ class StepScripts:
         """Statements by their names, as EXPLAIN takes them."""
         return {} if self._scripts is None else self._scripts.explain
 
-    def _script(self, name: str, path: str) -> Script:
+    def _script(self, name: str, path: str) -> CompiledScript:
         place = self._scope.root("transactions", name)
         transaction = self._file.transactions[name]
         if transaction.do or transaction.draw:
             raise place.error("has `script` beside `do` or `draw`; remove one")
-        source = Source(path, text(Path(path), self._scope.folder))
+        source = ScriptText(path, text(Path(path), self._scope.folder))
         protocol = self._protocol(transaction.protocol, place)
         escapes = self._scope.engine.backslash_escapes
-        script = Script.of(name, source, protocol, escapes=escapes)
+        script = CompiledScript.of(name, source, protocol, escapes=escapes)
         if transaction.values:
             script = dataclasses.replace(script, values=self._values(script))
         return script
 
-    def _values(self, script: Script) -> dict[str, ScriptValue]:
+    def _values(self, script: CompiledScript) -> dict[str, ScriptValue]:
         """The values that a script uses, by their names; refuses those that are variables, too."""
         there = self._file.values
         for name, offset in command.assigned_in(script.commands, there):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from dbdyno.workload.script.command import Command, Condition, Plain, Send
-from dbdyno.workload.script.source import Source
+from dbdyno.workload.script.command import Command, IfCommand, PlainCommand, SqlCommand
+from dbdyno.workload.script.source import ScriptText
 from dbdyno.workload.script.sql import Sql
 
 ENDS = ("COMMIT", "END", "ABORT", "ROLLBACK")
@@ -18,7 +18,7 @@ ENDS = ("COMMIT", "END", "ABORT", "ROLLBACK")
 
 
 @dataclass(frozen=True)
-class State:
+class FlowState:
     """The open constructs at a place: where a pipeline and a transaction block began."""
 
     pipeline: int | None = None
@@ -26,26 +26,26 @@ class State:
 
 
 @dataclass
-class _Choice:
+class _OpenStates:
     """A conditional that is open: the states before it, and those behind its branches so far."""
 
     offset: int
-    before: frozenset[State]
-    behind: frozenset[State] = field(default_factory=frozenset)
+    before: frozenset[FlowState]
+    behind: frozenset[FlowState] = field(default_factory=frozenset)
     has_else: bool = False
 
 
-def check(source: Source, commands: Sequence[Command]) -> None:
+def check(source: ScriptText, commands: Sequence[Command]) -> None:
     """Refuses conditionals that do not match, and pipelines and blocks that are left open."""
-    states = frozenset({State()})
-    choices: list[_Choice] = []
+    states = frozenset({FlowState()})
+    choices: list[_OpenStates] = []
     for command in commands:
         match command:
-            case Condition(word="if"):
-                choices.append(_Choice(command.offset, states))
-            case Condition() | Plain(word="else" | "endif"):
+            case IfCommand(word="if"):
+                choices.append(_OpenStates(command.offset, states))
+            case IfCommand() | PlainCommand(word="else" | "endif"):
                 states = _next_branch(source, command, choices, states)
-            case Plain() | Send():
+            case PlainCommand() | SqlCommand():
                 going = _behind(command, states)
                 if states and not going and not choices:
                     raise source.error(command.offset, _wrong(command))
@@ -58,11 +58,11 @@ def check(source: Source, commands: Sequence[Command]) -> None:
 
 
 def _next_branch(
-    source: Source,
-    command: Condition | Plain,
-    choices: list[_Choice],
-    states: frozenset[State],
-) -> frozenset[State]:
+    source: ScriptText,
+    command: IfCommand | PlainCommand,
+    choices: list[_OpenStates],
+    states: frozenset[FlowState],
+) -> frozenset[FlowState]:
     """The states with which the next branch begins, or what follows the conditional."""
     if not choices:
         raise source.error(command.offset, f"\\{command.word} without an \\if")
@@ -77,21 +77,23 @@ def _next_branch(
     return choice.before
 
 
-def _behind(command: Plain | Send, states: frozenset[State]) -> frozenset[State]:
+def _behind(
+    command: PlainCommand | SqlCommand, states: frozenset[FlowState]
+) -> frozenset[FlowState]:
     """The states behind a command of pipelines, or of SQL; none of those in which it fails."""
-    if isinstance(command, Send):
+    if isinstance(command, SqlCommand):
         going = (state for state in states if command.into is None or state.pipeline is None)
         return frozenset(after for state in going for after in _after(state, command.sql))
     begins = command.word == "startpipeline"
     going = (state for state in states if (state.pipeline is None) == begins)
     if command.word == "syncpipeline":
         return frozenset(going)
-    return frozenset(State(command.offset if begins else None, state.block) for state in going)
+    return frozenset(FlowState(command.offset if begins else None, state.block) for state in going)
 
 
-def _wrong(command: Plain | Send) -> str:
+def _wrong(command: PlainCommand | SqlCommand) -> str:
     """Why a command cannot be where no path through the script lets it be."""
-    if isinstance(command, Send):
+    if isinstance(command, SqlCommand):
         every = command.into is not None and command.into.every
         return f"no \\{'aset' if every else 'gset'} within a pipeline"
     where = (
@@ -100,7 +102,7 @@ def _wrong(command: Plain | Send) -> str:
     return f"\\{command.word}: {where} here"
 
 
-def _after(state: State, sql: Sql) -> Iterator[State]:
+def _after(state: FlowState, sql: Sql) -> Iterator[FlowState]:
     """The states behind an SQL command, as far as its words tell: a variable may be any."""
     block = state.block
     for words in sql.words():
@@ -114,11 +116,11 @@ def _after(state: State, sql: Sql) -> Iterator[State]:
             if "TO" not in words and ("CHAIN" not in words or "NO" in words):
                 block = None
         elif first == ":":
-            yield State(state.pipeline, None)
-    yield State(state.pipeline, block)
+            yield FlowState(state.pipeline, None)
+    yield FlowState(state.pipeline, block)
 
 
-def _check_end(source: Source, states: frozenset[State]) -> None:
+def _check_end(source: ScriptText, states: frozenset[FlowState]) -> None:
     """Refuses a script that no path leaves with all closed; none may be left at all."""
     if any(state.pipeline is None and state.block is None for state in states):
         return

@@ -11,7 +11,7 @@ NO_TAB = re.compile(r"[^\t]")
 
 
 @dataclass(frozen=True)
-class Source:
+class ScriptText:
     """A script by the name that messages and results call it, and its text."""
 
     name: str

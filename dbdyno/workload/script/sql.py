@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from dbdyno.model.engine import Traits
-from dbdyno.workload.script.source import Source
+from dbdyno.workload.script.source import ScriptText
 
 LETTER = r"[^\x00-@\[-^`{-\x7f]"
 LETTER_OR_DIGIT = r"[^\x00-/:-@\[-^`{-\x7f]"
@@ -116,7 +116,7 @@ class Backslash:
 class Lexer:
     """Goes through a script; whoever meets a `Backslash` says by `position` where SQL goes on."""
 
-    def __init__(self, source: Source, token: re.Pattern[str] = STANDARD) -> None:
+    def __init__(self, source: ScriptText, token: re.Pattern[str] = STANDARD) -> None:
         self.source = source
         self.token = token
         self.position = 0

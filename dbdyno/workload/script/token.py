@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dbdyno.workload.script.source import Source
+from dbdyno.workload.script.source import ScriptText
 from dbdyno.workload.script.sql import LETTER_OR_DIGIT, NAME
 
 INTEGER_MAX = 2**63 - 1
@@ -43,7 +43,7 @@ class Token:
         return self.symbol if self.symbol == END else f"`{self.text}`"
 
 
-def tokens(source: Source, start: int) -> Iterator[Token]:
+def tokens(source: ScriptText, start: int) -> Iterator[Token]:
     """The tokens from there on; the last one is END, which stands behind its newline's place.
 
     Raises WorkloadError for a character that is none, and for numbers that do not fit.
@@ -69,7 +69,7 @@ def tokens(source: Source, start: int) -> Iterator[Token]:
         yield Token(form, text, match.start())
 
 
-def _check_number(form: str, text: str, offset: int, source: Source) -> None:
+def _check_number(form: str, text: str, offset: int, source: ScriptText) -> None:
     """Refuses integers of more than 64 bits, and doubles that strtod finds too large or small.
 
     The largest integer plus one stays, as a minus in front makes it the smallest.

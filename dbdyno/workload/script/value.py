@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dbdyno.workload.maker_schema import Sample
+from dbdyno.workload.maker_schema import SampleForm
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,4 +17,4 @@ class ScriptValue:
     number: int
     draws: frozenset[int]
     is_text: bool
-    sample: Sample | None
+    sample: SampleForm | None

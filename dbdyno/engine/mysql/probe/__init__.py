@@ -10,12 +10,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from dbdyno.engine.snapshot import Subject
+from dbdyno.engine.snapshot import SnapshotSubject
 from dbdyno.model import Json
 from dbdyno.model.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from dbdyno.engine.mysql.probe.reader import Reader
+    from dbdyno.engine.mysql.probe.reader import MysqlProbe
 
 SETTLE_S = 0.0
 """Counters are sums over all threads at the moment of asking: nothing comes late."""
@@ -34,7 +34,7 @@ LACKING = {
 """Parts that PostgreSQL has, and why there is no counterpart."""
 
 
-def before(subject: Subject) -> Snapshot:
+def before(subject: SnapshotSubject) -> Snapshot:
     """The state and the counters of the server, as a step is about to begin.
 
     The counters are asked for last, so that no step's difference has the traces of the rest.
@@ -50,7 +50,7 @@ def before(subject: Subject) -> Snapshot:
         return _together(reader, counters, state, begun_ns)
 
 
-def after(subject: Subject) -> Snapshot:
+def after(subject: SnapshotSubject) -> Snapshot:
     """The same when a step has ended: the counters first."""
     from dbdyno.engine.mysql.probe.reader import connected
 
@@ -61,7 +61,7 @@ def after(subject: Subject) -> Snapshot:
         return _together(reader, counters, state, begun_ns)
 
 
-def _together(reader: Reader, counters: Json, state: Json, begun_ns: int) -> Snapshot:
+def _together(reader: MysqlProbe, counters: Json, state: Json, begun_ns: int) -> Snapshot:
     """One snapshot of both parts, with what the server does not have and the time it took."""
     return Snapshot(
         **counters,
@@ -72,7 +72,7 @@ def _together(reader: Reader, counters: Json, state: Json, begun_ns: int) -> Sna
     )
 
 
-def _counters(reader: Reader) -> Json:
+def _counters(reader: MysqlProbe) -> Json:
     """The server's counters, and the moment of reading."""
     from dbdyno.engine.mysql.probe import counters
 
@@ -86,7 +86,7 @@ def _counters(reader: Reader) -> Json:
     }
 
 
-def _state(reader: Reader, subject: Subject) -> Json:
+def _state(reader: MysqlProbe, subject: SnapshotSubject) -> Json:
     """Sizes, what is left to do, and the plans."""
     from dbdyno.engine.mysql.probe import objects, query_plans
 

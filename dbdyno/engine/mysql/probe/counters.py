@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from dbdyno.engine.mysql.probe.reader import Reader
-from dbdyno.engine.snapshot import Unavailable
+from dbdyno.engine.mysql.probe.reader import MysqlProbe
+from dbdyno.engine.snapshot import UnavailableError
 from dbdyno.model import Json
 from dbdyno.model.snapshot import Binlog
 
@@ -24,7 +24,7 @@ MONITOR = {
 NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
-def read(reader: Reader) -> Json:
+def read(reader: MysqlProbe) -> Json:
     """The counters and gauges of the server, by part; a part that it does not have is None."""
     monitor = reader.part("monitor", lambda: engine_status(reader)) or ""
     metrics = reader.part("innodb_metrics", lambda: innodb_metrics(reader))
@@ -41,7 +41,7 @@ def read(reader: Reader) -> Json:
     }
 
 
-def global_status(reader: Reader) -> dict[str, float]:
+def global_status(reader: MysqlProbe) -> dict[str, float]:
     """SHOW GLOBAL STATUS as numbers, by lower-case names; texts are left out."""
     rows = reader.rows("SHOW GLOBAL STATUS")
     found = {row["variable_name"].lower(): number(row["value"]) for row in rows}
@@ -55,14 +55,14 @@ def number(text: object) -> float | None:
     return float(text) if "." in text else int(text)
 
 
-def innodb_metrics(reader: Reader) -> dict[str, float]:
+def innodb_metrics(reader: MysqlProbe) -> dict[str, float]:
     """Rows of information_schema.INNODB_METRICS that are switched on: their counts by name."""
     on = "enabled = 1" if reader.is_mariadb else "status = 'enabled'"
     rows = reader.rows(f"SELECT name, `count` FROM information_schema.innodb_metrics WHERE {on}")
     return {row["name"]: row["count"] for row in rows}
 
 
-def engine_status(reader: Reader) -> str:
+def engine_status(reader: MysqlProbe) -> str:
     """The text of SHOW ENGINE INNODB STATUS."""
     return str(reader.row("SHOW ENGINE INNODB STATUS")["status"])
 
@@ -72,7 +72,7 @@ def redo(status: Status, monitor: str) -> Json:
     position = either(status, POSITION, monitor, "position")
     checkpoint = either(status, CHECKPOINT, monitor, "checkpoint")
     if position is None:
-        raise Unavailable("neither the status nor the monitor tells the log sequence number")
+        raise UnavailableError("neither the status nor the monitor tells the log sequence number")
     return {
         "position_bytes": position,
         "since_checkpoint_bytes": None if checkpoint is None else position - checkpoint,
@@ -101,7 +101,7 @@ def purge(status: Status, metrics: Status, monitor: str) -> Json:
     if history is None:
         history = monitored(monitor, "history")
     if history is None:
-        raise Unavailable("neither the metrics nor the monitor tell the history list's length")
+        raise UnavailableError("neither the metrics nor the monitor tell the history list's length")
     return {"history": history}
 
 
@@ -109,7 +109,7 @@ def buffers(status: Status) -> Json:
     """The content of the buffer pool, in pages; `dirty_bytes` of those that are not written yet."""
     name = "innodb_buffer_pool_pages_"
     if f"{name}total" not in status:
-        raise Unavailable("the status has nothing of the buffer pool")
+        raise UnavailableError("the status has nothing of the buffer pool")
     dirty, size = status.get(f"{name}dirty"), status.get("innodb_page_size")
     unknown = dirty is None or size is None
     return {
@@ -122,7 +122,7 @@ def buffers(status: Status) -> Json:
     }
 
 
-def binlog(reader: Reader) -> Binlog:
+def binlog(reader: MysqlProbe) -> Binlog:
     """The binary log: whether it is on, its files with their sizes, and where the next event goes.
 
     A position counts within its file, so what was written between two snapshots is found from the

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dbdyno.engine import snapshot
-from dbdyno.engine.mysql.probe.reader import Reader
-from dbdyno.engine.snapshot import Unavailable
+from dbdyno.engine.mysql.probe.reader import MysqlProbe
+from dbdyno.engine.snapshot import UnavailableError
 from dbdyno.model import Json
 
 REDO_FOLDER = "#innodb_redo"
@@ -32,7 +32,7 @@ def marks(names: Sequence[str]) -> str:
     return ", ".join(["%s"] * len(names)) or "NULL"
 
 
-def names(reader: Reader, tables: Sequence[str]) -> list[str]:
+def names(reader: MysqlProbe, tables: Sequence[str]) -> list[str]:
     """The tables that there are; one that is not is named in `unavailable`."""
     rows = reader.rows(
         "SELECT table_name AS name FROM information_schema.tables "
@@ -46,7 +46,7 @@ def names(reader: Reader, tables: Sequence[str]) -> list[str]:
     return [name for name in tables if name in found]
 
 
-def tables(reader: Reader, known: Sequence[str]) -> Json:
+def tables(reader: MysqlProbe, known: Sequence[str]) -> Json:
     """Rows and sizes of each table by its name; of a partitioned one all of its parts together.
 
     `heap_bytes` is the clustered index, which is where InnoDB keeps the rows.
@@ -82,7 +82,7 @@ def is_stale(table: Json) -> bool:
     return bool(known < STALE_SHARE * table["file_bytes"] and table["file_bytes"] > SMALL_BYTES)
 
 
-def files_by_table(reader: Reader, known: Sequence[str]) -> dict[str, int]:
+def files_by_table(reader: MysqlProbe, known: Sequence[str]) -> dict[str, int]:
     """The lengths of each table's own files; without those that share the system tablespace."""
     wanted = {name.lower() for name in known}
     found: dict[str, int] = {}
@@ -94,7 +94,7 @@ def files_by_table(reader: Reader, known: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def tablespaces(reader: Reader) -> list[Json]:
+def tablespaces(reader: MysqlProbe) -> list[Json]:
     """Name and file size of each tablespace of this database."""
     prefix = "innodb_sys" if reader.is_mariadb or reader.version_num < 80000 else "innodb"
     return reader.rows(
@@ -104,7 +104,7 @@ def tablespaces(reader: Reader) -> list[Json]:
     )
 
 
-def indexes(reader: Reader, known: Sequence[str]) -> Json:
+def indexes(reader: MysqlProbe, known: Sequence[str]) -> Json:
     """Size of each index by `table.index`, and how often it was fetched from where that is counted.
 
     The clustered index is `PRIMARY`.
@@ -130,10 +130,10 @@ def indexes(reader: Reader, known: Sequence[str]) -> Json:
     return found
 
 
-def fetches(reader: Reader) -> dict[str, int]:
-    """Rows fetched by way of each index, `table.index`; raises Unavailable where nobody counts."""
+def fetches(reader: MysqlProbe) -> dict[str, int]:
+    """Rows fetched by each index, `table.index`; raises UnavailableError where nobody counts."""
     if int(reader.row("SELECT @@global.performance_schema AS yes")["yes"]) == 0:
-        raise Unavailable("performance_schema is off, which alone counts fetches by index")
+        raise UnavailableError("performance_schema is off, which alone counts fetches by index")
     rows = reader.rows(
         "SELECT object_name AS name, index_name, count_fetch "
         "FROM performance_schema.table_io_waits_summary_by_index_usage "
@@ -142,7 +142,7 @@ def fetches(reader: Reader) -> dict[str, int]:
     return {f"{row['name']}.{row['index_name']}": row["count_fetch"] for row in rows}
 
 
-def horizon(reader: Reader) -> Json:
+def horizon(reader: MysqlProbe) -> Json:
     """The obstacles to purge: open transactions, and since when the oldest is."""
     return reader.row(
         "SELECT count(*) AS transactions, "
@@ -154,7 +154,7 @@ def horizon(reader: Reader) -> Json:
 # --- Sizes -----------------------------------------------------------------------------------
 
 
-def sizes(reader: Reader, data_dir: Path | None, wal_dir: Path | None) -> Json:
+def sizes(reader: MysqlProbe, data_dir: Path | None, wal_dir: Path | None) -> Json:
     """Sizes of the database's files and of the server's folders.
 
     The data folder's includes the redo log, and the binary log where that lies in it.
@@ -172,23 +172,25 @@ def sizes(reader: Reader, data_dir: Path | None, wal_dir: Path | None) -> Json:
     }
 
 
-def database_bytes(reader: Reader) -> int:
+def database_bytes(reader: MysqlProbe) -> int:
     """The lengths of the database's files."""
     found = tablespaces(reader)
     if not found:
-        raise Unavailable("its tables have no files of their own (innodb_file_per_table is off)")
+        raise UnavailableError(
+            "its tables have no files of their own (innodb_file_per_table is off)"
+        )
     return sum(int(row["file_size"]) for row in found)
 
 
 def redo_files(log: Path | None) -> Json:
     """The redo log: bytes of its files, and how many they are."""
     if log is None:
-        raise Unavailable("the server's data folder is not on this machine, or not known")
+        raise UnavailableError("the server's data folder is not on this machine, or not known")
     inner = log / REDO_FOLDER
     if inner.is_dir():
         lengths = [size for _, size in snapshot.files(inner)]
     else:
         lengths = [path.stat().st_size for path in log.glob(REDO_FILES)]
     if not lengths:
-        raise Unavailable(f"there are no redo log files in {log}")
+        raise UnavailableError(f"there are no redo log files in {log}")
     return {"wal_dir_bytes": sum(lengths), "wal_files": len(lengths)}

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from dbdyno.engine.mysql.probe.reader import Reader
-from dbdyno.engine.snapshot import Row, Unavailable
+from dbdyno.engine.mysql.probe.reader import MysqlProbe
+from dbdyno.engine.snapshot import Row, UnavailableError
 from dbdyno.model.snapshot import StatementPlan
 
 TREE_VERSION_NUM = 80016
@@ -21,7 +21,7 @@ INSERTS = ("INSERT", "REPLACE")
 """Of these a line says ALL, though nothing is read."""
 
 
-def plans(reader: Reader, statements: Mapping[str, str]) -> dict[str, StatementPlan]:
+def plans(reader: MysqlProbe, statements: Mapping[str, str]) -> dict[str, StatementPlan]:
     """The plans of each statement (SQL with literals) by name: `custom`, and MySQL's own `tree`.
 
     There is no `generic` plan: each execution of a prepared statement is planned for its values. A
@@ -33,7 +33,7 @@ def plans(reader: Reader, statements: Mapping[str, str]) -> dict[str, StatementP
     return found
 
 
-def both(reader: Reader, name: str, sql: str) -> StatementPlan:
+def both(reader: MysqlProbe, name: str, sql: str) -> StatementPlan:
     """The table of a statement's plan as lines, and its tree where the version has one."""
     custom = reader.part(f"explain.{name}", partial(table, reader, sql))
     has_tree = not reader.is_mariadb and reader.version_num >= TREE_VERSION_NUM
@@ -41,7 +41,7 @@ def both(reader: Reader, name: str, sql: str) -> StatementPlan:
     return StatementPlan(custom=custom, tree=tree)
 
 
-def table(reader: Reader, sql: str) -> str:
+def table(reader: MysqlProbe, sql: str) -> str:
     """A line for each table that the plan comes by, in its order."""
     return "\n".join(line(row) for row in reader.rows(f"EXPLAIN FORMAT=TRADITIONAL {sql}"))
 
@@ -60,9 +60,9 @@ def line(row: Row) -> str:
     return f"{text}{extra}  (rows={'unknown' if row.get('rows') is None else row['rows']})"
 
 
-def tree_of(reader: Reader, sql: str) -> str:
-    """MySQL's own text of the plan, as it prints it; raises Unavailable where it has none."""
+def tree_of(reader: MysqlProbe, sql: str) -> str:
+    """MySQL's own text of the plan, as it prints it; raises UnavailableError where it has none."""
     (found,) = reader.row(f"EXPLAIN FORMAT=TREE {sql}").values()
     if NO_TREE in str(found):
-        raise Unavailable(f"{reader.product} has no tree of this statement")
+        raise UnavailableError(f"{reader.product} has no tree of this statement")
     return str(found).rstrip()

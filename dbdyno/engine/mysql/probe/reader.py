@@ -9,9 +9,9 @@ import pymysql
 from pymysql.cursors import DictCursor
 
 from dbdyno.engine.connection import cut_off
-from dbdyno.engine.mysql.connection import Wire, connect
+from dbdyno.engine.mysql.connection import ConnectionSocket, connect
 from dbdyno.engine.mysql.connection import told as version_told
-from dbdyno.engine.snapshot import Found, Row, Unavailable, one_line, part, plain
+from dbdyno.engine.snapshot import Found, Row, UnavailableError, one_line, part, plain
 from dbdyno.model import Address, engine
 from dbdyno.model.error import ServerError
 
@@ -20,7 +20,7 @@ SNAPSHOT_S_MAX = 30.0
 """A server that answers nothing for this long is cut off: its own time limit does not help then."""
 
 
-class Reader:
+class MysqlProbe:
     """A connection, the server's engine and version, and what could not be read so far."""
 
     def __init__(self, connection: pymysql.Connection[DictCursor]) -> None:
@@ -54,10 +54,10 @@ class Reader:
             ]
 
     def row(self, sql: str, parameters: Sequence[object] | None = None) -> Row:
-        """The first row of a query; raises Unavailable where there is none."""
+        """The first row of a query; raises UnavailableError where there is none."""
         found = self.rows(sql, parameters)
         if not found:
-            raise Unavailable("the server gave no row")
+            raise UnavailableError("the server gave no row")
         return found[0]
 
     def part(self, name: str, read: Callable[[], Found]) -> Found | None:
@@ -66,7 +66,7 @@ class Reader:
 
 
 @contextmanager
-def connected(address: Address) -> Iterator[Reader]:
+def connected(address: Address) -> Iterator[MysqlProbe]:
     """A reader of the database at `address`; raises ServerError where it cannot connect.
 
     Each query is limited to STATEMENT_S_MAX, the whole to SNAPSHOT_S_MAX.
@@ -75,9 +75,9 @@ def connected(address: Address) -> Iterator[Reader]:
         connection = connect(address, "dyno probe", cursorclass=DictCursor)
     except pymysql.MySQLError as error:
         raise ServerError(f"{where(address)}: {said(error)}") from error
-    with cut_off(Wire(connection), SNAPSHOT_S_MAX), connection:
+    with cut_off(ConnectionSocket(connection), SNAPSHOT_S_MAX), connection:
         try:
-            reader = Reader(connection)
+            reader = MysqlProbe(connection)
             limit(reader)
         except pymysql.MySQLError as error:
             raise ServerError(f"{where(address)}: {said(error)}") from error
@@ -85,11 +85,11 @@ def connected(address: Address) -> Iterator[Reader]:
 
 
 def told(read: Callable[[], Found]) -> Found:
-    """The result of `read`; raises Unavailable with the server's own words where it refuses."""
+    """The result of `read`; raises UnavailableError in the server's words where it refuses."""
     try:
         return read()
     except pymysql.MySQLError as error:
-        raise Unavailable(said(error)) from error
+        raise UnavailableError(said(error)) from error
 
 
 def said(error: pymysql.MySQLError) -> str:
@@ -106,7 +106,7 @@ def where(address: Address) -> str:
     return f"database `{address.database}` at {place}"
 
 
-def limit(reader: Reader) -> None:
+def limit(reader: MysqlProbe) -> None:
     """Sets the session's limits, and has sizes of tables told as they are now.
 
     Facts that a version does not know are passed over: SNAPSHOT_S_MAX holds in any case.
@@ -124,10 +124,10 @@ def limit(reader: Reader) -> None:
 
 
 def version(text: str) -> tuple[str, int]:
-    """Engine and number of what version() says; raises Unavailable where it says none."""
+    """Engine and number of what version() says; raises UnavailableError where it says none."""
     found = version_told(text)
     if found is None:
-        raise Unavailable(f"`{text}` is not a version")
+        raise UnavailableError(f"`{text}` is not a version")
     return found
 
 

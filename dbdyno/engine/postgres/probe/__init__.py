@@ -11,7 +11,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from dbdyno.engine.snapshot import Subject
+from dbdyno.engine.snapshot import SnapshotSubject
 from dbdyno.model.snapshot import FiguresOf, Snapshot, StatementPlan
 
 Pages = Mapping[str, FiguresOf | None]
@@ -24,7 +24,7 @@ and processes of the background every 200 ms."""
 SHARED_SETTLE_S = 0.3
 
 
-def before(subject: Subject) -> Snapshot:
+def before(subject: SnapshotSubject) -> Snapshot:
     """The state and the counters of the database, as a step is about to begin.
 
     Statements have `$1` … in place of values. Raises ServerError only where it cannot connect.
@@ -37,7 +37,7 @@ def before(subject: Subject) -> Snapshot:
     return together(counted(subject), seen, unavailable, begun_ns)
 
 
-def after(subject: Subject) -> Snapshot:
+def after(subject: SnapshotSubject) -> Snapshot:
     """The same when a step has ended: the counters first, as a look into pages changes them."""
     from dbdyno.engine.postgres.probe import pages
 
@@ -56,18 +56,18 @@ def together(
     return replace(counted, **seen, unavailable=unavailable, took_us=took_us)
 
 
-def planned(subject: Subject) -> tuple[dict[str, StatementPlan], dict[str, str]]:
+def planned(subject: SnapshotSubject) -> tuple[dict[str, StatementPlan], dict[str, str]]:
     """The plans of a step's statements in a session such as its own; what is missing, and why."""
     from dbdyno.engine.postgres.probe import query_plans
-    from dbdyno.engine.postgres.probe.reader import Reader, connected
+    from dbdyno.engine.postgres.probe.reader import PostgresProbe, connected
 
     with connected(subject.address) as reader:
         for text in subject.session if subject.explain else ():
-            reader.part("explain.session", partial(Reader.rows, sql=text))
+            reader.part("explain.session", partial(PostgresProbe.rows, sql=text))
         return query_plans.plans(reader, subject.explain), reader.unavailable
 
 
-def counted(subject: Subject) -> Snapshot:
+def counted(subject: SnapshotSubject) -> Snapshot:
     """The parts that need no look into the tables' pages."""
     from dbdyno.engine.postgres.probe import debt, sizes, statistics
     from dbdyno.engine.postgres.probe.reader import connected, relations

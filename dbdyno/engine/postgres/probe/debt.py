@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dbdyno.engine.postgres.activity import NOT_SHOWN
-from dbdyno.engine.postgres.probe.reader import Reader
-from dbdyno.engine.snapshot import Unavailable
+from dbdyno.engine.postgres.probe.reader import PostgresProbe
+from dbdyno.engine.snapshot import UnavailableError
 from dbdyno.model import Json
 from dbdyno.model.snapshot import Autovacuum
 
@@ -16,7 +16,7 @@ Options = Mapping[str, str]
 """Settings by name: all of autovacuum's, or a table's own."""
 
 
-def last_checkpoint(reader: Reader) -> Json:
+def last_checkpoint(reader: PostgresProbe) -> Json:
     """The last complete checkpoint: `redo_bytes`, its redo position; `seconds` since it began."""
     redo = "redo_lsn" if reader.version_num >= 100000 else "redo_location"
     return reader.row(
@@ -29,7 +29,7 @@ def last_checkpoint(reader: Reader) -> Json:
 # --- Vacuum ----------------------------------------------------------------------------------
 
 
-def vacuum(reader: Reader, names: Sequence[str]) -> Json:
+def vacuum(reader: PostgresProbe, names: Sequence[str]) -> Json:
     """For each table how many dead and inserted rows it may have before autovacuum comes to it."""
     rows = reader.rows("SELECT name, setting FROM pg_settings WHERE name LIKE 'autovacuum%'")
     settings = {row["name"]: row["setting"] for row in rows}
@@ -81,13 +81,13 @@ def chosen(settings: Options, options: Options, name: str) -> float | None:
     return None if value is None else float(value)
 
 
-def running(reader: Reader) -> list[Autovacuum]:
+def running(reader: PostgresProbe) -> list[Autovacuum]:
     """Autovacuum's runs of this moment: their kind, table and since when they run.
 
-    Raises Unavailable where one of the database's sessions may be such a run and is not shown.
+    Raises UnavailableError where one of the database's sessions may be such a run and is not shown.
     """
     if hidden(reader, "datname = current_database()"):
-        raise Unavailable(KEPT)
+        raise UnavailableError(KEPT)
     rows = reader.rows(
         """
         SELECT (extract(epoch FROM query_start) * 1000)::bigint AS since_unix_ms, query
@@ -109,7 +109,7 @@ def run(query: str, since_unix_ms: int) -> Autovacuum:
 # --- What keeps vacuum from its work ---------------------------------------------------------
 
 
-def horizon(reader: Reader) -> Json:
+def horizon(reader: PostgresProbe) -> Json:
     """How far back the oldest snapshot, transaction and slot reach; None: there is none.
 
     Rows that died since then stay. Ages in transactions; of other sessions than the probe's.
@@ -139,7 +139,7 @@ def horizon(reader: Reader) -> Json:
 KEPT = "the server does not show other users' sessions to this user: grant it pg_monitor"
 
 
-def hidden(reader: Reader, which: str) -> bool:
+def hidden(reader: PostgresProbe, which: str) -> bool:
     """Whether the server keeps what sessions do from the user; `which` of them, in SQL."""
     asked = f"SELECT 1 AS one FROM pg_stat_activity WHERE {which} AND query = %s LIMIT 1"
     return bool(reader.rows(asked, [NOT_SHOWN]))

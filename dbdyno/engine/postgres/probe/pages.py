@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import floor
 
-from dbdyno.engine.postgres.probe.reader import Reader, connected, relations
-from dbdyno.engine.snapshot import Unavailable
+from dbdyno.engine.postgres.probe.reader import PostgresProbe, connected, relations
+from dbdyno.engine.snapshot import UnavailableError
 from dbdyno.model import Address, Json
 
 PAGES_READ_MAX = 4096
@@ -45,7 +45,7 @@ def look(address: Address, tables: Sequence[str]) -> tuple[Pages, dict[str, str]
         return found, reader.unavailable
 
 
-def visibility(reader: Reader, names: Sequence[str]) -> Json:
+def visibility(reader: PostgresProbe, names: Sequence[str]) -> Json:
     """Each table's pages, and how many of them its visibility map has; reads the map alone."""
     reader.extend("pg_visibility")
     rows = reader.rows(
@@ -62,14 +62,14 @@ def visibility(reader: Reader, names: Sequence[str]) -> Json:
     return {row.pop("table"): row for row in rows}
 
 
-def bloat(reader: Reader, seen: Json | None) -> Json:
+def bloat(reader: PostgresProbe, seen: Json | None) -> Json:
     """Free space and dead rows in each table, by pgstattuple_approx.
 
     The extension reads the pages that the visibility map does not have. `seen`: what `visibility`
     found.
     """
     if seen is None:
-        raise Unavailable("without the visibility map nobody knows how much would be read")
+        raise UnavailableError("without the visibility map nobody knows how much would be read")
     pages = sum(table["pages"] for table in seen.values())
     refuse_too_many(pages, PAGES_MAPPED_MAX, "pages of tables")
     unseen = pages - sum(table["all_visible_pages"] for table in seen.values())
@@ -89,7 +89,7 @@ def bloat(reader: Reader, seen: Json | None) -> Json:
     return {row.pop("table"): row for row in rows}
 
 
-def leaves(reader: Reader, names: Sequence[str]) -> Json:
+def leaves(reader: PostgresProbe, names: Sequence[str]) -> Json:
     """How full each B-tree's leaf pages are, and how many are out of order; reads all its pages."""
     rows = reader.rows(
         """
@@ -119,6 +119,6 @@ def leaves(reader: Reader, names: Sequence[str]) -> Json:
 
 
 def refuse_too_many(pages: int, pages_max: int, what: str) -> None:
-    """Raises Unavailable where more would be read than may be."""
+    """Raises UnavailableError where more would be read than may be."""
     if pages > pages_max:
-        raise Unavailable(f"{pages:,} {what}: more than the {pages_max:,} that are read")
+        raise UnavailableError(f"{pages:,} {what}: more than the {pages_max:,} that are read")

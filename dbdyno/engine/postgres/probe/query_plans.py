@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from dbdyno.engine.postgres.probe.reader import Reader
+from dbdyno.engine.postgres.probe.reader import PostgresProbe
 from dbdyno.model.snapshot import StatementPlan
 
 GENERIC_VERSION_NUM = 120000
@@ -15,7 +15,7 @@ SAMPLES = {"date": "2000-01-01", "boolean": "true"}
 TIMESTAMP = "timestamp"
 
 
-def plans(reader: Reader, statements: Mapping[str, str]) -> dict[str, StatementPlan]:
+def plans(reader: PostgresProbe, statements: Mapping[str, str]) -> dict[str, StatementPlan]:
     """The plans of each statement (`$1` … in its SQL) by name: `custom` and `generic`, as text.
 
     A custom plan is made for sample values (1, 2, …), a generic one for any. A statement without a
@@ -40,7 +40,7 @@ def plans(reader: Reader, statements: Mapping[str, str]) -> dict[str, StatementP
     }
 
 
-def plans_of(reader: Reader, kind: str, calls: Mapping[str, str]) -> dict[str, str | None]:
+def plans_of(reader: PostgresProbe, kind: str, calls: Mapping[str, str]) -> dict[str, str | None]:
     """The `custom` or the `generic` plans of these calls; none where the server has none such."""
     if not choose(reader, kind):
         return {}
@@ -50,12 +50,12 @@ def plans_of(reader: Reader, kind: str, calls: Mapping[str, str]) -> dict[str, s
     }
 
 
-def prepare(reader: Reader, prepared: str, sql: str) -> None:
+def prepare(reader: PostgresProbe, prepared: str, sql: str) -> None:
     """Prepares a statement; the server infers the types of its parameters."""
     reader.rows(f"PREPARE {prepared} AS {sql}")
 
 
-def prepared_types(reader: Reader) -> dict[str, list[str]]:
+def prepared_types(reader: PostgresProbe) -> dict[str, list[str]]:
     """The parameters' types of each statement that could be prepared, by its name there."""
     rows = reader.rows("SELECT name, parameter_types::text[] AS types FROM pg_prepared_statements")
     return {row["name"]: row["types"] for row in rows}
@@ -74,7 +74,7 @@ def sample(type_name: str, number: int) -> str:
     return SAMPLES.get(type_name, str(number))
 
 
-def choose(reader: Reader, kind: str) -> bool:
+def choose(reader: PostgresProbe, kind: str) -> bool:
     """Makes the server plan in this way; False, with the reason kept, where it cannot.
 
     Before 12 the first five executions of a statement are planned for their values.
@@ -87,6 +87,6 @@ def choose(reader: Reader, kind: str) -> bool:
     return reader.part(f"explain.{kind}", lambda asked: asked.rows(setting)) is not None
 
 
-def explained(reader: Reader, text: str) -> str:
+def explained(reader: PostgresProbe, text: str) -> str:
     """The plan of an EXECUTE, as EXPLAIN prints it."""
     return "\n".join(str(row["QUERY PLAN"]) for row in reader.rows(f"EXPLAIN {text}"))

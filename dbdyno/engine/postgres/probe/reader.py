@@ -11,7 +11,7 @@ from psycopg.rows import dict_row
 from dbdyno.engine.connection import cut_off
 from dbdyno.engine.postgres.connection import connect
 from dbdyno.engine.postgres.pinned import is_pooled
-from dbdyno.engine.snapshot import Found, Row, Unavailable, one_line, part, plain
+from dbdyno.engine.snapshot import Found, Row, UnavailableError, one_line, part, plain
 from dbdyno.model import Address, Json
 from dbdyno.model.error import ServerError
 
@@ -20,7 +20,7 @@ SNAPSHOT_S_MAX = 30.0
 """A server that answers nothing for this long is cut off: its own time limit does not help then."""
 
 
-class Reader:
+class PostgresProbe:
     """A connection, the server's version, and what could not be read so far."""
 
     def __init__(self, connection: psycopg.Connection[Row]) -> None:
@@ -43,28 +43,28 @@ class Reader:
         return [{name: plain(value) for name, value in row.items()} for row in cursor]
 
     def row(self, sql: str, parameters: Sequence[object] | None = None) -> Row:
-        """The only row of a query; raises Unavailable where there is none."""
+        """The only row of a query; raises UnavailableError where there is none."""
         found = self.rows(sql, parameters)
         if not found:
-            raise Unavailable("the server gave no row")
+            raise UnavailableError("the server gave no row")
         return found[0]
 
-    def part(self, name: str, read: Callable[[Reader], Found]) -> Found | None:
+    def part(self, name: str, read: Callable[[PostgresProbe], Found]) -> Found | None:
         """The result of `read`; None, with the reason kept under `name`, where it cannot be had."""
         return part(self.unavailable, name, lambda: read(self), (psycopg.Error, OSError))
 
     def need(self, version_num: int, what: str) -> None:
-        """Raises Unavailable where the server is older than the version that brought `what`."""
+        """Raises UnavailableError where the server is older than what has `what`."""
         if self.version_num < version_num:
-            raise Unavailable(f"{self.product} has no {what}")
+            raise UnavailableError(f"{self.product} has no {what}")
 
     def extend(self, extension: str) -> None:
-        """Makes the extension in the database; raises Unavailable where the build lacks it."""
+        """Makes the extension in the database; raises UnavailableError where the build lacks it."""
         if self.rows("SELECT 1 FROM pg_extension WHERE extname = %s", [extension]):
             return
         # This view reads all extensions' files.
         if not self.rows("SELECT 1 FROM pg_available_extensions WHERE name = %s", [extension]):
-            raise Unavailable(f"this server comes without the extension {extension}")
+            raise UnavailableError(f"this server comes without the extension {extension}")
         self.rows(f"CREATE EXTENSION IF NOT EXISTS {extension}")
 
     def lack(self, part: str, keys: Sequence[str], reason: str) -> Json:
@@ -74,7 +74,7 @@ class Reader:
 
 
 @contextmanager
-def connected(address: Address) -> Iterator[Reader]:
+def connected(address: Address) -> Iterator[PostgresProbe]:
     """A reader of the database at `address`; raises ServerError where it cannot connect.
 
     Not in a transaction, each statement limited to STATEMENT_MS_MAX, the whole to SNAPSHOT_S_MAX.
@@ -89,10 +89,10 @@ def connected(address: Address) -> Iterator[Reader]:
             f"database `{address.database}` at {address.host}:{address.port}: {one_line(error)}"
         ) from error
     with cut_off(connection, SNAPSHOT_S_MAX), connection:
-        yield Reader(connection)
+        yield PostgresProbe(connection)
 
 
-def relations(reader: Reader, tables: Sequence[str]) -> list[str]:
+def relations(reader: PostgresProbe, tables: Sequence[str]) -> list[str]:
     """The tables' names, each partitioned one by those of its partitions in its place.
 
     A partitioned table has no rows, no size and no dead rows of its own. A name that is no table is

@@ -6,14 +6,14 @@ import re
 from pathlib import Path
 
 from dbdyno.engine import snapshot
-from dbdyno.engine.postgres.probe.reader import Reader
+from dbdyno.engine.postgres.probe.reader import PostgresProbe
 from dbdyno.model import Json
 
 WAL_FOLDERS = ("pg_wal", "pg_xlog")
 WAL_FILE = re.compile(r"[0-9A-F]{24}")
 
 
-def sizes(reader: Reader, data_dir: Path | None, wal_dir: Path | None) -> Json:
+def sizes(reader: PostgresProbe, data_dir: Path | None, wal_dir: Path | None) -> Json:
     """Sizes of the database and of its folders; the data folder's includes the log's."""
     found = {
         "database_bytes": reader.part(
@@ -33,7 +33,7 @@ def data_dir_bytes(data_dir: Path | None, wal_dir: Path | None) -> int:
     return snapshot.data_dir_bytes(data_dir, wal_folder(data_dir, wal_dir))
 
 
-def wal_files(reader: Reader, data_dir: Path | None, wal_dir: Path | None) -> Json:
+def wal_files(reader: PostgresProbe, data_dir: Path | None, wal_dir: Path | None) -> Json:
     """The write-ahead log's folder: bytes of all files, number of segments."""
     log = wal_folder(data_dir, wal_dir)
     if log is not None:

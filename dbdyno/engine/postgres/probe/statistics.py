@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbdyno.engine.postgres.probe import debt
-from dbdyno.engine.postgres.probe.reader import Reader
-from dbdyno.engine.snapshot import Row, Unavailable
+from dbdyno.engine.postgres.probe.reader import PostgresProbe
+from dbdyno.engine.snapshot import Row, UnavailableError
 from dbdyno.model import Json
 
 IDENTITY = ("relid", "indexrelid", "schemaname", "relname", "indexrelname", "datid", "datname")
@@ -37,7 +37,7 @@ FROM pg_buffercache
 """
 
 
-def counters(reader: Reader) -> Json:
+def counters(reader: PostgresProbe) -> Json:
     """The server's counters, by part; a part that it does not have is None."""
     return {
         "wal": reader.part("wal", wal),
@@ -49,7 +49,7 @@ def counters(reader: Reader) -> Json:
     }
 
 
-def position_bytes(reader: Reader) -> int:
+def position_bytes(reader: PostgresProbe) -> int:
     """Bytes of write-ahead log ever generated: where the next record goes.
 
     The insert position, not the written one: that is behind by what is still in the buffers.
@@ -61,7 +61,7 @@ def position_bytes(reader: Reader) -> int:
     return int(reader.row(sql)["bytes"])
 
 
-def wal(reader: Reader) -> Json:
+def wal(reader: PostgresProbe) -> Json:
     """The write-ahead log: its position, since the last checkpoint, from 14 on its contents."""
     position = reader.part("wal.position_bytes", position_bytes)
     last = reader.part("wal.since_checkpoint_bytes", debt.last_checkpoint) or {}
@@ -77,7 +77,7 @@ def wal(reader: Reader) -> Json:
     return found | {key: row[column] for key, column in WAL_COLUMNS.items()}
 
 
-def checkpoints(reader: Reader) -> Json:
+def checkpoints(reader: PostgresProbe) -> Json:
     """Checkpoints and what they wrote."""
     if reader.version_num >= 170000:
         row = reader.row("SELECT * FROM pg_stat_checkpointer")
@@ -99,7 +99,7 @@ def checkpoints(reader: Reader) -> Json:
     return found | {"done": row["num_done"]}
 
 
-def background_writer(reader: Reader) -> Json:
+def background_writer(reader: PostgresProbe) -> Json:
     """The background writer, and to 16 what backends had to write themselves."""
     row = reader.row("SELECT * FROM pg_stat_bgwriter")
     keys = ("buffers_clean", "maxwritten_clean", "buffers_alloc")
@@ -110,14 +110,14 @@ def background_writer(reader: Reader) -> Json:
     return found | {key: row[key] for key in backends}
 
 
-def database(reader: Reader) -> Json:
+def database(reader: PostgresProbe) -> Json:
     """The row of pg_stat_database of the database we are in."""
     return without_identity(
         reader.row("SELECT * FROM pg_stat_database WHERE datname = current_database()")
     )
 
 
-def io(reader: Reader) -> list[Json]:
+def io(reader: PostgresProbe) -> list[Json]:
     """The rows of pg_stat_io in which anything happened; bytes of all versions alike."""
     reader.need(160000, "pg_stat_io")
     rows = reader.rows("SELECT * FROM pg_stat_io")
@@ -140,7 +140,7 @@ def happened(row: Row) -> bool:
     )
 
 
-def tables(reader: Reader, names: Sequence[str]) -> Json:
+def tables(reader: PostgresProbe, names: Sequence[str]) -> Json:
     """Statistics, sizes and the planner's view of each table by its name.
 
     `pages`, `tuples` and `all_visible_pages` are as of the last VACUUM or ANALYZE.
@@ -163,7 +163,7 @@ def tables(reader: Reader, names: Sequence[str]) -> Json:
     return {row.pop("wanted"): without_identity(row) for row in rows}
 
 
-def indexes(reader: Reader, names: Sequence[str]) -> Json:
+def indexes(reader: PostgresProbe, names: Sequence[str]) -> Json:
     """Statistics and size of each index of these tables, by the index's name."""
     rows = reader.rows(
         """
@@ -178,13 +178,13 @@ def indexes(reader: Reader, names: Sequence[str]) -> Json:
     return {row["indexrelname"]: {"table": row["relname"], **without_identity(row)} for row in rows}
 
 
-def autovacuum_runs(reader: Reader) -> int:
+def autovacuum_runs(reader: PostgresProbe) -> int:
     """How often autovacuum has vacuumed a table of this database that is not the system's."""
     sql = "SELECT coalesce(sum(autovacuum_count), 0) AS runs FROM pg_stat_user_tables"
     return int(reader.row(sql)["runs"])
 
 
-def buffers(reader: Reader) -> Json:
+def buffers(reader: PostgresProbe) -> Json:
     """The content of the buffer pool, by pg_buffercache.
 
     From 16 on its summary, which takes no locks. Before there is only a list of all buffers: it is
@@ -195,7 +195,7 @@ def buffers(reader: Reader) -> Json:
         "FROM pg_settings WHERE name = 'shared_buffers'"
     )
     if reader.version_num < 160000 and row["buffers"] > BUFFERS_LISTED_MAX:
-        raise Unavailable(
+        raise UnavailableError(
             f"{reader.product} has no pg_buffercache_summary, and a list of "
             f"{row['buffers']:,} buffers is too long: more than {BUFFERS_LISTED_MAX:,}"
         )
@@ -204,7 +204,7 @@ def buffers(reader: Reader) -> Json:
     return found | {"dirty_bytes": found["dirty"] * row["size_bytes"]}
 
 
-def flush(reader: Reader) -> None:
+def flush(reader: PostgresProbe) -> None:
     """Makes what this connection has done so far count now, and not within the next difference."""
     reader.need(150000, "pg_stat_force_next_flush")
     reader.rows("SELECT pg_stat_force_next_flush()")

@@ -22,7 +22,7 @@ from dbdyno.model.job import Job
 from dbdyno.run.driver.benchmark import of_bench, version_with
 from dbdyno.run.driver.interface import Bench
 from dbdyno.run.driver.pgbench import client
-from dbdyno.run.driver.pgbench.run import Run
+from dbdyno.run.driver.pgbench.run import PgbenchRun
 
 LOG = "log"
 """How the names of its log's files begin, in a folder of their own."""
@@ -31,7 +31,7 @@ SEED_FROM = 11
 SEEDS = 2**32
 
 
-class Pgbench:
+class PgbenchDriver:
     """pgbench as a driver."""
 
     name = client.NAME
@@ -79,9 +79,9 @@ class Pgbench:
             report="log",
         )
 
-    def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> Run:
+    def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> PgbenchRun:
         """pgbench, waiting for `go`."""
-        return Run(job, keep, cpus=cpus)
+        return PgbenchRun(job, keep, cpus=cpus)
 
 
 def words(job: Job, major: int, threads: int, seed: int) -> list[str]:

@@ -22,7 +22,7 @@ OWN = "own"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Client:
+class PgbenchClient:
     """A pgbench of this host."""
 
     path: Path
@@ -30,7 +30,7 @@ class Client:
     version: str  # "15.18"
 
 
-def client(job: Job, build: Build | Path | None) -> Client:
+def client(job: Job, build: Build | Path | None) -> PgbenchClient:
     """The pgbench that a step asks for; `build` is the arm's, or its folder.
 
     Raises PlanError that names the key.
@@ -75,7 +75,7 @@ def called(job: Job) -> Pgbench:
     return job.pgbench
 
 
-def newest() -> Client | None:
+def newest() -> PgbenchClient | None:
     """The newest on this host: of its builds, or in the folders of PATH."""
     here = [client for path in _paths() if (client := of_file(path)) is not None]
     return max(here, key=lambda client: report.order(client.version), default=None)
@@ -93,9 +93,9 @@ def in_build(folder: Path) -> Path:
     return folder / "bin" / NAME
 
 
-def of_file(path: Path) -> Client | None:
+def of_file(path: Path) -> PgbenchClient | None:
     """The pgbench in a file; None where there is none, it does not run, or is older than 10."""
     version = report.version(said(path, "--version"))
     if version is None or version[0] < report.MAJOR_MIN:
         return None
-    return Client(path=path, major=version[0], version=version[1])
+    return PgbenchClient(path=path, major=version[0], version=version[1])

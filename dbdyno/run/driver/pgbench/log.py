@@ -35,7 +35,7 @@ NS_PER_US = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shape:
+class LogShape:
     """The form of lines beside the common columns, and how clients and scripts count."""
 
     role: str
@@ -52,7 +52,7 @@ class Shape:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Window:
+class LogWindow:
     """From where to where transactions count that begin, by the log's clock."""
 
     open_us: int  # since 1970
@@ -73,10 +73,10 @@ class Window:
         return max(0, round((self.end_s(tick) - tick) * 1e9))
 
 
-class Tally:
+class LogTally:
     """The counts of a log, so far: of the whole of it, and of each second of the window."""
 
-    def __init__(self, shape: Shape, window: Window) -> None:
+    def __init__(self, shape: LogShape, window: LogWindow) -> None:
         self.ended = 0  # transactions of the whole run that ended well
         self.errors = 0  # answers of the whole run that were errors
         self.skipped = 0
@@ -211,7 +211,7 @@ class Cells:
         ]
 
 
-def tables(path: Path, shape: Shape) -> Iterator[Table]:
+def tables(path: Path, shape: LogShape) -> Iterator[Table]:
     """The lines of a file, in parts; a word in place of a time is -1 less its place in WHY.
 
     Raises GeneratorError where a line is none of a log.
@@ -221,7 +221,7 @@ def tables(path: Path, shape: Shape) -> Iterator[Table]:
             yield table(chunk + file.readline(), shape, path.name)
 
 
-def table(text: bytes, shape: Shape, name: str) -> Table:
+def table(text: bytes, shape: LogShape, name: str) -> Table:
     """The numbers of whole lines; `name` is the file's. Raises GeneratorError."""
     for number, word in enumerate(WHY):
         text = text.replace(b" " + word + b" ", b" %d " % (-1 - number))
@@ -238,7 +238,7 @@ def table(text: bytes, shape: Shape, name: str) -> Table:
     return lines
 
 
-def _known(lines: Table, shape: Shape) -> bool:
+def _known(lines: Table, shape: LogShape) -> bool:
     clients, scripts = lines[:, CLIENT], lines[:, SCRIPT]
     return bool(
         min(clients.min(), scripts.min()) >= 0

@@ -22,7 +22,7 @@ COMPLAINT = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class PgbenchReport:
     """The figures of a whole run; None where this version, or this run, does not tell them."""
 
     processed: int  # transactions that ended well
@@ -58,15 +58,15 @@ def order(text: str) -> tuple[int, ...]:
     return (int(text.replace(".", "").isdigit()), *numbers)
 
 
-def parse(text: str) -> Report | None:
+def parse(text: str) -> PgbenchReport | None:
     """The report; None where the text has none, or not the number of transactions."""
-    printed = Printed(text)
+    printed = PgbenchLines(text)
     processed = printed.whole("number of transactions actually processed")
     if processed is None:
         return None
     stddev = printed.number("latency stddev")
     first_connections_ms = printed.number("initial connection time")
-    return Report(
+    return PgbenchReport(
         processed=processed,
         tps=printed.number("tps"),
         failed=printed.whole("number of failed transactions"),
@@ -82,7 +82,7 @@ def parse(text: str) -> Report | None:
     )
 
 
-class Printed:
+class PgbenchLines:
     """The lines of a report, by their words. Those of single scripts and statements are indented.
 
     Before 14 two lines have the rate, of which the later one leaves the connections out.

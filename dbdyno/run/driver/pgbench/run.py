@@ -16,7 +16,7 @@ from dbdyno.run.driver.lines import now_started
 from dbdyno.run.driver.loadgen import placed
 from dbdyno.run.driver.pgbench import report
 from dbdyno.run.driver.pgbench.client import called
-from dbdyno.run.driver.pgbench.report import Report
+from dbdyno.run.driver.pgbench.report import PgbenchReport
 from dbdyno.run.driver.sessions import CONNECT_S_MAX, LOOK_EVERY_S, looks
 from dbdyno.workload.pgbench import connects
 
@@ -31,7 +31,7 @@ CLOCK_MOVED_NS_MAX = 5_000_000
 LOOKS = 5
 
 
-class Run(Benchmark):
+class PgbenchRun(Benchmark):
     """A pgbench, from its start to its last event."""
 
     _called = "pgbench"
@@ -124,7 +124,7 @@ class Run(Benchmark):
         """Waits until then, in ns of CLOCK_MONOTONIC; whether it has ended before."""
         return self._foreign.ended.wait(max(0, until_ns - time.monotonic_ns()) / 1e9)
 
-    def _measured(self, printed: Report | None, clock_ns: int) -> Iterator[AnyEvent]:
+    def _measured(self, printed: PgbenchReport | None, clock_ns: int) -> Iterator[AnyEvent]:
         """The seconds of the window by the log, and `done`."""
         assert printed is not None, "without a report it is no measurement"
         tally = self._tally(printed, clock_ns)
@@ -143,7 +143,7 @@ class Run(Benchmark):
         )
         yield self._done(total, printed)
 
-    def _failure(self, printed: Report | None) -> str | None:
+    def _failure(self, printed: PgbenchReport | None) -> str | None:
         """Why the run is no measurement; None: it is one."""
         name = f"`{self._name}`"
         if (failure := self._unfinished(self._complaint)) is not None:
@@ -158,11 +158,11 @@ class Run(Benchmark):
             )
         return None
 
-    def _tally(self, printed: Report, clock_ns: int) -> log.Tally:
+    def _tally(self, printed: PgbenchReport, clock_ns: int) -> log.LogTally:
         """The counts of its log. Raises GeneratorError."""
         from dbdyno.run.driver.pgbench import log
 
-        shape = log.Shape(
+        shape = log.LogShape(
             role=self._role.name,
             scripts=[script.name for script in called(self._job).scripts],
             clients=self._job.clients_of(self._role),
@@ -170,12 +170,12 @@ class Run(Benchmark):
             lag=printed.lag_ms is not None,
             retries=printed.retries is not None,
         )
-        window = log.Window(
+        window = log.LogWindow(
             open_us=(self._open_ns + clock_ns) // log.NS_PER_US,
             open_ns=self._open_ns,
             seconds=self._seconds,
         )
-        tally = log.Tally(shape, window)
+        tally = log.LogTally(shape, window)
         for path in sorted(self._folder.iterdir()):
             for table in log.tables(path, shape):
                 tally.add(table)

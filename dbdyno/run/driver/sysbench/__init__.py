@@ -24,14 +24,14 @@ from dbdyno.run.driver.benchmark import of_bench, version_with
 from dbdyno.run.driver.foreign import said
 from dbdyno.run.driver.interface import Bench
 from dbdyno.run.driver.sysbench import report
-from dbdyno.run.driver.sysbench.run import Run
+from dbdyno.run.driver.sysbench.run import SysbenchRun
 from dbdyno.workload.sysbench import is_file
 
 SEEDS = 2**31 - 1
 """0 would have sysbench take the time."""
 
 
-class Sysbench:
+class SysbenchDriver:
     """sysbench as a driver."""
 
     name = "sysbench"
@@ -78,9 +78,9 @@ class Sysbench:
             report="seconds and histogram",
         )
 
-    def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> Run:
+    def start(self, job: Job, keep: Callable[[str], None], cpus: str | None) -> SysbenchRun:
         """sysbench, whose threads have their sessions before `ready`."""
-        return Run(job, keep, cpus=cpus)
+        return SysbenchRun(job, keep, cpus=cpus)
 
 
 def called(job: Job) -> external.Sysbench:

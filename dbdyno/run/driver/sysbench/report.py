@@ -42,7 +42,7 @@ class Second:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class SysbenchReport:
     """The figures of the last report, from the end of the warm-up on; None where not printed."""
 
     events: int
@@ -96,16 +96,16 @@ def moment(line: str, word: str) -> list[int]:
     return [int(match[2] + match[3])] if match is not None and match[1] == word else []
 
 
-def parse(lines: Iterable[str]) -> Report | None:
+def parse(lines: Iterable[str]) -> SysbenchReport | None:
     """The report in the lines after the last event; None where the number of events is missing."""
-    printed = Printed(lines)
+    printed = SysbenchLines(lines)
     events = printed.whole("total number of events")
     if events is None:
         return None
     percentile = printed.percentile()
     events_avg, events_stddev = printed.pair("events (avg/stddev)")
     seconds_avg, seconds_stddev = printed.pair("execution time (avg/stddev)")
-    return Report(
+    return SysbenchReport(
         events=events,
         reads=printed.whole("read"),
         writes=printed.whole("write"),
@@ -128,7 +128,7 @@ def parse(lines: Iterable[str]) -> Report | None:
     )
 
 
-class Printed:
+class SysbenchLines:
     """The lines of a report, by their words."""
 
     def __init__(self, lines: Iterable[str]) -> None:
@@ -176,7 +176,7 @@ def histogram(lines: Iterable[str]) -> str | None:
     return encoded(cells, counts)
 
 
-def times(lines: list[str], printed: Report, *, queued: bool) -> WindowTimes | None:
+def times(lines: list[str], printed: SysbenchReport, *, queued: bool) -> WindowTimes | None:
     """The response times of the window; those of service only where no event waits for its turn.
 
     None where nothing ended in it.

@@ -21,13 +21,13 @@ from dbdyno.run.driver.lines import now_started, untimed
 from dbdyno.run.driver.loadgen import placed
 from dbdyno.run.driver.sessions import looks
 from dbdyno.run.driver.sysbench import report, script
-from dbdyno.run.driver.sysbench.report import Report, Second
+from dbdyno.run.driver.sysbench.report import Second, SysbenchReport
 from dbdyno.workload.sysbench import is_file, option_name
 
 NS_PER_S = 1_000_000_000
 
 
-class Run(Benchmark):
+class SysbenchRun(Benchmark):
     """A sysbench, from its start to its last event."""
 
     _called = "sysbench"
@@ -140,7 +140,7 @@ class Run(Benchmark):
             before = look
         return []
 
-    def _measured(self, printed: Report | None, lines: list[str]) -> Iterator[AnyEvent]:
+    def _measured(self, printed: SysbenchReport | None, lines: list[str]) -> Iterator[AnyEvent]:
         """The window's last second, and `done`."""
         assert printed is not None, "without a report it is no measurement"
         yield self._seconds.last(printed, self._close_ns - self._open_ns)
@@ -150,7 +150,7 @@ class Run(Benchmark):
         window = None if times is None else {name: {self._seconds.operation: times}}
         yield structs.replace(self._done(total, printed), window=window)
 
-    def _failure(self, printed: Report | None) -> str | None:
+    def _failure(self, printed: SysbenchReport | None) -> str | None:
         """Why the run is no measurement; None: it is one."""
         failure = self._unfinished()
         if failure is None and printed is None:
@@ -159,7 +159,7 @@ class Run(Benchmark):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counts:
+class SecondCounts:
     """The counts of some seconds."""
 
     events: int = 0
@@ -181,7 +181,7 @@ class Seconds:
         self._end_s = self.warmup_s + int(job.stop.seconds)
         self._role = role
         self._number = 0
-        self._sum = Counts()
+        self._sum = SecondCounts()
 
     def tick(self, second: Second) -> Tick | None:
         """The tick of a second; None of the window's last and of what follows."""
@@ -189,26 +189,26 @@ class Seconds:
         if ends_s >= self._end_s:
             return None
         active_ns = round(second.seconds * NS_PER_S)
-        counts = Counts(events=second.events, errors=second.errors, active_ns=active_ns)
+        counts = SecondCounts(events=second.events, errors=second.errors, active_ns=active_ns)
         if ends_s <= self.warmup_s:
             return self._tick(counts, measured=False)
-        self._sum = Counts(
+        self._sum = SecondCounts(
             events=self._sum.events + counts.events,
             errors=self._sum.errors + counts.errors,
             active_ns=self._sum.active_ns + counts.active_ns,
         )
         return self._tick(counts, measured=True)
 
-    def last(self, printed: Report, active_ns: int) -> Tick:
+    def last(self, printed: SysbenchReport, active_ns: int) -> Tick:
         """The window's last tick: what the report has beside the others."""
-        rest = Counts(
+        rest = SecondCounts(
             events=max(0, printed.events - self._sum.events),
             errors=max(0, (printed.errors or 0) - self._sum.errors),
             active_ns=max(0, active_ns - self._sum.active_ns),
         )
         return self._tick(rest, measured=True)
 
-    def _tick(self, counts: Counts, *, measured: bool) -> Tick:
+    def _tick(self, counts: SecondCounts, *, measured: bool) -> Tick:
         self._number += 1
         return Tick(
             mono_ns=time.monotonic_ns(),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from dbdyno.findings.sweeps.facts import Peak, Sweep, SweepFacts
 from dbdyno.model.headlines import kind_of
-from dbdyno.model.sweep import CLIENTS, P99, Peak, Sweep
+from dbdyno.model.sweep import CLIENTS, P99
 from dbdyno.parts import cells, number
 from dbdyno.parts.part import (
     AnyPart,
@@ -36,11 +37,15 @@ NOTE = (
 
 def _parts(subject: Subject) -> Iterable[AnyPart]:
     """The peaks of all sweeps in one table, then the curves of each sweep beside each other."""
-    peaks = [one for one in subject.sweeps if one.peaks]
+    facts = subject.comparison.of(SweepFacts)
+    sweeps = facts.of(subject.workloads)
+    peaks = [(sweep, peak) for sweep in sweeps for peak in facts.peaks_of(sweep)]
     if peaks:
         yield _table(peaks, subject)
-    for sweep in subject.sweeps:
-        drawn = tuple(_charts(sweep, f"{subject.anchor}-{anchored(sweep.title)}"))
+    for sweep in sweeps:
+        drawn = tuple(
+            _charts(sweep, facts.peaks_of(sweep), f"{subject.anchor}-{anchored(sweep.title)}")
+        )
         if drawn:
             yield Group(
                 name="",
@@ -58,14 +63,14 @@ SECTION = Section("workload", _parts)
 # --- Peaks -----------------------------------------------------------------------------------
 
 
-def _table(sweeps: Sequence[Sweep], subject: Subject) -> Table:
+def _table(peaks: Sequence[tuple[Sweep, Peak]], subject: Subject) -> Table:
     beside = len(subject.comparison.arms) > 1
     by_base = (f"{number.TIMES} {subject.base}",) if beside else ()
-    rows = tuple(_row(peak, sweep, beside) for sweep in sweeps for peak in sweep.peaks)
-    blocks = max(peak.blocks for sweep in sweeps for peak in sweep.peaks)
-    counted = {kind_of(sweep.headline).rate for sweep in sweeps}
-    limited = any(peak.limited for sweep in sweeps for peak in sweep.peaks)
-    still = any(peak.stood_still for sweep in sweeps for peak in sweep.peaks)
+    rows = tuple(_row(peak, beside) for _, peak in peaks)
+    blocks = max(peak.blocks for _, peak in peaks)
+    counted = {kind_of(sweep.headline).rate for sweep, _ in peaks}
+    limited = any(peak.limited for _, peak in peaks)
+    still = any(peak.stood_still for _, peak in peaks)
     return Table(
         name=f"{subject.anchor}-peaks",
         title="Peaks over clients",
@@ -93,14 +98,15 @@ def _table(sweeps: Sequence[Sweep], subject: Subject) -> Table:
     )
 
 
-def _row(peak: Peak, sweep: Sweep, beside: bool) -> Row:
+def _row(peak: Peak, beside: bool) -> Row:
     by_base = (
-        ((cells.paired_cell(peak.by_base),), (cells.paired_cell(peak.drop_by_base),))
+        ((cells.paired_cell(peak.ratio),), (cells.paired_cell(peak.drop_ratio),))
         if beside
         else ((), ())
     )
     least = f"{LIMITED} " if peak.limited else ""
-    greatest = peak.throughput.value if peak.throughput is not None else None
+    greatest = peak.peak.value if peak.peak is not None else None
+    drop = peak.drop_factor
     return Row(
         cells=(
             TableCell(text=peak.arm),
@@ -112,15 +118,13 @@ def _row(peak: Peak, sweep: Sweep, beside: bool) -> Row:
             TableCell(text=f"{least}{number.number(greatest)}"),
             *by_base[0],
             TableCell(
-                text=number.ratio(peak.drop.value) if peak.drop is not None else number.MISSING,
-                detail=(
-                    "" if peak.drop is None else number.interval(peak.drop.low, peak.drop.high)
-                ),
+                text=number.MISSING if drop is None else number.ratio(drop.value),
+                detail="" if drop is None else number.interval(drop.low, drop.high),
                 mark=cells.STOOD_STILL if peak.stood_still else "",
             ),
             *by_base[1],
         ),
-        group=sweep.title,
+        group=peak.sweep,
         arm=peak.arm,
     )
 
@@ -145,18 +149,20 @@ def _range(peak: Peak) -> str:
 # --- Curves ----------------------------------------------------------------------------------
 
 
-def _charts(sweep: Sweep, prefix: str) -> Iterable[Chart]:
+def _charts(sweep: Sweep, peaks: Sequence[Peak], prefix: str) -> Iterable[Chart]:
     """Throughput and p99 against what is swept; of a rate that is held the p99 alone."""
     if sweep.parameter not in (CLIENTS, RATE):
         return
     name = f"{prefix}-{sweep.parameter}"
     counted = kind_of(sweep.headline).rate
     if not sweep.paced:
-        yield from _chart(sweep, sweep.headline, f"{name}-throughput", counted)
+        yield from _chart(sweep, sweep.headline, f"{name}-throughput", counted, peaks)
     yield from _chart(sweep, P99, f"{name}-p99", "p99 in ms")
 
 
-def _chart(sweep: Sweep, metric: str, name: str, title: str) -> Iterable[Chart]:
+def _chart(
+    sweep: Sweep, metric: str, name: str, title: str, peaks: Sequence[Peak] = ()
+) -> Iterable[Chart]:
     points = tuple(
         CurvePoint(arm=point.arm, x=point.value, figure=point.figures[metric])
         for point in sweep.points
@@ -168,7 +174,7 @@ def _chart(sweep: Sweep, metric: str, name: str, title: str) -> Iterable[Chart]:
     axis = "transactions/s asked for" if sweep.parameter == RATE else sweep.parameter
     figures = [point.figure.value for point in points]
     logarithmic = latency and max(figures) > LOG_FROM * min(figures)
-    words = [said(peak) for peak in sweep.peaks] if not latency else []
+    words = [said(peak) for peak in peaks]
     words += [_from_to(points, arm, latency) for arm in dict.fromkeys(one.arm for one in points)]
     yield Chart(
         name=name,

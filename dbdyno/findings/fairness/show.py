@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from statistics import median
 
-from dbdyno.model import Cell, Fairness, StepComparison, StepRun
+from dbdyno.findings.fairness.facts import Fairness, FairnessFacts, Stalls
+from dbdyno.model import Cell, StepComparison, StepRun
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric.over import taken
 from dbdyno.parts import cells, number
@@ -39,24 +40,34 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     roles = told(step)
     if roles:
         yield _whole(step, roles, prefix)
-    if any(stalls.stalled for run in _runs(step) for stalls in run.roles.stalls):
+    if any(stalls.stalled for stalls in _stalls_of(step)):
         yield _stalls(step, prefix)
 
 
 def never_stalled(step: StepComparison) -> bool:
     """Whether stalls were looked for, and there were none in any block of any arm."""
-    counted = [stalls for run in _runs(step) for stalls in run.roles.stalls if stalls.seconds]
+    counted = [
+        stalls for run in _runs(step) for stalls in run.of(FairnessFacts).stalls if stalls.seconds
+    ]
     return bool(counted) and not any(stalls.stalled for stalls in counted)
 
 
 def of_headline(run: StepRun) -> Fairness | None:
     """The fairness among the clients that do what the step's headline counts."""
     kind = kind_of(run.facts.headline)
-    found = [fair for fair in run.roles.fairness if fair.kind == kind.times_of]
-    others = [fair for fair in run.roles.fairness if fair.kind == "other"]
+    found = [fair for fair in run.of(FairnessFacts).fairness if fair.kind == kind.times_of]
+    others = [fair for fair in run.of(FairnessFacts).fairness if fair.kind == "other"]
     if kind.whole:  # of whatever kind of work
-        others += run.roles.fairness
+        others += run.of(FairnessFacts).fairness
     return next(iter([*found, *others]), None)
+
+
+def _fairness_of(step: StepComparison) -> Iterable[Fairness]:
+    return (fair for told in step.each(FairnessFacts) for fair in told.fairness)
+
+
+def _stalls_of(step: StepComparison) -> Iterable[Stalls]:
+    return (stalls for told in step.each(FairnessFacts) for stalls in told.stalls)
 
 
 def _runs(step: StepComparison) -> Iterable[StepRun]:
@@ -69,7 +80,7 @@ def told(step: StepComparison) -> dict[str, str]:
     That is the headline's; of others those whose clients were not served alike, and that did not
     merely follow another role, as deletes follow the inserts that they are tied to.
     """
-    units = {fair.role: fair.unit for run in _runs(step) for fair in run.roles.fairness}
+    units = {fair.role: fair.unit for fair in _fairness_of(step)}
     first = next((fair.role for run in _runs(step) if (fair := of_headline(run))), None)
     shown: list[str] = []
     for role in sorted(units, key=lambda role: role != first):
@@ -81,14 +92,20 @@ def told(step: StepComparison) -> dict[str, str]:
 
 def _even(step: StepComparison, role: str) -> bool:
     """Whether in every run the slowest client did nearly as much as the fastest."""
-    found = [fair for run in _runs(step) for fair in run.roles.fairness if fair.role == role]
+    found = [
+        fair for run in _runs(step) for fair in run.of(FairnessFacts).fairness if fair.role == role
+    ]
     return all(min(fair.rates) >= EVEN_SHARE_MIN * max(fair.rates) for fair in found)
 
 
 def _follows(step: StepComparison, role: str, other: str) -> bool:
     """Whether in every run each client had the same rate in both roles."""
     for run in _runs(step):
-        rates = {fair.role: fair.rates for fair in run.roles.fairness if fair.role in (role, other)}
+        rates = {
+            fair.role: fair.rates
+            for fair in run.of(FairnessFacts).fairness
+            if fair.role in (role, other)
+        }
         pairs = zip(rates.get(role, ()), rates.get(other, ()), strict=False)
         if any(abs(one - two) > SAME_SHARE_MAX * max(one, two) for one, two in pairs):
             return False
@@ -97,7 +114,7 @@ def _follows(step: StepComparison, role: str, other: str) -> bool:
 
 def _left_out(step: StepComparison, shown: dict[str, str]) -> str:
     """The roles outside the tables, in a sentence."""
-    roles = dict.fromkeys(fair.role for run in _runs(step) for fair in run.roles.fairness)
+    roles = dict.fromkeys(fair.role for fair in _fairness_of(step))
     names = [role for role in roles if role not in shown]
     if not names:
         return ""
@@ -141,11 +158,15 @@ def _whole(step: StepComparison, roles: dict[str, str], prefix: str) -> Table:
 def _bound_by_work(step: StepComparison) -> bool:
     """Whether clients end when their work is done; with a target rate that is when its time is."""
     paced = any(run.facts.sla_target is not None for run in _runs(step))
-    return not paced and any(fair.finish_s for run in _runs(step) for fair in run.roles.fairness)
+    return not paced and any(
+        fair.finish_s for run in _runs(step) for fair in run.of(FairnessFacts).fairness
+    )
 
 
 def _whole_cells(result: Cell, role: str, finish: Sequence[tuple[str, Of]]) -> Iterable[TableCell]:
-    found = [fair for run in result.runs for fair in run.roles.fairness if fair.role == role]
+    found = [
+        fair for run in result.runs for fair in run.of(FairnessFacts).fairness if fair.role == role
+    ]
     yield from (cells.over_blocks(map(of, found), seconds) for _, of in finish)
     if finish:
         yield cells.over_blocks((fair.pct for fair in found), percent)
@@ -174,7 +195,9 @@ def index(value: float | None) -> str:
 
 def _stalls(step: StepComparison, prefix: str) -> Table:
     """The seconds in which a role all but stood still, over all blocks."""
-    roles = dict.fromkeys(stalls.role for run in _runs(step) for stalls in run.roles.stalls)
+    roles = dict.fromkeys(
+        stalls.role for run in _runs(step) for stalls in run.of(FairnessFacts).stalls
+    )
     return Table(
         name=f"{prefix}-stalls",
         title="Stalls",
@@ -195,7 +218,7 @@ def _stall_cells(result: Cell, role: str) -> Iterable[TableCell]:
     found = [
         (run.block, stall)
         for run in result.runs
-        for stall in run.roles.stalls
+        for stall in run.of(FairnessFacts).stalls
         if stall.role == role
     ]
     if not found:

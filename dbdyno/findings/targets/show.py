@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dbdyno.model import Cell, StepComparison
+from dbdyno.model import Cell, StepComparison, TargetFacts
 from dbdyno.model.metric.over import taken
 from dbdyno.parts import cells, number
 from dbdyno.parts.colors import Tone
@@ -15,7 +15,12 @@ NAMES = {"insert": "inserts", "delete": "deletes"}
 
 def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     """One table: asked, achieved, in how many blocks held, seconds missed, by role and arm."""
-    found = [target for result in step.cells for run in result.runs for target in run.roles.targets]
+    found = [
+        target
+        for result in step.cells
+        for run in result.runs
+        for target in run.of(TargetFacts).targets
+    ]
     if not found:
         return
     roles = {target.role: target.kind for target in found}
@@ -39,7 +44,12 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
 
 
 def _cells(result: Cell, role: str) -> Iterable[TableCell]:
-    found = [target for run in result.runs for target in run.roles.targets if target.role == role]
+    found = [
+        target
+        for run in result.runs
+        for target in run.of(TargetFacts).targets
+        if target.role == role
+    ]
     if not found:
         return [TableCell(text=number.MISSING)] * 5
     held = sum(target.met for target in found)
@@ -47,10 +57,10 @@ def _cells(result: Cell, role: str) -> Iterable[TableCell]:
     seconds = sum(target.seconds for target in found)
     tone: Tone = "" if held == len(found) else "failed"
     return (
-        TableCell(text=number.number(found[0].rows_per_s)),
-        cells.over_blocks((target.achieved for target in found), tone=tone),
+        TableCell(text=number.number(found[0].target_per_s)),
+        cells.over_blocks((target.achieved_per_s for target in found), tone=tone),
         TableCell(
-            text=percent(taken(100 * target.achieved / target.rows_per_s for target in found))
+            text=percent(taken(100 * each.achieved_per_s / each.target_per_s for each in found))
         ),
         TableCell(text=f"{held} of {len(found)}", tone=tone),
         TableCell(text=f"{missed:,}", detail=f"of {seconds:,}"),

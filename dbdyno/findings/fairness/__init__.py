@@ -1,0 +1,1 @@
+"""How evenly a step served its clients, and the seconds in which it stood still."""

@@ -1,0 +1,47 @@
+"""The protocol of a finding about a whole result: what it is derived from, and what it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from dbdyno.evidence.damaged_files import Damage
+from dbdyno.judge.arms_and_blocks import Arms
+from dbdyno.judge.step_cells import Row
+from dbdyno.model import StepComparison
+from dbdyno.model.facts import Facts
+from dbdyno.model.plan_record import PlanRecord
+from dbdyno.model.verdict import Aims
+from dbdyno.store import BlockFolder, Results
+
+F = TypeVar("F", bound=Facts)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A result with its arms side by side: what findings about the whole are derived from."""
+
+    results: Results
+    plan: PlanRecord
+    blocks: Sequence[BlockFolder]  # that are judged
+    arms: Arms
+    aims: Aims
+    rows: Sequence[Row]  # each step with its runs, before it is judged
+    lost: Damage  # takes what could not be read
+    steps: tuple[StepComparison, ...] = ()  # judged; none yet for what is derived before
+    findings: Mapping[str, Facts] = field(default_factory=dict)  # of those before it in the list
+
+    def of(self, facts: type[F]) -> F:
+        """What an earlier finding tells; facts without values where it tells nothing."""
+        kept = self.findings.get(facts.__name__)
+        return kept if isinstance(kept, facts) else facts()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanFinding(Generic[F]):
+    """What is derived of a whole result; `comparison.of(facts)` has it."""
+
+    facts: type[F]
+    of_plan: Callable[[Compared], F]  # reads files by `results` and `lost` alone
+    before_verdicts: bool = False  # whether the judge reads it; then without judged steps

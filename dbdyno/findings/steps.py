@@ -1,0 +1,44 @@
+"""What is derived of each step, in the order of exports: a line for each finding of a step.
+
+What is kept of a step is valid for the code that derived it, so nothing that shows stands here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import msgpack
+
+from dbdyno.evidence.evidence import Evidence
+from dbdyno.findings.fairness import step as fairness
+from dbdyno.findings.finding import StepFinding
+from dbdyno.findings.targets import step as targets
+from dbdyno.model.facts import Facts
+
+FINDINGS: tuple[StepFinding[Any], ...] = (
+    targets.FINDING,
+    fairness.FINDING,
+)
+
+DECODERS = {finding.facts.__name__: msgpack.Decoder(finding.facts) for finding in FINDINGS}
+
+
+def facts(basis: Evidence, *, ended_well: bool) -> Mapping[str, Facts]:
+    """What all findings tell of a step, by the names of their types, as `StepRun.findings` has it.
+
+    Raises ResultError where a file is damaged.
+    """
+    return {
+        finding.facts.__name__: finding.of_step(basis)
+        for finding in FINDINGS
+        if ended_well or finding.of_failed
+    }
+
+
+def decoded(kept: Mapping[str, bytes]) -> Mapping[str, Facts]:
+    """The facts of `facts` from their msgpack, which the cache of derived steps has.
+
+    Raises ValueError where these are none.
+    """
+    return {name: DECODERS[name].decode(content) for name, content in kept.items()}

@@ -1,0 +1,1 @@
+"""Steps that a sweep repeats with other values: curves, and where each arm peaks."""

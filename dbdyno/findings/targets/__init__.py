@@ -1,0 +1,1 @@
+"""The rates that a step asks for, and how each arm held them."""

@@ -1,0 +1,177 @@
+"""Tables from the facts of findings: their columns from the fields of rows, and their rows.
+
+A field of facts that has a meaning (`dbdyno.model.facts.says`) is a table of its name; it is a
+tuple of rows. Of a row, a field that has a meaning is a column; a ratio has its interval beside
+it; a nested row adds columns that begin with the field's name; a tuple of further rows makes a row
+of each, which begins with the outer one.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
+from functools import cache
+from operator import attrgetter
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from msgspec import Meta
+
+from dbdyno.model import Comparison, Json, Ratio, StepRun
+from dbdyno.model.facts import Facts
+from dbdyno.report.export.form import RESULT, Column, Table, Type
+
+TYPES: Mapping[Any, Type] = {
+    str: "text",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    datetime: "time",
+    Ratio: "number",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """A field of a row, or of facts."""
+
+    name: str
+    form: Any  # its type, without what it means and without None
+    meaning: Meta | None  # None: it is no column, and no table
+
+    @property
+    def row(self) -> Any:
+        """The type of its rows, where it holds further rows; else None."""
+        inner = get_args(self.form)[0] if get_origin(self.form) is tuple else None
+        return inner if is_dataclass(inner) else None
+
+    @property
+    def what(self) -> str:
+        """What it means."""
+        return (self.meaning and self.meaning.description) or ""
+
+    def column(self, name: str, what: str) -> Column:
+        """A column of the field's type and unit."""
+        unit = str(((self.meaning and self.meaning.extra) or {}).get("unit", ""))
+        return Column(name=name, type=TYPES[self.form], unit=unit, what=what)
+
+
+Told = tuple[Column, Callable[[Any], Any]]
+"""A column, and how its value is had of a row."""
+
+
+@cache
+def fields_of(form: Any) -> tuple[Field, ...]:
+    """The fields of a row, or of facts, in their order."""
+    hints = get_type_hints(form, include_extras=True)
+    return tuple(_field(field.name, hints[field.name]) for field in fields(form))
+
+
+def _field(name: str, hint: Any) -> Field:
+    meaning = next((part for part in get_args(hint)[1:] if isinstance(part, Meta)), None)
+    form = hint if meaning is None else get_args(hint)[0]
+    if get_origin(form) in (Union, types.UnionType):
+        (form, *_) = (part for part in get_args(form) if part is not types.NoneType)
+    if get_origin(form) is Literal:
+        form = type(get_args(form)[0])
+    return Field(name=name, form=form, meaning=meaning)
+
+
+# --- Tables ----------------------------------------------------------------------------------
+
+
+def tables(facts: Any, key: tuple[Column, ...]) -> Iterator[Table]:
+    """The tables of a type of facts; `key`: the columns between those of the result and its own."""
+    for field in fields_of(facts):
+        if field.meaning is not None:
+            yield Table(
+                name=field.name, row=field.what, columns=(*RESULT, *key, *_columns(field.row))
+            )
+
+
+def _columns(form: Any) -> Iterator[Column]:
+    """The columns of a row, those of its further rows last."""
+    yield from (column for column, _ in _own(form))
+    further = _further(form)
+    if further is not None:
+        yield from _columns(further.row)
+
+
+def _further(form: Any) -> Field | None:
+    """The field of a row that holds further rows."""
+    return next((field for field in fields_of(form) if field.row is not None), None)
+
+
+@cache
+def _own(form: Hashable, prefix: str = "") -> tuple[Told, ...]:
+    """The columns of a row itself, and how their values are had."""
+    return tuple(told for field in fields_of(form) for told in _of_field(field, prefix))
+
+
+def _of_field(field: Field, prefix: str) -> Iterator[Told]:
+    name, get = f"{prefix}{field.name}", attrgetter(field.name)
+    if field.row is not None or (field.meaning is None and not is_dataclass(field.form)):
+        return
+    if field.form is Ratio:
+        ends = "" if field.name == "ratio" else f"{field.name}_"
+        yield field.column(name, field.what), _part(get, "value")
+        for end, what in (("low", "lower end"), ("high", "upper end")):
+            said = f"{what} of its 95 % interval; null with one block"
+            yield field.column(f"{prefix}{ends}{end}", said), _part(get, end)
+    elif is_dataclass(field.form):
+        nested: Any = field.form
+        for column, inner in _own(nested, f"{name}_"):
+            yield column, _then(get, inner)
+    else:
+        yield field.column(name, field.what), get
+
+
+def _part(get: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
+    return _then(get, attrgetter(name))
+
+
+def _then(get: Callable[[Any], Any], inner: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A part of a part; None where that is not there."""
+
+    def had(row: Any) -> Any:
+        part = get(row)
+        return None if part is None else inner(part)
+
+    return had
+
+
+# --- Rows ------------------------------------------------------------------------------------
+
+
+def of_run(run: StepRun) -> Iterator[tuple[str, Json]]:
+    """The rows of all findings of a step of a run, each with the name of its table."""
+    for facts in run.findings.values():
+        yield from rows(facts)
+
+
+def of_comparison(comparison: Comparison) -> Iterator[tuple[str, Json]]:
+    """The rows of all findings of a result, likewise."""
+    for facts in comparison.findings.values():
+        yield from rows(facts)
+
+
+def rows(facts: Facts) -> Iterator[tuple[str, Json]]:
+    """The rows of each table of facts, without the columns that they begin with."""
+    form: Any = type(facts)
+    for field in fields_of(form):
+        if field.meaning is not None:
+            for value in getattr(facts, field.name):
+                yield from ((field.name, row) for row in _rows(value))
+
+
+def _rows(value: Any) -> Iterator[Json]:
+    """A row, or a row of each further one in it."""
+    form: Any = type(value)
+    own = {column.name: get(value) for column, get in _own(form)}
+    further = _further(form)
+    if further is None:
+        yield own
+    else:
+        for inner in getattr(value, further.name):
+            yield from (own | row for row in _rows(inner))

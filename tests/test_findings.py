@@ -1,0 +1,125 @@
+"""A newcomer's finding: one folder and two lines; tables, manual, JSON and the cache follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+from msgspec import msgpack
+
+from dbdyno import findings
+from dbdyno.analysis.step import assemble
+from dbdyno.evidence.evidence import Evidence
+from dbdyno.findings import plans, steps
+from dbdyno.findings.finding import StepFinding
+from dbdyno.model.facts import Facts, says
+from dbdyno.report.export import derived
+from dbdyno.report.export.form import RESULT, RUN, Column
+from dbdyno.store import Results, StepFolder
+from result_builder import build
+
+FOLDER = Path(findings.__file__).parent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Longest:
+    """A nested row."""
+
+    client: Annotated[int, says("the client's number")]
+    wait_s: Annotated[float | None, says("how long it waited", "s")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spell:
+    """A further row."""
+
+    second: Annotated[int, says("when it began", "s")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Silence:
+    """A row."""
+
+    role: Annotated[str, says("the role's name")]
+    longest: Longest | None
+    spells: tuple[Spell, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SilenceFacts(Facts):
+    """A newcomer's facts."""
+
+    silences: Annotated[tuple[Silence, ...], says("a spell in which a role said nothing")] = ()
+
+
+def of_step(evidence: Evidence) -> SilenceFacts:
+    """Two spells of each role."""
+    spells = (Spell(second=1), Spell(second=5))
+    longest = Longest(client=3, wait_s=0.5)
+    return SilenceFacts(
+        silences=tuple(
+            Silence(role=role.name, longest=longest, spells=spells) for role in evidence.job.roles
+        )
+    )
+
+
+def a_step(folder: Path) -> StepFolder:
+    """A step of a built result."""
+    results = Results.open(build(folder, blocks=1, arms=("pg17",)))
+    return next(step for run in results.blocks()[0].runs() for step in run.steps())
+
+
+def test_every_folder_stands_in_the_lists() -> None:
+    deriving = {path.parent.name for path in FOLDER.glob("*/step.py")}
+    listed = {finding.of_step.__module__.split(".")[-2] for finding in steps.FINDINGS}
+    assert listed == deriving
+    deriving = {path.parent.name for path in FOLDER.glob("*/plan.py")}
+    assert {finding.of_plan.__module__.split(".")[-2] for finding in plans.FINDINGS} == deriving
+    page = (FOLDER.parent / "report" / "page.py").read_text()
+    for path in FOLDER.glob("*/show.py"):
+        assert f"dbdyno.findings.{path.parent.name} import show" in page, path
+
+
+def test_the_columns_of_a_newcomer_follow_from_its_fields() -> None:
+    (table,) = derived.tables(SilenceFacts, RUN)
+    assert (table.name, table.row) == ("silences", "a spell in which a role said nothing")
+    assert table.columns[len(RESULT) + len(RUN) :] == (
+        Column(name="role", type="text", unit="", what="the role's name"),
+        Column(name="longest_client", type="integer", unit="", what="the client's number"),
+        Column(name="longest_wait_s", type="number", unit="s", what="how long it waited"),
+        Column(name="second", type="integer", unit="s", what="when it began"),
+    )
+
+
+def test_a_row_without_its_nested_one_has_nulls() -> None:
+    silence = Silence(role="query", longest=None, spells=(Spell(second=2),))
+    assert list(derived.rows(SilenceFacts(silences=(silence,)))) == [
+        ("silences", {"role": "query", "longest_client": None, "longest_wait_s": None, "second": 2})
+    ]
+
+
+def test_a_newcomer_is_derived_kept_and_exported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finding = StepFinding(facts=SilenceFacts, of_step=of_step)
+    monkeypatch.setattr(steps, "FINDINGS", (*steps.FINDINGS, finding))
+    monkeypatch.setitem(steps.DECODERS, "SilenceFacts", msgpack.Decoder(SilenceFacts))
+    folder = a_step(tmp_path)
+    run = assemble.step_run(folder)
+    roles = [silence.role for silence in run.of(SilenceFacts).silences]
+    assert roles
+    rows = [row for table, row in derived.of_run(run) if table == "silences"]
+    assert rows == [
+        {"role": role, "longest_client": 3, "longest_wait_s": 0.5, "second": second}
+        for role in roles
+        for second in (1, 5)
+    ]
+    kept = {name: msgpack.encode(facts) for name, facts in run.findings.items()}
+    assert steps.decoded(kept) == run.findings
+
+
+def test_what_tells_nothing_has_no_values(tmp_path: Path) -> None:
+    folder = a_step(tmp_path)
+    assert replace(assemble.step_run(folder), findings={}).of(SilenceFacts) == SilenceFacts()

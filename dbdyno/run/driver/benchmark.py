@@ -21,6 +21,7 @@ from msgspec import structs
 from dbdyno.model.events import (
     AnyEvent,
     ConnectedEvent,
+    Done,
     ReadyEvent,
     Thread,
     Totals,

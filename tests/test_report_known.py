@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import math
 from dataclasses import replace
 
 import pytest
-from rich.cells import cell_len
-from rich.console import Console
 
 import report_parts
 from comparison_builder import comparison
@@ -18,7 +15,6 @@ from dbdyno.model.verdict import Judgement
 from dbdyno.parts import known, looks
 from dbdyno.parts.part import TableCell
 from dbdyno.report import page
-from dbdyno.report.render import markdown, terminal
 from dbdyno.report.section import headline, verdicts
 from dbdyno.stats.looks import looked
 from dbdyno.stats.sample import Sample
@@ -202,17 +198,6 @@ def test_no_interval_wider_than_a_factor_of_10_is_shown(quiet: Comparison) -> No
     effect = report_parts.effects(page.make(made))["l.i1"]
     assert "too few repeats" in effect.figures
     assert effect.speed is not None and effect.speed.low is None
-
-
-def test_the_terminal_and_a_post_have_what_is_known_in_their_width(quiet: Comparison) -> None:
-    made = page.make(one_step(quiet, "l.i1", undecided("ips", 0.948, 0.86, 1.045)))
-    console = Console(file=io.StringIO(), width=80)
-    terminal.print_page(made, console)
-    assert isinstance(console.file, io.StringIO)
-    text = console.file.getvalue()
-    assert max(map(cell_len, text.splitlines())) <= 80
-    for shown in (text, markdown.render(made)):
-        assert "no loss beyond 14.0" in " ".join(shown.replace("\u00a0", " ").split())
 
 
 # --- The look on which a word rests ----------------------------------------------------------

@@ -112,8 +112,7 @@ def _responses(its: StepRun, given: dict[str, Any]) -> Responses:
         }
 
     return Responses(
-        by_kind=times("response", "service"),
-        by_operation=times("operations", "operations_service"),
+        by_kind=times("response", "service"), by_operation=times("operations", "operations_service")
     )
 
 

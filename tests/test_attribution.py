@@ -28,10 +28,7 @@ from dbdyno.stats import factorial
 from dbdyno.store import Results
 from server_place import a_place, ends
 
-ROWS = {
-    "one at a time": factorial.one_at_a_time,
-    "factorial": factorial.full,
-}
+ROWS = {"one at a time": factorial.one_at_a_time, "factorial": factorial.full}
 NOISE = 0.01
 
 

@@ -268,11 +268,7 @@ def test_a_program_that_fails_or_hangs_is_one_line_that_names_it() -> None:
     ("job", "rows", "operations"),
     [
         (jobs.point(ADDRESS, point.ACCOUNT.sql, key_max=9, connections=8, seconds=1), False, 80000),
-        (
-            jobs.pgbench(ADDRESS, "tpcb-like", scale=10, connections=7, seconds=1),
-            False,
-            10000,
-        ),
+        (jobs.pgbench(ADDRESS, "tpcb-like", scale=10, connections=7, seconds=1), False, 10000),
         (jobs.insert(ADDRESS, seconds=1)[0], True, 1000000),
     ],
     ids=["point", "pgbench", "insert"],
@@ -309,9 +305,7 @@ def test_measurements_run_in_their_order_and_unknown_ones_are_refused(
     assert "there is no folder `/nowhere` for --out: make it" in capsys.readouterr().err
 
 
-def test_a_fill_is_judged_by_how_many_times_as_fast_it_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_fill_is_judged_by_how_many_times_as_fast_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [
         {"faster": 5.1, "faster_with_vacuum": 4.0},
         {"faster": 4.9, "faster_with_vacuum": 4.2},

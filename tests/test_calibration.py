@@ -18,10 +18,7 @@ def calibrated(
     rates: Sequence[float], blocks_each: int | None, **changes: float
 ) -> Calibration | None:
     """The calibration of an A/A arm with these rates beside a base of constant 1,000."""
-    runs = [
-        *series("base", [1_000.0] * len(rates), **changes),
-        *series("ghost", rates, **changes),
-    ]
+    runs = [*series("base", [1_000.0] * len(rates), **changes), *series("ghost", rates, **changes)]
     found = concluded(runs, plan_of(("base", "ghost"), **AA_ARM), blocks_each=blocks_each)
     return found.calibration
 

@@ -10,8 +10,8 @@ import pytest
 
 from dbdyno.analysis import compare
 from dbdyno.judge import validity
-from dbdyno.model import Json, Plan
-from result_builder import UNIX_NS, build, make_plan
+from dbdyno.model import Json
+from result_builder import UNIX_NS, build
 from run_builder import concluded, plan_of, series
 
 HOUR_NS = 3_600_000_000_000
@@ -110,10 +110,6 @@ def test_blocks_of_several_generators_are_warned_of(folder: Path) -> None:
     (line,) = lines_of(folder, "several versions")
     assert "the load generator was" in line
     assert "(abc123) in block 2" in line
-
-
-def made_plan(blocks: int) -> Plan:
-    return make_plan("example", ("pg17", "pg18"), blocks)
 
 
 # --- The whole server ------------------------------------------------------------------------

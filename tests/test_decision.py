@@ -306,10 +306,7 @@ def test_the_look_when_the_time_is_over_has_all_that_is_left() -> None:
     assert [look.share for look in at_a_look] == pytest.approx([1 / 7, 6 / 7])
 
 
-@given(
-    st.one_of(st.none(), st.integers(1, 60)),
-    st.one_of(st.none(), st.integers(1, 60)),
-)
+@given(st.one_of(st.none(), st.integers(1, 60)), st.one_of(st.none(), st.integers(1, 60)))
 def test_shares_never_sum_to_more_than_the_level(first: int | None, last: int | None) -> None:
     its = looks.scheduled(Looks(first=first, last=last if first is None else None))
     assert sum(look.share for look in its) <= 1 + 1e-12

@@ -11,17 +11,7 @@ import pytest
 
 from dbdyno.model import StepRun
 from dbdyno.model.profile import FunctionCost, ProfileComparison
-from profile_builder import (
-    COMPARE,
-    PARSE,
-    SEND,
-    compared,
-    pair,
-    profile,
-    profiled,
-    stack,
-    step,
-)
+from profile_builder import COMPARE, PARSE, SEND, compared, pair, profile, profiled, stack, step
 from run_builder import failed
 
 

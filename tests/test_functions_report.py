@@ -17,17 +17,7 @@ from dbdyno.report.export.function_rows import functions as functions_exported
 from dbdyno.report.export.tables import by_name
 from dbdyno.report.render import terminal
 from dbdyno.report.section import functions
-from profile_builder import (
-    COMPARE,
-    beside,
-    comparison,
-    cost,
-    pair,
-    profile,
-    profiled,
-    stack,
-    step,
-)
+from profile_builder import COMPARE, beside, comparison, cost, pair, profile, profiled, stack, step
 from run_builder import run
 
 

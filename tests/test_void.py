@@ -20,13 +20,7 @@ from dbdyno.host import quiesce
 from dbdyno.host.observe.sampler import host_counters
 from dbdyno.model import Plan, Void
 from dbdyno.model.error import DiskError, DynoError, HostError, LabDied, PlanError, ServerError
-from dbdyno.model.host_reading import (
-    ForeignLoad,
-    ForeignProcess,
-    HostCounters,
-    Reading,
-    SwapPages,
-)
+from dbdyno.model.host_reading import ForeignLoad, ForeignProcess, HostCounters, Reading, SwapPages
 from dbdyno.model.processor import CPU_STATES
 from dbdyno.plan import calibration
 from dbdyno.report import page

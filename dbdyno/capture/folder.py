@@ -257,11 +257,7 @@ def mix_lines(mix: TransactionMix) -> list[str]:
     ]
     lines += [f"{key_of(name)} = {weight}" for name, weight in mix.weights.items()]
     for name, statements in mix.transactions.items():
-        lines += [
-            "",
-            f"[transactions.{name}]",
-            f"do = [{', '.join(map(quoted, statements))}]",
-        ]
+        lines += ["", f"[transactions.{name}]", f"do = [{', '.join(map(quoted, statements))}]"]
     return lines
 
 

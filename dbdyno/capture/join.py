@@ -191,10 +191,7 @@ def shared(pair: StatementMatch) -> list[Query]:
         of_time = query.time_s / logged_s if logged_s else share
         parts.append(
             replace(
-                query,
-                calls=round(calls * share),
-                time_s=time_s * of_time,
-                rows=round(rows * share),
+                query, calls=round(calls * share), time_s=time_s * of_time, rows=round(rows * share)
             )
         )
     return parts

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     from dbdyno.model.attribution import DesignKind
     from dbdyno.plan.attribute import Sides
 
-DESIGNS: dict[str, DesignKind] = {
-    "one-at-a-time": "one at a time",
-    "factorial": "factorial",
-}
+DESIGNS: dict[str, DesignKind] = {"one-at-a-time": "one at a time", "factorial": "factorial"}
 NAME_MAX = 60
 TakenApart = Annotated[
     str, typer.Option("--arm", metavar="NAME", help="The arm whose change is taken apart.")

@@ -65,8 +65,7 @@ By = Annotated[
 All = Annotated[
     bool,
     typer.Option(
-        "--all",
-        help="With --by instructions: find every commit that changes a step by --smallest.",
+        "--all", help="With --by instructions: find every commit that changes a step by --smallest."
     ),
 ]
 Smallest = Annotated[

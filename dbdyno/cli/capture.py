@@ -55,8 +55,7 @@ def capture(
         str, typer.Option("--database", help="Of this database. Default: the DSN's, the busiest.")
     ] = "",
     time: Annotated[
-        str | None,
-        typer.Option("--for", metavar="10m", help="Read the view twice, so far apart."),
+        str | None, typer.Option("--for", metavar="10m", help="Read the view twice, so far apart.")
     ] = None,
     sampled: Annotated[
         float | None,

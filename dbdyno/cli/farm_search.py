@@ -273,9 +273,7 @@ class Searcher:
         culprit = self.named(repository, commit.sha, before.sha)
         suspects = tuple(Head.of(commits[index]) for index in answer.suspects)
         return structs.replace(
-            culprit,
-            probability=answer.probability,
-            suspects=() if answer.sure else suspects,
+            culprit, probability=answer.probability, suspects=() if answer.sure else suspects
         )
 
 

@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dbdyno.cli import exit_status
-from dbdyno.cli.options import (
-    RESULTS,
-    Configure,
-    DryRun,
-    Jobs,
-    Out,
-    Quiet,
-    Recipe,
-    Wait,
-)
+from dbdyno.cli.options import RESULTS, Configure, DryRun, Jobs, Out, Quiet, Recipe, Wait
 from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
@@ -82,12 +73,10 @@ SystemCalls = Annotated[
     ),
 ]
 Atomics = Annotated[
-    str | None,
-    typer.Option("--atomics", metavar="N|off", help="The same of atomic instructions."),
+    str | None, typer.Option("--atomics", metavar="N|off", help="The same of atomic instructions.")
 ]
 Cflags = Annotated[
-    str | None,
-    typer.Option("--cflags", help="Your own compiler flags of both commits."),
+    str | None, typer.Option("--cflags", help="Your own compiler flags of both commits.")
 ]
 Markdown = Annotated[
     Path | None, typer.Option("--markdown", metavar="FILE", help="Write a comment of Markdown.")

@@ -21,10 +21,7 @@ def common() -> None:
 @app.command("metrics")
 def import_metrics(
     folder: ResultDir,
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE.csv", help="A table with a column `time`."),
-    ],
+    file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="A table with a column `time`.")],
     arm: Annotated[
         str | None, typer.Option("--arm", help="Only for this arm. Default: what ran at the time.")
     ] = None,

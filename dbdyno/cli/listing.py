@@ -20,10 +20,7 @@ golden_app = typer.Typer(
 )
 
 
-def ls(
-    folders: ResultFolders = None,
-    as_json: AsList = False,
-) -> None:
+def ls(folders: ResultFolders = None, as_json: AsList = False) -> None:
     """List results, the newest first: when, state, blocks, workload, arms, folder."""
     from dbdyno.serve import folders as results
     from dbdyno.serve import plain
@@ -66,8 +63,7 @@ def workload_list(as_json: AsList = False) -> None:
 @workload_app.command("show")
 def workload_show(
     name: Annotated[
-        str,
-        typer.Argument(help="A workload's name, or a file.", autocompletion=workload_names),
+        str, typer.Argument(help="A workload's name, or a file.", autocompletion=workload_names)
     ],
 ) -> None:
     """Print a workload file."""

@@ -176,8 +176,7 @@ def check(
 
 def doctor(
     plan_file: Annotated[
-        Path | None,
-        typer.Argument(metavar="PLAN.toml", help="Also check for this plan's servers."),
+        Path | None, typer.Argument(metavar="PLAN.toml", help="Also check for this plan's servers.")
     ] = None,
     data_dir: Annotated[
         Path | None, typer.Option("--data-dir", help="Where servers will keep their data.")
@@ -383,12 +382,7 @@ def measure(
     between = evidence.lines if plan.schedule.until_decided else None
     try:
         return looks.run(
-            plan,
-            out,
-            compare.load,
-            evidence=between,
-            way=way or way_of(plan, wait),
-            quiet=quiet,
+            plan, out, compare.load, evidence=between, way=way or way_of(plan, wait), quiet=quiet
         )
     except KeyboardInterrupt:
         say("interrupted; everything measured is kept, the same command goes on")

@@ -61,8 +61,7 @@ AllowWrites = Annotated[
     ),
 ]
 Minutes = Annotated[
-    float,
-    typer.Option("--minutes", help="End after so many minutes, or when all is decided."),
+    float, typer.Option("--minutes", help="End after so many minutes, or when all is decided.")
 ]
 Scripts = Annotated[
     list[str] | None,

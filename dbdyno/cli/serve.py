@@ -15,13 +15,7 @@ def serve(
     port: Annotated[
         int, typer.Option("--port", help="The port; 0 takes one that is free.", min=0, max=65535)
     ] = 8765,
-    host: Annotated[
-        str,
-        typer.Option(
-            "--host",
-            help="The address to listen on.",
-        ),
-    ] = "127.0.0.1",
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
     open_to_all: Annotated[
         bool,
         typer.Option(

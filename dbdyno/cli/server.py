@@ -19,9 +19,7 @@ app = typer.Typer(help="Download, build, list and remove database servers.", no_
 
 
 @app.command("list")
-def server_list(
-    as_json: AsList = False,
-) -> None:
+def server_list(as_json: AsList = False) -> None:
     """List servers: fetched, built, or installed under the usual paths.
 
     Each line shows what is known of its making: compiler, flags, features.

@@ -214,10 +214,7 @@ class SessionSampler:
 
     def _cut(self) -> None:
         """Makes a wait for a server that does not answer fail."""
-        with (
-            suppress(OSError),
-            socket.socket(fileno=os.dup(self._asked.fileno())) as end,
-        ):
+        with suppress(OSError), socket.socket(fileno=os.dup(self._asked.fileno())) as end:
             end.shutdown(socket.SHUT_RDWR)
 
 

@@ -193,9 +193,7 @@ class _SuspectSeries:
             good=good.previous or good.head,
             seen_against=self.against,
             change=LogRatio(
-                value=change.value,
-                standard_error=math.sqrt(change.variance),
-                degrees=KNOWN,
+                value=change.value, standard_error=math.sqrt(change.variance), degrees=KNOWN
             ),
             log_evidence=self.evidence,
             log_limit=limit.sure,

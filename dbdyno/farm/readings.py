@@ -48,10 +48,7 @@ def of_plan(folder: Path, taken: ReadingContext, arms: Sequence[str]) -> tuple[R
     return tuple(
         Reading(
             series=Series(
-                branch=taken.branch,
-                step=step,
-                instrument=taken.instrument,
-                metric=metric,
+                branch=taken.branch, step=step, instrument=taken.instrument, metric=metric
             ),
             head=taken.head,
             previous=taken.previous,

@@ -153,10 +153,7 @@ def of_branch(
                 tip=event.tip or branch.tip,
                 since=event.since or branch.since,
                 waiting=(*kept, *new),
-                subjects={
-                    **branch.subjects,
-                    **{head.commit: head.subject for head in event.heads},
-                },
+                subjects={**branch.subjects, **{head.commit: head.subject for head in event.heads}},
                 odd=event.why,
             )
         case HoldEntry():

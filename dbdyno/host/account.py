@@ -43,10 +43,7 @@ class Account:
         gets in.
         """
         usual = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC", "HOME": "/"}
-        options: Json = {
-            "env": {**usual, **self.environment},
-            "stdin": subprocess.DEVNULL,
-        }
+        options: Json = {"env": {**usual, **self.environment}, "stdin": subprocess.DEVNULL}
         if self.other:
             options |= {"user": self.uid, "group": self.gid, "extra_groups": []}
         return options

@@ -13,10 +13,7 @@ from pathlib import Path
 
 from dbdyno.model.error import DynoError, GeneratorError
 
-ERRORS: dict[str, type[DynoError]] = {
-    "dyno-loadgen": GeneratorError,
-    "dyno-flame": DynoError,
-}
+ERRORS: dict[str, type[DynoError]] = {"dyno-loadgen": GeneratorError, "dyno-flame": DynoError}
 """The programs, and what is raised where one is missing."""
 
 

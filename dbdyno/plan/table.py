@@ -109,12 +109,7 @@ def duration(
 
 def aims(form: VerdictForm) -> Aims:
     """The changes that verdicts are to tell apart."""
-    return Aims(
-        margin=form.margin,
-        effect=form.effect,
-        power=form.power,
-        tolerate=form.tolerate,
-    )
+    return Aims(margin=form.margin, effect=form.effect, power=form.power, tolerate=form.tolerate)
 
 
 def threads(form: GeneratorForm) -> int | None:

@@ -160,10 +160,7 @@ def next_test(search: Bisection) -> NextTest | None:
     """The test to do next; None where the answer is sure, or gets no surer."""
     question = search.question
     return stats.next_test(
-        question.last,
-        of_stats(search),
-        search.skipped.keys(),
-        smallest=question.smallest,
+        question.last, of_stats(search), search.skipped.keys(), smallest=question.smallest
     )
 
 

@@ -167,8 +167,7 @@ class ShortWindows(Load):
             return
         together, free = self.bench, replace(self.bench, processors=())
         self._windows += windows_of(
-            self.step.name,
-            lambda placed: window(self.step, together if placed else free, made),
+            self.step.name, lambda placed: window(self.step, together if placed else free, made)
         )
 
     def end(self, done: StepDone) -> None:

@@ -99,12 +99,7 @@ class PlanInquiry:
 
 
 def _tree(
-    query: OwnQuery,
-    place: int,
-    explained: CallPlan,
-    *,
-    ran: bool = False,
-    moment: Moment = "first",
+    query: OwnQuery, place: int, explained: CallPlan, *, ran: bool = False, moment: Moment = "first"
 ) -> PlanTree:
     return PlanTree(
         query=query.name,

@@ -94,11 +94,7 @@ class Layout:
 
 
 def posterior(
-    n: int,
-    tests: Sequence[BlockTest],
-    skipped: Collection[int] = (),
-    *,
-    smallest: float = SMALLEST,
+    n: int, tests: Sequence[BlockTest], skipped: Collection[int] = (), *, smallest: float = SMALLEST
 ) -> tuple[float, ...]:
     """The probability that commit 1, 2, … n is the first changed one; the last: that none is.
 
@@ -119,11 +115,7 @@ def layout(n: int, tests: Sequence[BlockTest], *, smallest: float = SMALLEST) ->
 
 
 def next_test(
-    n: int,
-    tests: Sequence[BlockTest],
-    skipped: Collection[int] = (),
-    *,
-    smallest: float = SMALLEST,
+    n: int, tests: Sequence[BlockTest], skipped: Collection[int] = (), *, smallest: float = SMALLEST
 ) -> NextTest | None:
     """The test to do next, perhaps again; None: the answer is sure, or gets no surer.
 
@@ -150,11 +142,7 @@ def next_test(
 
 
 def found(
-    n: int,
-    tests: Sequence[BlockTest],
-    skipped: Collection[int] = (),
-    *,
-    smallest: float = SMALLEST,
+    n: int, tests: Sequence[BlockTest], skipped: Collection[int] = (), *, smallest: float = SMALLEST
 ) -> Found:
     """The answer so far: the first change, and those after it. Arguments as of `posterior`."""
     _check(n, tests, skipped)

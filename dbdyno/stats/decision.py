@@ -321,7 +321,4 @@ def _explored(
     if test is None:
         return judged
     level = planned / sample.ways
-    return replace(
-        judged,
-        visible=power.visible(test.sd, len(sample.logs), level, aims.power),
-    )
+    return replace(judged, visible=power.visible(test.sd, len(sample.logs), level, aims.power))

@@ -227,8 +227,6 @@ def _widened(spread: Spread, sample: Sample, drift: float, factor: float) -> Spr
         spread,
         sd=sd,
         dependence=Dependence(
-            drift=drift,
-            widened=sd / spread.sd if spread.sd else 1.0,
-            followed=followed_patterns,
+            drift=drift, widened=sd / spread.sd if spread.sd else 1.0, followed=followed_patterns
         ),
     )

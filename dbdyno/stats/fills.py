@@ -87,9 +87,7 @@ def scatter(logs: Mapping[int, float], fills: int) -> Scatter | None:
     if within is None or between is None or sd is None:
         return None
     return Scatter(
-        between=between,
-        within=within,
-        means=FillVariance(value=sd**2, freedom=len(means) - 1),
+        between=between, within=within, means=FillVariance(value=sd**2, freedom=len(means) - 1)
     )
 
 

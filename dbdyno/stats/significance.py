@@ -13,12 +13,7 @@ from functools import cache, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from dbdyno.stats.interval import (
-    ROUNDING_MAX,
-    Spread,
-    mean_and_sd,
-    own_spread,
-)
+from dbdyno.stats.interval import ROUNDING_MAX, Spread, mean_and_sd, own_spread
 
 SIGNS_EXACT_MAX = 20
 """Up to so many blocks the sign-flip test goes through all sign vectors."""

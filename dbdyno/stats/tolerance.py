@@ -111,12 +111,7 @@ def _ps(tests: MetricTests, tolerate: float) -> tuple[float, float]:
 
 
 def _needed(  # noqa: PLR0913 (each by its name)
-    tests: MetricTests,
-    tolerate: float,
-    aims: Aims,
-    count: int,
-    coming: Sequence[Look],
-    done: int,
+    tests: MetricTests, tolerate: float, aims: Aims, count: int, coming: Sequence[Look], done: int
 ) -> int | None:
     """Further blocks up to the look that excludes the loss; without one, those of a new plan.
 

@@ -29,12 +29,7 @@ from dbdyno.model.wait_samples import WaitLook, WaitsBegin, WaitsEnd
 from dbdyno.store import checksums, profile, void_blocks
 from dbdyno.store.checksums import Checksums
 from dbdyno.store.derived_cache import Files, files
-from dbdyno.store.file import (
-    decoded_lines,
-    read_struct,
-    read_struct_if_there,
-    read_structs,
-)
+from dbdyno.store.file import decoded_lines, read_struct, read_struct_if_there, read_structs
 
 BlockState = Literal["missing", "done", "broken"]
 

@@ -13,13 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dbdyno.store.file import (
-    made,
-    read_if_there,
-    read_struct,
-    write_atomically,
-    write_json,
-)
+from dbdyno.store.file import made, read_if_there, read_struct, write_atomically, write_json
 
 FOLDER = "imported"
 

@@ -82,10 +82,7 @@ def span(written: Sequence[Number], scope: Scope) -> tuple[int, int]:
 
 
 def extent(
-    made: Sequence[values.Value],
-    number: int,
-    rows: int | None = None,
-    items: int | None = None,
+    made: Sequence[values.Value], number: int, rows: int | None = None, items: int | None = None
 ) -> tuple[int, int] | None:
     """The least and the greatest number that a job's value can be, where the job alone says it.
 

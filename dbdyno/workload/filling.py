@@ -135,11 +135,7 @@ class _Filler:
                 f"column `{written.count}` has to be a number from 0 on with an upper bound"
             )
         return Children(
-            table=written.per,
-            columns=parent.columns,
-            count=number,
-            least=extent[0],
-            most=extent[1],
+            table=written.per, columns=parent.columns, count=number, least=extent[0], most=extent[1]
         )
 
     def _columns(

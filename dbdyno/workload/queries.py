@@ -251,7 +251,7 @@ def _renewal(query: OwnQuery) -> schema.RenewalForm | None:
     explain = f"EXPLAIN EXECUTE dyno_prepared({', '.join(['NULL'] * count)})"
     generic = "SET plan_cache_mode = force_generic_plan"
     before: dict[str, list[str]] = {
-        "postgres_before_14": [explain, "SELECT NULL", generic, explain],
+        "postgres_before_14": [explain, "SELECT NULL", generic, explain]
     }
     ask = schema.EngineSqlForm(any=[], postgres=PLAN_COUNTS, **before)  # type: ignore[arg-type]
     return schema.RenewalForm(binds=BINDS, ask=ask)

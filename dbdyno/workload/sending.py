@@ -197,10 +197,7 @@ def _is_declared(type_: str) -> bool:
 
 
 def sample_types(
-    pieces: tuple[sql.Piece, ...],
-    samples: Mapping[str, SampleForm],
-    protocol: str,
-    engine: Traits,
+    pieces: tuple[sql.Piece, ...], samples: Mapping[str, SampleForm], protocol: str, engine: Traits
 ) -> list[str]:
     """The types that values from files declare where they are bound; "": the server infers it.
 

@@ -213,8 +213,7 @@ def _permutation(
     written: PermutationForm, scope: Scope, numbers: Mapping[str, int]
 ) -> values.Permutation:
     return values.Permutation(
-        value=numbers[written.value],
-        range=distribution.span(written.range, scope.at("range")),
+        value=numbers[written.value], range=distribution.span(written.range, scope.at("range"))
     )
 
 

@@ -73,9 +73,7 @@ def detected(lines: Sequence[str], name: str, server: str = "", given: str = "")
     if server and (fit := fit_of(prefix_of(server), begun)) and is_good(fit):
         return fit.prefix
     fits = sorted(
-        (fit_of(prefix, begun) for prefix in derived(begun)),
-        key=lambda fit: fit.rank,
-        reverse=True,
+        (fit_of(prefix, begun) for prefix in derived(begun)), key=lambda fit: fit.rank, reverse=True
     )
     if not fits or fits[0].share < FIT_MIN or fits[0].plausible < FIT_MIN:
         raise DynoError(

@@ -87,9 +87,7 @@ class MysqlEngine:
                 "tls-version": "dyno speaks TLS 1.2 and 1.3",
                 "tls-versions": "dyno speaks TLS 1.2 and 1.3",
             },
-            refused={
-                "password": "contains a password, which results would keep: remove it",
-            },
+            refused={"password": "contains a password, which results would keep: remove it"},
         )
 
     @property

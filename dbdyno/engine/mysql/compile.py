@@ -15,14 +15,7 @@ from pathlib import Path
 from dbdyno.builds import training
 from dbdyno.builds.flags import NOFP, Flags
 from dbdyno.builds.log import BuildLog
-from dbdyno.builds.step import (
-    COMPILE_MARKS,
-    BuildSite,
-    BuildStep,
-    Package,
-    explained,
-    first_line,
-)
+from dbdyno.builds.step import COMPILE_MARKS, BuildSite, BuildStep, Package, explained, first_line
 from dbdyno.builds.training import Training
 from dbdyno.engine.mysql import flavour
 from dbdyno.model import engine as engines

@@ -70,10 +70,7 @@ _MYSQL = Flavour(
     # Not tried. CMake 4 passes over sources that ask for less than 3.5, as these do. 5.6 is C++ of
     # before 2017, and was published without performance_schema.
     cmake_before={
-        (5, 7): (
-            *_BEFORE_8_0,
-            "-DWITH_PERFSCHEMA_STORAGE_ENGINE=0",
-        ),
+        (5, 7): (*_BEFORE_8_0, "-DWITH_PERFSCHEMA_STORAGE_ENGINE=0"),
         (8, 0): (*_BEFORE_8_0, "-DWITH_NUMA=ON"),
     },
     cxx_before={(5, 7): "-std=c++11"},

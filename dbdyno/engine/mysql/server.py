@@ -260,8 +260,6 @@ class MysqlServer(LocalServer):
             return connection.silence(address)
 
         self._home.wait_for_answer(
-            silence,
-            lambda: log.reason(files.read(self._home.log_path, self._watched)),
-            START_S_MAX,
+            silence, lambda: log.reason(files.read(self._home.log_path, self._watched)), START_S_MAX
         )
         return before

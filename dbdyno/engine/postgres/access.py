@@ -40,10 +40,7 @@ def settings_of(entrance: Entrance | None) -> dict[str, str]:
     """The settings by which a server listens on the entrance's address; on none without it."""
     if entrance is None:
         return {"listen_addresses": ""}
-    found = {
-        "listen_addresses": entrance.access.address,
-        "hba_file": str(entrance.folder / RULES),
-    }
+    found = {"listen_addresses": entrance.access.address, "hba_file": str(entrance.folder / RULES)}
     return found | tls_settings(entrance)
 
 

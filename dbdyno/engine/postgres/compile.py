@@ -16,14 +16,7 @@ from pathlib import Path
 from dbdyno.builds import training
 from dbdyno.builds.flags import NATIVE, NOFP, Flags
 from dbdyno.builds.log import BuildLog
-from dbdyno.builds.step import (
-    COMPILE_MARKS,
-    BuildSite,
-    BuildStep,
-    Package,
-    explained,
-    first_line,
-)
+from dbdyno.builds.step import COMPILE_MARKS, BuildSite, BuildStep, Package, explained, first_line
 from dbdyno.builds.training import Training
 from dbdyno.model.error import ServerError
 

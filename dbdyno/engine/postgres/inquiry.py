@@ -58,20 +58,12 @@ QUIET = {
 OTHER_SETTINGS: Sequence[tuple[str, Mapping[str, str]]] = (
     (
         "without hashing",
-        {
-            "max_parallel_workers_per_gather": "0",
-            "enable_hashjoin": "off",
-            "enable_hashagg": "off",
-        },
+        {"max_parallel_workers_per_gather": "0", "enable_hashjoin": "off", "enable_hashagg": "off"},
     ),
     ("without sorting", {"enable_seqscan": "off", "enable_sort": "off"}),
     (
         "without indexes",
-        {
-            "enable_indexscan": "off",
-            "enable_indexonlyscan": "off",
-            "enable_bitmapscan": "off",
-        },
+        {"enable_indexscan": "off", "enable_indexonlyscan": "off", "enable_bitmapscan": "off"},
     ),
 )
 NUMBERS = frozenset({20, 21, 23, 26, 700, 701, 1700})

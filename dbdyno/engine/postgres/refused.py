@@ -66,9 +66,7 @@ REMEDIES = (
         "… TYPE timestamptz) and dump again",
     ),
     Remedy(
-        frozenset({"42601"}),
-        "OIDS|oids",
-        "PostgreSQL 12 ended OIDs of rows: dump without `--oids`",
+        frozenset({"42601"}), "OIDS|oids", "PostgreSQL 12 ended OIDs of rows: dump without `--oids`"
     ),
     Remedy(
         frozenset({"22023"}),

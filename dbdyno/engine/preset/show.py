@@ -79,11 +79,7 @@ def engine_of(preset: str, release: str | None) -> str:
 
 
 def show(
-    preset: str,
-    *,
-    capacity: Capacity,
-    release: str | None = None,
-    engine: str | None = None,
+    preset: str, *, capacity: Capacity, release: str | None = None, engine: str | None = None
 ) -> str:
     """A preset as a configuration file for a host and a version, the newest where none is named.
 
@@ -96,11 +92,7 @@ def show(
     of = engine or engine_of(preset, release)
     chosen = names.parse(preset, of)
     release = release or newest(chosen.preset)
-    settings = render(
-        chosen,
-        capacity=capacity,
-        version_num=version.number_of(of, release),
-    )
+    settings = render(chosen, capacity=capacity, version_num=version.number_of(of, release))
     host = f"{capacity.cores} cores, {capacity.memory_bytes / UNITS['GB']:.1f} GB of memory"
     lines = [f"# {preset}: {chosen.preset.title}", f"# for {of} {release}, {host}"]
     lines += [f"# {sentence}" for sentence in settings.departures]

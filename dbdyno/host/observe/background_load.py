@@ -103,9 +103,7 @@ def busiest(before: KernelCounters, after: KernelCounters, ticks: float) -> tupl
     first = sorted(used, key=lambda birth: (-used[birth], birth))[:PROCESSES_MAX]
     return tuple(
         BusyProcess(
-            pid=birth[0],
-            name=after.processes[birth].name,
-            cpu_share=round(used[birth] / ticks, 3),
+            pid=birth[0], name=after.processes[birth].name, cpu_share=round(used[birth] / ticks, 3)
         )
         for birth in first
         if used[birth] / ticks >= PROCESS_SHARE_MIN

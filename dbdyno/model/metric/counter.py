@@ -44,10 +44,7 @@ COUNTERS: tuple[Counter, ...] = (
     *_apart("l1d_misses", "L1-dcache-load-misses", "misses", "Loads that miss the L1 data cache"),
     *_apart("l1i_misses", "L1-icache-load-misses", "misses", "Misses of the L1 instruction cache"),
     *_apart(
-        "frontend_stalls",
-        "stalled-cycles-frontend",
-        "cycles",
-        "Cycles that wait for instructions",
+        "frontend_stalls", "stalled-cycles-frontend", "cycles", "Cycles that wait for instructions"
     ),
     *_apart(
         "backend_stalls", "stalled-cycles-backend", "cycles", "Cycles that wait for data or units"

@@ -9,12 +9,4 @@ from dbdyno.plan.attribute.design import designed
 from dbdyno.plan.attribute.factor import Sides, exchanges, refuse
 from dbdyno.plan.attribute.text import MADE_BY, AttributedPlan, text_of
 
-__all__ = [
-    "MADE_BY",
-    "AttributedPlan",
-    "Sides",
-    "designed",
-    "exchanges",
-    "refuse",
-    "text_of",
-]
+__all__ = ["MADE_BY", "AttributedPlan", "Sides", "designed", "exchanges", "refuse", "text_of"]

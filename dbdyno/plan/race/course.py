@@ -23,11 +23,7 @@ STEPS: Mapping[str, tuple[tuple[float, str], ...]] = {
         (20, "point-query"),
         (20, "update-index"),
     ),
-    "sysbench-oltp": (
-        (0, "oltp_point_select"),
-        (0, "oltp_read_only"),
-        (20, "oltp_read_write"),
-    ),
+    "sysbench-oltp": ((0, "oltp_point_select"), (0, "oltp_read_only"), (20, "oltp_read_write")),
     "pgbench": ((0, "select-only"), (20, "tpcb-like")),
     "ycsb": (
         (0, "workload-c"),

@@ -169,8 +169,7 @@ class HostLab:
         plan = self._opened()
         lab, use = self._lab(plan, request), use_of(plan, request.workload)
         self._went[use.title, request.arms] = went = self._sending(
-            request.block,
-            lambda: site.LocalSite().measure(lab, request.block, use, request.arms),
+            request.block, lambda: site.LocalSite().measure(lab, request.block, use, request.arms)
         )
         return wire.MeasureAnswer(went.failed)
 

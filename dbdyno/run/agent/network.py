@@ -75,10 +75,7 @@ def own_address(address: str) -> str | None:
 
 def _address_of(name: str) -> str | None:
     """The first IPv4 address of an interface."""
-    with (
-        contextlib.suppress(OSError),
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe,
-    ):
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         request = struct.pack("256s", name.encode()[:15])
         return socket.inet_ntoa(fcntl.ioctl(probe.fileno(), SIOCGIFADDR, request)[20:24])
     return None

@@ -18,13 +18,7 @@ from dbdyno.model import Arm, Block, Json, Plan, Step, WorkloadUse, can
 from dbdyno.plan import schedule
 from dbdyno.run import disk_space, look_words, profile, starting_state
 from dbdyno.run.check import counting, notices, preflight, step_lengths
-from dbdyno.run.check.block_time import (
-    begins_from_copy,
-    block_s,
-    counts_s,
-    rests_s,
-    up_to_s,
-)
+from dbdyno.run.check.block_time import begins_from_copy, block_s, counts_s, rests_s, up_to_s
 from dbdyno.run.check.plan_record import plan_json
 from dbdyno.run.check.preflight import NO_LOG
 from dbdyno.run.disk_space import gb

@@ -181,12 +181,7 @@ def expand(
     """The steps of a workload for the arm's engine and version, sized to the host."""
     loaded = load(plan, use)
     steps = workload.expand(
-        loaded,
-        parameters(use, sizing),
-        arm.engine,
-        version=of,
-        steps=use.steps,
-        groups=use.groups,
+        loaded, parameters(use, sizing), arm.engine, version=of, steps=use.steps, groups=use.groups
     )
     if plan.schedule.fills_alike:
         steps = tuple(map(counted_step.in_order, steps))

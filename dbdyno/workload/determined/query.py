@@ -12,14 +12,7 @@ from dbdyno.workload.determined.dependency import Dependency
 from dbdyno.workload.determined.outputs import is_star, outputs, settled
 from dbdyno.workload.determined.row_set import CommonTable, Field, Level, RowSet, RowValue
 from dbdyno.workload.determined.sql_tree import UnclearError, clause, order_items, words
-from dbdyno.workload.determined.value import (
-    called,
-    is_aggregate,
-    named,
-    not_total,
-    parts_of,
-    value,
-)
+from dbdyno.workload.determined.value import called, is_aggregate, named, not_total, parts_of, value
 
 READ = frozenset(
     {

@@ -193,10 +193,7 @@ def table(facts: RelationFacts, level: Level, *, alone: bool = False) -> RowSet:
         given = frozenset(equals[name] for name in key)
         dependencies.append(Dependency(given, frozenset({row}), nulls=True))
     return RowSet(
-        fields=tuple(fields),
-        row=frozenset({row}),
-        dependencies=tuple(dependencies),
-        system=True,
+        fields=tuple(fields), row=frozenset({row}), dependencies=tuple(dependencies), system=True
     )
 
 
@@ -353,11 +350,7 @@ def _merged(pair: tuple[RowValue, RowValue], side: str, level: Level) -> RowValu
     return right if side == "RIGHT" else left
 
 
-def beside(
-    left: RowSet,
-    right: RowSet,
-    merged: dict[str, RowValue] | None = None,
-) -> RowSet:
+def beside(left: RowSet, right: RowSet, merged: dict[str, RowValue] | None = None) -> RowSet:
     """The rows of two sources, each with each."""
     merged = merged or {}
     rest = [field for rows in (left, right) for field in rows.fields if field.name not in merged]

@@ -234,9 +234,7 @@ class _Program:
     def _set(self, variable: int, expression: programs.Expression, offset: int) -> None:
         self.scripts.assignments.append(
             programs.Assignment(
-                variable=variable,
-                expression=expression,
-                place=self.source.place(offset),
+                variable=variable, expression=expression, place=self.source.place(offset)
             )
         )
         self._add("set", len(self.scripts.assignments) - 1)

@@ -112,7 +112,7 @@ def indexes(reader: MysqlProbe, known: Sequence[str]) -> Json:
     rows = reader.rows(
         "SELECT table_name, index_name, stat_name, stat_value * @@innodb_page_size AS bytes "
         "FROM mysql.innodb_index_stats "
-        "WHERE database_name = database() AND stat_name IN ('size', 'n_leaf_pages')",
+        "WHERE database_name = database() AND stat_name IN ('size', 'n_leaf_pages')"
     )
     wanted = {name.lower(): name for name in known}
     fetched = reader.part("indexes.fetched", lambda: fetches(reader)) or {}

@@ -361,13 +361,3 @@ def test_steps_lend_and_the_whole_does_not() -> None:
     first = found[0][0]
     borrowed = interval.log_interval(steps[0].samples[0].logs, spread=expected[0])
     assert (first.so_far.low, first.so_far.high) == (borrowed.low, borrowed.high)
-
-
-def test_evidence_is_an_e_value_of_all_blocks_and_gives_no_word() -> None:
-    logs = around(-0.10, 0.02, 6)
-    unit = Unit(samples=(sample(*logs),), looks=())
-    (judgement,) = decision.decide([unit], AIMS, done=6)[0]
-    assert judgement.word == "open"
-    spread = interval.own_spread(logs)
-    assert spread is not None
-    assert judgement.evidence == pytest.approx(math.exp(significance.log_e(logs, spread)))

@@ -263,14 +263,6 @@ def test_the_own_interval_is_shown_where_it_differs_by_a_third(
     assert ("(by its own blocks alone 0.910–1.100)" in row(made, "l.i1")[2].title) is shown
 
 
-def test_evidence_is_told_and_is_no_word(quiet: Comparison) -> None:
-    made = with_judgements(quiet, "l.i1", lambda one: replace(one, evidence=12.34))
-    assert row(made, "l.i1")[2].title.endswith("evidence so far: e = 12.3")
-    assert row(made, "l.i1")[1].text == "open"
-    assert "vidence" not in str(headline.findings(made))
-    assert "vidence" not in verdicts.details(undecided("qps", 1.1, 1.0, 1.2))
-
-
 # --- Which looks were taken, which is next ---------------------------------------------------
 
 HALVES = Looks(first=4)

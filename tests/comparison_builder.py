@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Literal
 
 import comparison_facts as facts
 from comparison_clients import client_series, planted
@@ -157,8 +158,12 @@ def one_run(
         sla_met=None
         if failed or made.target is None or achieved is None
         else achieved >= round(0.95 * made.target),
-        response={} if failed else _responses(made, rate * seconds, stall is not None, draw),
-        operations={} if failed else _operations(made, rate * seconds, draw),
+        response=()
+        if failed
+        else (
+            *_named("kind", _responses(made, rate * seconds, stall is not None, draw)),
+            *_named("operation", _operations(made, rate * seconds, draw)),
+        ),
         series=series,
         owners={} if failed else _owners(made, rate * seconds, draw),
         spans=_spans(seconds, stall, draw),
@@ -282,6 +287,12 @@ def _times(count: float, median_us: float, draw: random.Random, longest_us: floa
         p999_us=median_us * 5.5 * factor,
         max_us=round(longest_us * factor),
     )
+
+
+def _named(
+    of: Literal["kind", "operation"], times: Mapping[str, ResponseTimes]
+) -> Iterable[ResponseTimes]:
+    return (replace(each, of=of, name=name) for name, each in times.items())
 
 
 def _responses(

@@ -22,13 +22,12 @@ from dbdyno.model import (
     Cell,
     Ending,
     Json,
-    Responses,
-    RoleFigures,
+    ResponseFacts,
+    ResponseTimes,
     ServerSide,
     StepFacts,
     StepRun,
     Target,
-    Times,
     Window,
 )
 from dbdyno.model.plan_record import ArmRecord, PlanRecord, WorkloadRecord
@@ -43,11 +42,9 @@ PARTS: dict[str, Any] = {
     "facts": StepFacts,
     "ending": Ending,
     "window": Window,
-    "roles": RoleFigures,
     "server": ServerSide,
 }
 RENAMED = {"servers": "statistics", "state_before": "before", "state_after": "after"}
-TIMES = {"response", "operations", "service", "operations_service", "paced"}
 
 
 def run(arm: str, block: int, rate: float | None, **changes: Any) -> StepRun:
@@ -68,16 +65,13 @@ def step_run(**values: Any) -> StepRun:
 def changed(its: StepRun, **values: Any) -> StepRun:
     """The run with these fields, whichever of its parts they belong to.
 
-    `sla_met` and `sla_achieved` plant a target; `response`, `operations`, `service`,
-    `operations_service` and `paced` the times by kind and by operation.
+    `sla_met` and `sla_achieved` plant a target.
     """
     values = {RENAMED.get(name, name): value for name, value in values.items()}
     if {"sla_met", "sla_achieved"} & values.keys():
         met, achieved = values.pop("sla_met", None), values.pop("sla_achieved", None) or 0.0
         asked = values.get("sla_target", its.facts.sla_target) or 0.0
         values.setdefault("targets", () if met is None else (_target(asked, achieved, met=met),))
-    if values.keys() & TIMES:
-        values["responses"] = _responses(its, {name: values.pop(name, None) for name in TIMES})
     for finding in FINDINGS:
         facts = finding.facts
         own = {one.name: values.pop(one.name) for one in fields(facts) if one.name in values}
@@ -91,29 +85,16 @@ def changed(its: StepRun, **values: Any) -> StepRun:
     return replace(its, **values)
 
 
+def served(its: StepRun) -> dict[str, ResponseTimes]:
+    """The service times of kinds of work, by name."""
+    return {times.name: times for times in its.of(ResponseFacts).service if times.of == "kind"}
+
+
 def _target(asked: float, achieved: float, *, met: bool) -> Target:
     return Target(
         role="insert", kind="insert", target_per_s=asked, achieved_per_s=achieved, met=met,
         seconds=0, seconds_missed=0,
     )  # fmt: skip
-
-
-def _responses(its: StepRun, given: dict[str, Any]) -> Responses:
-    paced = its.paced if given["paced"] is None else given["paced"]
-
-    def times(response: str, service: str) -> dict[str, Times]:
-        known, served = (
-            getattr(its, name) if given[name] is None else given[name]
-            for name in (response, service)
-        )
-        return {
-            name: Times(response=one, service=served.get(name), paced=name in paced)
-            for name, one in known.items()
-        }
-
-    return Responses(
-        by_kind=times("response", "service"), by_operation=times("operations", "operations_service")
-    )
 
 
 def series(arm: str, rates: Sequence[float], **changes: Any) -> list[StepRun]:

@@ -15,8 +15,9 @@ from msgspec import structs
 
 import comparison_facts as facts
 from comparison_builder import Made, all_cells, one_run
+from dbdyno.findings.statements.facts import StatementUse
 from dbdyno.judge.pairing import ratio
-from dbdyno.model import Across, Comparison, Extent, Ratio, StatementUse, StepComparison, StepRun
+from dbdyno.model import Across, Comparison, Extent, Ratio, StepComparison, StepRun
 from dbdyno.model.plan_record import WorkloadRecord
 from run_builder import changed
 

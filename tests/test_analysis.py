@@ -14,7 +14,7 @@ import pytest
 from dbdyno import store
 from dbdyno.analysis.step import assemble
 from dbdyno.evidence.background_spans import overlap_s
-from dbdyno.model import Json, Span, StepRun, TargetFacts, find
+from dbdyno.model import Json, ResponseFacts, Span, StepRun, TargetFacts, find
 from dbdyno.model.metric import METRICS
 from dbdyno.model.metric.counter import COUNTER
 from dbdyno.model.metric.device import DEVICE
@@ -213,13 +213,13 @@ def test_slow_queries_show_in_the_tail_and_in_their_bucket(tmp_path: Path) -> No
     """1,500 of 100,000 took 300 ms: more than 1 %."""
     planted = plant("qr100", slow={"query": (1_500, 300_000)})
     run = derived(tmp_path, "qr100", planted)
-    times = run.response["query"]
+    times = run.of(ResponseFacts).by_kind["query"]
     assert times.count == 100_000
     assert times.buckets == (98_500, 0, 0, 0, 0, 0, 1_500, 0, 0, 0)
     assert (times.p50_us, times.p90_us, times.p99_us, times.max_us) == (200, 200, 300_000, 300_000)
     assert run.metrics["response_p99_us"] == 300_000.0
     assert run.metrics["maxop"] == pytest.approx(0.3)
-    assert run.response["insert"].max_us == 800
+    assert run.of(ResponseFacts).by_kind["insert"].max_us == 800
     assert run.series["query.max_us"].y[:2] == (300_000.0, 200.0)
 
 
@@ -243,8 +243,12 @@ def test_a_statement_of_a_transaction_does_not_count_as_a_query_of_its_own(tmp_p
     change_lines(folder.path / "events.jsonl", as_transaction)
     change(folder.path / "job.json", with_programs)
     run = assemble.step_run(folder)
-    assert run.response["query"].count == 100_000
-    assert run.operations["both"].count == run.operations["query"].count == 100_000
+    assert run.of(ResponseFacts).by_kind["query"].count == 100_000
+    assert (
+        run.of(ResponseFacts).by_operation["both"].count
+        == run.of(ResponseFacts).by_operation["query"].count
+        == 100_000
+    )
 
 
 def test_a_short_last_tick_has_no_rate_but_its_work_counts(tmp_path: Path) -> None:
@@ -271,7 +275,7 @@ def test_the_warm_up_counts_for_nothing(tmp_path: Path) -> None:
     change_lines(folder.path / "events.jsonl", warm)
     run = assemble.step_run(folder)
     assert run.metrics["qps"] == 5_000.0
-    assert run.response["query"].count == 100_000
+    assert run.of(ResponseFacts).by_kind["query"].count == 100_000
     assert run.series["query.rate"].x_s[0] == 1.0
 
 

@@ -24,10 +24,8 @@ from dbdyno.model import (
     Json,
     Link,
     Network,
-    Outcomes,
     Ratio,
     StepRun,
-    ToldMetric,
 )
 from dbdyno.model.attribution import Attribution, Design, Effect, Factor
 from dbdyno.model.comparison import ApplicationResult, ApplicationWork
@@ -71,10 +69,8 @@ NAMED = frozenset(
         "levels",
         "limited",
         "metrics",
-        "outcomes",
         "sd",
         "tables",
-        "told",
     )
 )
 """Keys whose own keys are names of metrics, arms, steps, tables or processes."""
@@ -119,7 +115,7 @@ FORM = {
     "blocks_sd_low blocks_sd_high means_sd",
     "overall": f"arm workload steps metric {JUDGEMENT}",
     "steps": "workload ordinal step group headline base_values arms limited notices "
-    "attributions profiles outcomes told network tables",
+    "attributions profiles network tables",
     "steps.network": "arm sent_bytes_per_op received_bytes_per_op hosts",
     "steps.network.hosts": "host round_trip_us offset_bound_us sent_bytes_per_s "
     "received_bytes_per_s",
@@ -136,8 +132,6 @@ FORM = {
     "steps.attributions": "metric whole effects interactions remainder",
     "steps.attributions.whole": "blocks ratio low high",
     "steps.attributions.effects": "factors blocks ratio low high q found",
-    "steps.outcomes": "block role name counted completed rolled_back failed retried",
-    "steps.told": "block metric value unit title better",
     "steps.arms": "arm verdict within_margin reason by against outcome metrics nodes findings",
     "steps.arms.nodes": "metric nodes agreement p q spread spread_low spread_high ratio low high "
     "freedom reach",
@@ -212,17 +206,12 @@ PEAK = Peak(
 
 
 def telling(run: StepRun) -> StepRun:
-    """The run with a metric of its workload's own, outcomes of operations, and a network."""
-    told = ToldMetric(value="Seq Scan", unit="", title="plan", better=None)
+    """The run with a network."""
     link = Link(
         round_trip_us=1.0, offset_us=None, offset_bound_us=None, sent_bytes=1, received_bytes=None
     )
     network = Network(links={"c1": link}, seconds=1.0, operations=1)
-    ended = Outcomes(
-        role="query", name="get", counted=True, completed=9, rolled_back=1, failed=0, retried=0
-    )
-    roles = replace(run.roles, outcomes=(ended,))
-    return replace(run, told={"node": told}, network=network, roles=roles)
+    return replace(run, network=network)
 
 
 DESIGN = Design(

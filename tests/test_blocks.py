@@ -13,7 +13,7 @@ from command import dyno
 from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.host import program
-from dbdyno.model import Comparison, Plan
+from dbdyno.model import Comparison, Plan, ResponseFacts
 from dbdyno.model.error import PlanError, ResultError
 from dbdyno.run import blocks as runner
 from dbdyno.store import Results
@@ -138,7 +138,8 @@ def test_a_stall_shows_in_the_response_time_of_paced_roles(tmp_path: Path) -> No
     stalled = planted(new="stalls = [{ at_s = 1.0, for_s = 3.0 }]", blocks=1)
     comparison = measured(stalled, tmp_path)
     insert = {
-        arm: cell(comparison, "qr1000", arm).runs[0].response["insert"] for arm in ("old", "new")
+        arm: cell(comparison, "qr1000", arm).runs[0].of(ResponseFacts).by_kind["insert"]
+        for arm in ("old", "new")
     }
     assert insert["old"].p99_us < 100_000
     assert insert["new"].p99_us > 1_000_000

@@ -23,7 +23,7 @@ from dbdyno.cli.server import ref_of
 from dbdyno.engine import installed
 from dbdyno.host import lock
 from dbdyno.host.account import Account
-from dbdyno.host.process import start_ticks
+from dbdyno.host.process import is_alive, start_ticks
 from dbdyno.model import Arm
 from dbdyno.model.error import DynoError, HostError, ServerError
 from server_place import within
@@ -200,12 +200,14 @@ def test_an_interrupt_ends_the_compiler_and_leaves_nothing(tmp_path: Path, cache
     command = [sys.executable, "-c", code, "server", "build", "postgres", str(tree)]
     process = subprocess.Popen([*command, "--name", "mine"], stderr=subprocess.PIPE, text=True)
     compiler = int(wait_for(mark))
+    begun = start_ticks(compiler)
+    assert begun is not None
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=120)
     assert process.returncode == 130
     assert said.endswith("interrupted; only the log of the build is kept\n")
     assert left(cache) == set()
-    assert within(60, lambda: start_ticks(compiler) is None)
+    assert within(60, lambda: not is_alive(compiler, begun)), "another process may have its number"
 
 
 def test_what_a_killed_making_left_is_swept_up(cache: Path, tarball: Path):

@@ -22,11 +22,12 @@ from dbdyno import plan
 from dbdyno.analysis.step import assemble
 from dbdyno.engine.postgres import build as fetch
 from dbdyno.findings.fairness.facts import FairnessFacts
-from dbdyno.model import ResponseTimes, StepRun, TargetFacts
+from dbdyno.model import ResponseFacts, ResponseTimes, StepRun, TargetFacts
 from dbdyno.model.metric import METRICS
 from dbdyno.run import blocks
 from dbdyno.store import Results, StepFolder
 from one_arm import ONE_LIVE_ARM
+from run_builder import served
 
 STEPS = ("l.i0", "l.x", "l.i1", "cleanup", "qr100", "qp100", "qr1000")
 PUBLISHED = {metric.name for metric in METRICS if metric.published}
@@ -116,16 +117,18 @@ def compare(folder: StepFolder) -> StepRun:
 def compare_response(run: StepRun, raw: Raw) -> None:
     for kind in ("insert", "delete", "query"):
         expected = by_hand.response(raw, raw.roles(kind))
-        assert (kind in run.response) is (expected is not None)
+        assert (kind in run.of(ResponseFacts).by_kind) is (expected is not None)
         if expected is not None:
-            compare_times(run.response[kind], raw, raw.roles(kind), "response")
-            compare_times(run.service[kind], raw, raw.roles(kind), "service")
+            compare_times(run.of(ResponseFacts).by_kind[kind], raw, raw.roles(kind), "response")
+            compare_times(served(run)[kind], raw, raw.roles(kind), "service")
 
 
 def compare_times(times: ResponseTimes, raw: Raw, roles: list[str], which: str) -> None:
     found = asdict(times)
     assert found.pop("at_least") == (), "no histogram ends below a time"
     exact = [found.pop("mean_us"), found.pop("sd_us")]
+    whose = [found.pop("of"), found.pop("name"), found.pop("paced")]
+    assert whose[0] == "kind", whose
     assert found == by_hand.response(raw, roles, which)
     # A histogram knows three digits of each time.
     assert exact == pytest.approx(by_hand.moments(raw, roles, which), rel=2e-3, abs=1.0)
@@ -237,7 +240,7 @@ def compare_traced(folder: StepFolder) -> None:
     traced = {one["operation"] for one in raw.operations}
     assert traced
     for name in traced:
-        ours = run.operations[name]
+        ours = run.of(ResponseFacts).by_operation[name]
         exact = [
             (one["end_ns"] - one["due_ns"]) / 1e3
             for one in raw.operations

@@ -11,13 +11,15 @@ from comparison_clients import served
 from dbdyno.evidence import generator_limit, raw_files
 from dbdyno.evidence.evidence import NO_JOB, Evidence
 from dbdyno.findings.fairness import show as fairness
+from dbdyno.findings.groups import cost_per_operation
+from dbdyno.findings.summary import show as summary
 from dbdyno.judge import step_pairs
 from dbdyno.judge.conclusions import Concluded
 from dbdyno.model import Headline, StepComparison, StepRun
 from dbdyno.model.metric.primary import called
 from dbdyno.model.step_files import StepDone, StepRecord
 from dbdyno.parts import known
-from dbdyno.report.section import cost_per_operation, summary, verdicts
+from dbdyno.report.section import verdicts
 from run_builder import NOISE, cell, changed, concluded, lifted, plan_of, run
 from verdict_builder import said, so_far
 

@@ -9,7 +9,8 @@ import pytest
 
 from dbdyno import plan
 from dbdyno.analysis import compare
-from dbdyno.model import Comparison, StepRun
+from dbdyno.findings.outcomes.facts import OutcomeFacts
+from dbdyno.model import Comparison, ResponseFacts, StepRun
 from dbdyno.model.headlines import plural
 from dbdyno.parts.part import charts
 from dbdyno.report import json_document, page
@@ -77,7 +78,7 @@ def slow(compared: Comparison) -> StepRun:
 
 def test_the_headline_is_what_completed_of_the_named_by_the_minute(compared: Comparison) -> None:
     run = slow(compared)
-    by_name = {ended.name: ended for ended in run.roles.outcomes}
+    by_name = {ended.name: ended for ended in run.of(OutcomeFacts).outcomes}
     order, get = by_name["order"], by_name["get"]
     assert (order.counted, get.counted) == (True, False)
     assert (order.failed, get.rolled_back) == (0, 0)
@@ -93,7 +94,7 @@ def test_the_headline_is_what_completed_of_the_named_by_the_minute(compared: Com
 
 def test_think_times_are_no_part_of_response_times(compared: Comparison) -> None:
     run = slow(compared)
-    assert run.operations["order"].max_us < 3 * 4_000 * 1.11
+    assert run.of(ResponseFacts).by_operation["order"].max_us < 3 * 4_000 * 1.11
     mean_us = run.metrics["response_us_mean"]
     assert mean_us is not None
     assert 11_000 < mean_us < 13_000, "of orders alone, not of looks"
@@ -115,5 +116,8 @@ def test_verdicts_and_json_are_by_the_named(compared: Comparison) -> None:
     # Two milliseconds less of 60 + 12 for three statements each.
     assert judged["opm"].so_far.value == pytest.approx((0.18 + 0.04) / (0.18 + 0.02), rel=0.02)
     (written,) = json.loads(json_document.render(compared))["steps"]
-    assert {one["name"] for one in written["outcomes"]["old"]} == {"order", "get"}
+    assert {row["name"] for row in written["tables"]["outcomes"] if row["arm"] == "old"} == {
+        "order",
+        "get",
+    }
     assert written["arms"][0]["metrics"]["rolled_back"]["value"] > 0

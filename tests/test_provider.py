@@ -8,6 +8,7 @@ import pytest
 
 from dbdyno.analysis import compare
 from dbdyno.analysis.compare import provider
+from dbdyno.model import ToldFacts
 from dbdyno.model.error import ResultError
 from dbdyno.run import blocks
 from dbdyno.store import Results, imported
@@ -49,12 +50,13 @@ def test_times_without_a_zone_take_that_of_the_option_and_clocks_can_be_shifted(
 
 def test_a_window_has_the_mean_and_the_greatest_of_rows_that_lie_mostly_in_it() -> None:
     # A third of the first row, all of the second, half of the third.
-    found = provider.told(table(), NOON + 40, NOON + 150)
+    told = provider.told(table(), NOON + 40, NOON + 150)
+    found = {value.metric: value for value in told}
     assert found["provider.CPU Utilization.mean"].value == pytest.approx((70 * 60 + 90 * 30) / 90)
     assert found["provider.CPU Utilization.max"].value == 90
     assert found["provider.CPU Utilization.mean"].title == "CPU Utilization, mean of 2 values"
     assert found["provider.IOPS.mean"].value == 300, "an empty value counts for nothing"
-    assert provider.told(table(), NOON + 10, NOON + 20) == {}, "a row of a minute says nothing"
+    assert provider.told(table(), NOON + 10, NOON + 20) == (), "a row of a minute says nothing"
 
 
 @pytest.mark.parametrize(
@@ -92,11 +94,9 @@ def test_an_imported_table_stands_with_what_steps_tell_and_is_kept_as_it_came(tm
     assert provider.add(folder, file, Reading(name=file.name)) == "cloud.csv is there already"
     (kept,) = imported.all_of(folder)
     assert kept.text == file.read_text()
-    told = [
-        run.told for step in compare.load(folder).steps for one in step.cells for run in one.runs
-    ]
+    told = [facts.numbers for step in compare.load(folder).steps for facts in step.each(ToldFacts)]
     assert told
-    assert all(one["provider.iops.max"].value <= 400 for one in told)
+    assert all((numbers["provider.iops.max"] or 0) <= 400 for numbers in told)
     assert provider.add(folder, file, Reading(name=file.name, arm="old")).startswith("1 metrics")
     with pytest.raises(ResultError, match=r"--arm: no arm `odl`; did you mean `old`"):
         provider.add(folder, file, Reading(name=file.name, arm="odl"))

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from comparison_builder import comparison
 from dbdyno.cli import app
-from dbdyno.model import Cell, Comparison, Series, StepComparison, StepRun, ToldMetric
+from dbdyno.model import Cell, Comparison, Series, StepComparison, StepRun, ToldFacts, ToldValue
 from dbdyno.model.error import ResultError
 from dbdyno.report import cbc
 from run_builder import failed, step_run
@@ -54,16 +54,21 @@ def run_of(step: str, arm: str = "pg17", block: int = 1, **values: object) -> St
     return step_run(arm=arm, block=block, workload="cbc", step=step, **values)
 
 
+def told_of(values: Mapping[str, float | None]) -> tuple[ToldValue, ...]:
+    """Values that a step tells, by name."""
+    return tuple(
+        ToldValue(metric=name, value=value, unit=None, title=name, better=None)
+        for name, value in values.items()
+    )
+
+
 def collected(arm: str = "pg17", block: int = 1) -> list[StepRun]:
     """The published sample as it would have been measured."""
     return [
         run_of(
             step, arm, block,
             metrics={"seconds": seconds},
-            told={
-                name: ToldMetric(value=value, unit="", title=name, better=None)
-                for name, value in TOLD.get(step, {}).items()
-            },
+            told=told_of(TOLD.get(step, {})),
         )
         for step, seconds in zip(cbc.KEYS.values(), SECONDS, strict=True)
     ]  # fmt: skip
@@ -131,13 +136,8 @@ def test_a_failed_step_misses_its_own_keys_and_moves_no_other(key: str) -> None:
 
 
 def test_what_the_server_does_not_tell_is_missing() -> None:
-    nothing = {
-        name: ToldMetric(value=None, unit="", title="", better=None)
-        for name in ("read_rate", "write_rate")
-    }
-    runs = [
-        replace(one, told=nothing) if one.facts.step == "vacuum" else one for one in collected()
-    ]
+    nothing = ToldFacts(told=told_of({"read_rate": None, "write_rate": None}))
+    runs = [one.telling(nothing) if one.facts.step == "vacuum" else one for one in collected()]
     (found,) = parsed(cbc.render(shown(runs)))
     assert list(found.items())[4:] == list(PUBLISHED.items())[:-2]
 

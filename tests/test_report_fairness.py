@@ -13,7 +13,7 @@ from comparison_builder import NOTICE
 from comparison_clients import DEAD_ROWS, PCT, served
 from dbdyno.findings.fairness.facts import Fairness, FairnessFacts
 from dbdyno.findings.fairness.show import told
-from dbdyno.model import Comparison, StepComparison, StepRun
+from dbdyno.model import Comparison, ResponseFacts, StepComparison, StepRun
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import ArmRecord, PlanRecord, WorkloadRecord
 from dbdyno.parts.part import Group, Page, Table, TableCell
@@ -236,7 +236,12 @@ def test_rows_that_no_insert_brought_are_said_to_be_indexed(three: Comparison) -
     step = by_name(three, "l.x")
 
     def without_inserts(run: StepRun) -> StepRun:
-        return run_builder.changed(run, operations={"index": run.response["insert"]}, response={})
+        return run_builder.changed(
+            run,
+            response=(
+                replace(run.of(ResponseFacts).by_kind["insert"], of="operation", name="index"),
+            ),
+        )
 
     cells = tuple(
         replace(cell, runs=tuple(without_inserts(run) for run in cell.runs)) for cell in step.cells

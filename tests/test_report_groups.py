@@ -10,7 +10,7 @@ import pytest
 import report_parts
 from dbdyno.model import Bound, Comparison, PairedEstimate, StepComparison
 from dbdyno.model.error import DynoError
-from dbdyno.parts import colors
+from dbdyno.parts import colors, step_groups
 from dbdyno.parts.part import (
     Effects,
     Group,
@@ -24,7 +24,6 @@ from dbdyno.parts.part import (
     flat,
 )
 from dbdyno.report import page
-from dbdyno.report.section import groups as group
 from suite_builder import AGGREGATE, CLIENTS, POINT, RANGE, WRITE, comparison
 from verdict_builder import with_words
 
@@ -108,7 +107,7 @@ def test_groups_and_their_rows_have_the_published_order(shown: Page) -> None:
 
 def test_a_group_of_ones_own_comes_after_the_published_ones(two: Comparison) -> None:
     own = replace(two.steps[6], group="my own")
-    found = group.ordered([own, *two.steps[7:]])
+    found = step_groups.ordered([own, *two.steps[7:]])
     assert list(found) == [*PUBLISHED, "my own"]
 
 
@@ -116,7 +115,7 @@ def test_names_are_sorted_without_their_punctuation_and_a_sweep_as_it_ran() -> N
     swept = page.make(comparison(blocks=1, seconds=20, swept=True))
     found = [name for name in names(relative(swept, POINT)) if "@" in name]
     assert found == [f"point-query@clients={clients}" for clients in CLIENTS]
-    assert sorted(["read-only-sum", "read-only_range=10"], key=group.collation) == [
+    assert sorted(["read-only-sum", "read-only_range=10"], key=step_groups.collation) == [
         "read-only_range=10",
         "read-only-sum",
     ]

@@ -9,13 +9,13 @@ import pytest
 
 import report_parts
 from comparison_builder import comparison
-from dbdyno.model import Comparison, ResponseTimes
+from dbdyno.findings.response_times.show import longest_tone, merged, tables
+from dbdyno.findings.summary.show import absolute_tones, relative_tone
+from dbdyno.model import Comparison, ResponseFacts, ResponseTimes
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.parts.part import Effects, Group, Page, Table, TableCell, charts
 from dbdyno.report import page
 from dbdyno.report.section.cost_by_owner import per_operation
-from dbdyno.report.section.response_times import longest_tone, merged, tables
-from dbdyno.report.section.summary import absolute_tones, relative_tone
 from run_builder import changed
 
 
@@ -331,7 +331,8 @@ def test_a_percentile_beyond_its_histogram_is_at_least_that(three: Comparison) -
     step = three.steps[0]
     first, *others = step.cells
     run = first.runs[0]
-    times = {kind: replace(of, at_least=("p99_us", "p999_us")) for kind, of in run.response.items()}
+    known = run.of(ResponseFacts).response
+    times = tuple(replace(each, at_least=("p99_us", "p999_us")) for each in known)
     cut = replace(first, runs=(changed(run, response=times),), time_bound="at least")
     table = next(iter(tables(replace(step, cells=(cut, *others)), "x")))
     said = [cell.text.startswith("≥ ") for cell in table.rows[0].cells[-5:]]

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from dbdyno import store
 from dbdyno.model import Json
 from dbdyno.model.error import ResultError
+from dbdyno.model.response_times import BUCKETS_US
 from dbdyno.run.driver.sysbench import report
 from dbdyno.stats.hdr_histogram import HIGHEST_US
-from dbdyno.stats.response_times import BUCKETS_US, CELLS, Histogram, cell_bounds_us, merged
+from dbdyno.stats.response_times import CELLS, Histogram, cell_bounds_us, merged
 
 CONTRACT = Path(__file__).parent.parent / "contract"
 EVENTS = sorted(CONTRACT.glob("events-*.jsonl"))
@@ -64,18 +65,18 @@ def test_percentiles_are_those_of_the_sorted_list_within_three_digits(values: li
 def test_each_time_is_in_one_bucket_and_in_the_right_one(values: list[int]) -> None:
     found = histogram_of(values).times().buckets
     assert sum(found) == len(values)
-    lower = [0, *BUCKETS_US]
-    upper = [*BUCKETS_US, math.inf]
+    lower = [0, *BUCKETS_US.values()]
+    upper = [*BUCKETS_US.values(), math.inf]
     expected = [
         sum(low < value <= high for value in values) for low, high in zip(lower, upper, strict=True)
     ]
-    straddling = [v for v in values if any(b < v < b * 1.001 for b in BUCKETS_US)]
+    straddling = [v for v in values if any(b < v < b * 1.001 for b in BUCKETS_US.values())]
     if not straddling:
         assert list(found) == expected
 
 
 def test_the_bounds_themselves_are_within_their_bucket() -> None:
-    assert histogram_of(list(BUCKETS_US)).times().buckets == (1,) * 9 + (0,)
+    assert histogram_of(list(BUCKETS_US.values())).times().buckets == (1,) * 9 + (0,)
     assert histogram_of([257, 1_001, 20_000_000]).times().buckets == (0, 1, 1) + (0,) * 6 + (1,)
 
 

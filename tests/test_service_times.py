@@ -13,11 +13,12 @@ from hdrh.histogram import HdrHistogram
 import report_parts
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
-from dbdyno.model import Comparison, StepRun
+from dbdyno.model import Comparison, ResponseFacts, StepRun
 from dbdyno.parts.part import Table
 from dbdyno.report import page
 from dbdyno.store import Results
 from result_builder import build
+from run_builder import served
 
 SERVED_US = 150
 """From sent to completion; from due an insert is planted to take 800, a query 200."""
@@ -73,9 +74,10 @@ def test_the_slowest_statement_is_timed_from_sent_as_published(tmp_path: Path) -
     assert run.metrics["maxop"] == pytest.approx(SERVED_US / 1e6)
     assert run.metrics["service_p99_us"] == SERVED_US
     assert run.metrics["response_us_max"] == run.metrics["response_p99_us"] == 200.0
-    assert run.service["insert"].max_us == SERVED_US
-    assert run.response["insert"].max_us == 800
-    assert set(run.paced) == {"insert", "delete"}, "queries go in a loop"
+    assert served(run)["insert"].max_us == SERVED_US
+    assert run.of(ResponseFacts).by_kind["insert"].max_us == 800
+    paced = {times.name for times in run.of(ResponseFacts).response if times.paced}
+    assert paced == {"insert", "delete"}, "queries go in a loop"
 
 
 def test_what_is_paced_has_both_times_and_the_published_table_those_from_sent(
@@ -97,7 +99,7 @@ def test_what_is_paced_has_both_times_and_the_published_table_those_from_sent(
 def test_an_older_result_keeps_the_times_from_due_under_their_own_name(tmp_path: Path) -> None:
     folder = made(tmp_path, forget)
     run = one_step(folder)
-    assert (run.ending.status, run.service) == ("ok", {})
+    assert (run.ending.status, served(run)) == ("ok", {})
     assert run.metrics["maxop"] is None
     assert run.metrics["service_p99_us"] is None
     assert run.metrics["response_us_max"] == 200.0
@@ -108,5 +110,5 @@ def test_an_older_result_keeps_the_times_from_due_under_their_own_name(tmp_path:
 
 def test_a_closed_loop_has_one_table(tmp_path: Path) -> None:
     folder = made(tmp_path, serve_sooner, "l.i0")
-    assert one_step(folder).paced == ()
+    assert not any(times.paced for times in one_step(folder).of(ResponseFacts).response)
     assert [*tables(compare.load(folder))] == ["Service time"]

@@ -17,7 +17,8 @@ from dbdyno import store
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
 from dbdyno.findings.fairness.facts import FairnessFacts
-from dbdyno.model import Headline, Json, StatementUse, StepRun
+from dbdyno.findings.statements.facts import StatementFacts, StatementUse
+from dbdyno.model import Headline, Json, StepRun
 from dbdyno.model.job import Job, first_words, is_control
 from dbdyno.model.job.role import Closed, Role
 from dbdyno.model.job.statements import Piece, Statement
@@ -57,7 +58,7 @@ def edit_ticks(path: Path, edit: Callable[[Json], object]) -> None:
 
 
 def uses(run: StepRun) -> dict[str, StatementUse]:
-    return {one.name: one for one in run.roles.statements}
+    return {one.name: one for one in run.of(StatementFacts).statements}
 
 
 # --- How often, how many rows, how many of them had any --------------------------------------
@@ -65,7 +66,7 @@ def uses(run: StepRun) -> dict[str, StatementUse]:
 
 def test_a_statement_has_its_rate_its_rows_and_the_share_that_found_one(tmp_path: Path) -> None:
     run = assemble.step_run(folder(tmp_path, FOUND | {"query": 0.998}))
-    assert [(one.role, one.name, one.kind) for one in run.roles.statements] == [
+    assert [(one.role, one.name, one.kind) for one in run.of(StatementFacts).statements] == [
         (name, name, "statement") for name in ("insert", "delete", "query")
     ]
     query = uses(run)["query"]
@@ -79,7 +80,7 @@ def test_a_statement_has_its_rate_its_rows_and_the_share_that_found_one(tmp_path
 
 def test_an_older_result_does_not_say_what_found_a_row(tmp_path: Path) -> None:
     run = assemble.step_run(folder(tmp_path, {}))
-    assert {one.found for one in run.roles.statements} == {None}
+    assert {one.found for one in run.of(StatementFacts).statements} == {None}
     assert run.metrics["found_share"] is None
     assert run.warnings == ()
     assert uses(run)["query"].per_s == 5_000.0

@@ -18,7 +18,8 @@ import by_hand
 from by_hand import Raw
 from dbdyno.analysis.step import assemble
 from dbdyno.engine.postgres import build as fetch
-from dbdyno.model import Json, StepRun
+from dbdyno.findings.statements.facts import StatementFacts
+from dbdyno.model import Json, ResponseFacts, StepRun
 from dbdyno.store import StepFolder
 from one_arm import ONE_LIVE_ARM
 from test_figures_by_hand import compare, move_counters, steps_of
@@ -147,7 +148,9 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, StepFol
 def compare_statements(folder: StepFolder) -> StepRun:
     """Compares all figures of a step with those by hand; gives the derived step."""
     run, raw = compare(folder), Raw(folder.path)
-    for ours, theirs in zip(run.roles.statements, by_hand.statements(raw), strict=True):
+    for ours, theirs in zip(
+        run.of(StatementFacts).statements, by_hand.statements(raw), strict=True
+    ):
         for name, value in theirs.items():
             close = pytest.approx(value) if isinstance(value, float) else value
             assert asdict(ours)[name] == close, (ours, name)
@@ -171,9 +174,13 @@ def test_of_a_transaction_each_statement_is_told_and_begin_and_commit_apart(
 ) -> None:
     """Eight statements: four selects, an update, a delete, and two that do nothing."""
     run = assemble.step_run(steps["transactions"])
-    found = {one.name: one for one in run.roles.statements}
+    found = {one.name: one for one in run.of(StatementFacts).statements}
     assert list(found) == ["BEGIN", "point", "update", "delete", "COMMIT"]
-    assert [one.kind for one in run.roles.statements] == ["control", *["statement"] * 3, "control"]
+    assert [one.kind for one in run.of(StatementFacts).statements] == [
+        "control",
+        *["statement"] * 3,
+        "control",
+    ]
     tps = run.metrics["tps"] or 0.0
     assert found["point"].per_s == pytest.approx(4 * tps, rel=0.01)
     assert run.metrics["qps"] == pytest.approx(8 * tps, rel=0.01)
@@ -181,8 +188,10 @@ def test_of_a_transaction_each_statement_is_told_and_begin_and_commit_apart(
     assert run.metrics["p50"] == pytest.approx(8 * tps, rel=0.05)
     assert run.metrics["found_share"] == pytest.approx(100 * (6 - 0.404) / 6, rel=0.01)
     assert found["BEGIN"].found is None
-    assert run.response == {}, "a role of another kind"
-    assert run.operations["mixed"].count == round(tps * (run.window.seconds or 0))
+    assert run.of(ResponseFacts).by_kind == {}, "a role of another kind"
+    assert run.of(ResponseFacts).by_operation["mixed"].count == round(
+        tps * (run.window.seconds or 0)
+    )
 
 
 def test_a_scan_of_which_few_end_has_the_rate_of_their_times(steps: dict[str, StepFolder]) -> None:
@@ -219,7 +228,9 @@ def test_the_figures_of_a_real_servers_statements_are_those_by_hand(
     live: dict[str, StepFolder], step: str
 ) -> None:
     run = compare_statements(live[step])
-    assert all((one.found is None) is (one.name in UNTOLD) for one in run.roles.statements)
+    assert all(
+        (one.found is None) is (one.name in UNTOLD) for one in run.of(StatementFacts).statements
+    )
 
 
 @pytest.mark.live
@@ -231,7 +242,7 @@ def test_what_the_deletes_found_is_what_the_server_says_it_deleted(
     run, before, after = assemble.step_run(folder), folder.before(), folder.after()
     assert before is not None and after is not None
     deleted = after.tables["t1"]["n_tup_del"] - before.tables["t1"]["n_tup_del"]
-    (delete,) = run.roles.statements
+    (delete,) = run.of(StatementFacts).statements
     assert delete.found is not None and delete.found < 0.99
     found = delete.found * delete.per_s * (run.window.seconds or 0.0)
     assert Raw(folder.path).amount(1, "write") == deleted

@@ -29,10 +29,11 @@ OTHER: Blocks = [
 ]
 
 
-def times(us: float) -> ResponseTimes:
+def times(us: float, *, paced: bool = False) -> ResponseTimes:
     return ResponseTimes(
-        count=1, buckets=(0,) * 10, p50_us=us, p90_us=us, p99_us=us, p999_us=us, max_us=int(us)
-    )
+        name="query", count=1, buckets=(0,) * 10, p50_us=us, p90_us=us, p99_us=us, p999_us=us,
+        max_us=int(us), paced=paced,
+    )  # fmt: skip
 
 
 def runs(arm: str, blocks: Blocks, title: str = "read@clients={}", **more: object) -> list[StepRun]:
@@ -119,13 +120,13 @@ def test_points_are_geometric_means_with_their_intervals() -> None:
 
 
 def test_what_a_rate_holds_back_has_no_peak() -> None:
-    paced = {"response": {"query": times(100)}, "paced": ("query",)}
+    paced = {"response": (times(100, paced=True),)}
     name = "read@clients={},rate=50"
     facts = found(*runs("old", BASE, name, **paced), *runs("new", OTHER, name, **paced))
     (one,) = facts.sweeps
     assert (one.title, one.parameter, one.paced) == ("read@rate=50", "clients", True)
     assert facts.peaks == ()
-    closed = {"response": {"query": times(100)}, "paced": ("insert",)}
+    closed = {"response": (times(100),)}
     assert len(found(*runs("old", BASE, **closed), *runs("new", OTHER, **closed)).peaks) == 2
 
 

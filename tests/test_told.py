@@ -13,9 +13,9 @@ from msgspec import structs
 
 from dbdyno import engine as engines
 from dbdyno.engine import Server
-from dbdyno.model import Address, Headline, Json, MetricSource, Requirement, Right, Step, ToldMetric
+from dbdyno.model import Address, Headline, Json, MetricSource, Requirement, Right, Step
 from dbdyno.model.error import ServerError
-from dbdyno.model.step_files import HeadlineWork, StepDone
+from dbdyno.model.step_files import HeadlineWork, StepDone, ToldMetric
 from dbdyno.run import dropped_tables, server_parts, told
 from dbdyno.run.check import rights
 from dbdyno.run.step import summary

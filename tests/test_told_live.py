@@ -6,7 +6,7 @@ import pytest
 
 from dbdyno import plan
 from dbdyno.analysis import compare
-from dbdyno.model import StepRun
+from dbdyno.model import StepRun, ToldFacts
 from dbdyno.run import blocks
 from server_place import ends
 
@@ -79,7 +79,7 @@ def test_a_table_that_a_step_made_is_there_for_its_work_and_later_steps(
     runs: dict[str, StepRun],
 ) -> None:
     copy = runs["copy"]
-    size = copy.told["pages"].value
+    size = copy.of(ToldFacts).numbers["pages"]
     assert isinstance(size, float)
     assert 20_000 / 300 < size < 20_000 / 100
     seconds, mbps = copy.window.seconds, copy.metrics["mbps"]
@@ -95,12 +95,12 @@ def test_a_step_in_seconds_has_its_window_as_its_result(runs: dict[str, StepRun]
 
 
 def test_what_notices_and_rows_have_is_told(runs: dict[str, StepRun]) -> None:
-    vacuum = runs["vacuum"].told
+    vacuum = {value.metric: value for value in runs["vacuum"].of(ToldFacts).told}
     assert (vacuum["dead"].value, vacuum["dead"].better) == (0, "less")
     assert vacuum["none"].value is None
     (warning,) = [line for line in runs["vacuum"].warnings if "`none`" in line]
     assert "captured nothing" in warning
-    assert vacuum["node"].value == "Seq Scan"
+    assert vacuum["node"].text == "Seq Scan"
 
 
 def test_a_step_that_did_not_make_its_table_has_failed(runs: dict[str, StepRun]) -> None:

@@ -11,7 +11,8 @@ import pytest
 from dbdyno import workload
 from dbdyno.analysis.step import assemble
 from dbdyno.engine import Server
-from dbdyno.model import Arm, Step, StepRun
+from dbdyno.findings.statements.facts import StatementFacts
+from dbdyno.model import Arm, Step, StepRun, ToldFacts
 from dbdyno.store import Results, StepFolder
 from one_arm import ONE_LIVE_ARM, results_of
 from server_place import a_place, address, ends, newest, started
@@ -293,7 +294,7 @@ def test_pages_are_the_counters_differences_by_second(results: Results, name: st
 
 def test_the_runs_of_all_jobs_are_kept_and_agree_with_what_was_measured(results: Results) -> None:
     run, _ = step_of(results, "call-run")
-    told = {name: one.value for name, one in run.told.items()}
+    told = run.of(ToldFacts).numbers
     assert 0 < told["common_s"] < 1.8
     assert told["pct_updated"] == pytest.approx(20, abs=1)
     # Rows of all notices by the window, which is no shorter than each job's own duration.
@@ -302,7 +303,7 @@ def test_the_runs_of_all_jobs_are_kept_and_agree_with_what_was_measured(results:
 
 def test_a_run_from_outside_counts_the_rows_of_its_batches(results: Results) -> None:
     run, _ = step_of(results, "run")
-    by_name = {one.name: one.per_s for one in run.roles.statements}
+    by_name = {one.name: one.per_s for one in run.of(StatementFacts).statements}
     riops = 1000 * sum(by_name.values())
     assert run.metrics["riops"] == pytest.approx(riops, rel=0.05)
     assert by_name["update"] / sum(by_name.values()) == pytest.approx(0.2, abs=0.02)

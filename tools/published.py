@@ -24,7 +24,7 @@ from textwrap import fill
 from typing import Any, get_args
 
 from dbdyno.analysis import compare
-from dbdyno.model import Cell, Comparison, Ratio
+from dbdyno.model import Cell, Comparison, Ratio, ToldFacts
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.error import DynoError, ResultError
 from dbdyno.model.host_facts import HostFacts
@@ -196,8 +196,8 @@ def _own(cell: Cell | None, key: Key) -> float | None:
     """A cell's figure of a metric; of one that the workload's steps tell, the median of blocks."""
     if cell is None or key.metric is None:
         return None if cell is None else cell.value
-    told = [run.told[key.metric].value for run in cell.runs if key.metric in run.told]
-    known = [value for value in told if isinstance(value, int | float)]
+    told = (facts.numbers.get(key.metric) for facts in cell.each(ToldFacts))
+    known = [value for value in told if value is not None]
     return median(known) if known else cell.metrics.get(key.metric)
 
 

@@ -276,11 +276,11 @@ class Evidence:
 
     def response(self, roles: list[str]) -> Histogram:
         """Response times of what these roles do, each operation once, however it is made up."""
-        return self._of_roles(self.histograms, roles)
+        return self.of_roles(self.histograms, roles)
 
     def service(self, roles: list[str]) -> Histogram:
         """The same of service times."""
-        return self._of_roles(self.services, roles)
+        return self.of_roles(self.services, roles)
 
     @property
     def headline_operations(self) -> frozenset[str]:
@@ -298,9 +298,10 @@ class Evidence:
             if role in roles and (not wanted or operation in wanted)
         )
 
-    def _of_roles(
+    def of_roles(
         self, histograms: Mapping[tuple[str, str], Histogram], roles: list[str]
     ) -> Histogram:
+        """The times of what these roles do, each operation once."""
         timed = self.job.timed_operations()
         return merged(
             histogram

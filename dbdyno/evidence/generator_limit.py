@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.evidence import own_queue
 from dbdyno.evidence.evidence import Evidence
-from dbdyno.model import Bound, StepRun, metric
+from dbdyno.model import Bound, ResponseFacts, StepRun, metric
 
 BUSY_SHARE_MAX = 0.70
 """Of a thread's time: above it, replies wait for the generator and not only for the server."""
@@ -132,7 +132,7 @@ def time_bound(runs: Sequence[StepRun]) -> Bound:
     """
     if any(run.window.limited or run.window.delayed for run in runs):
         return "at most"
-    times = (times for run in runs for times in (*run.response.values(), *run.operations.values()))
+    times = (times for run in runs for times in run.of(ResponseFacts).response)
     return "at least" if any(some.at_least for some in times) else "exact"
 
 

@@ -13,10 +13,18 @@ from msgspec import msgpack
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.findings.fairness import step as fairness
 from dbdyno.findings.finding import StepFinding
+from dbdyno.findings.outcomes import step as outcomes
+from dbdyno.findings.response_times import step as response_times
+from dbdyno.findings.statements import step as statements
 from dbdyno.findings.targets import step as targets
+from dbdyno.findings.told import step as told
 from dbdyno.model.facts import Facts
 
 FINDINGS: tuple[StepFinding[Any], ...] = (
+    told.FINDING,
+    statements.FINDING,
+    outcomes.FINDING,
+    response_times.FINDING,
     targets.FINDING,
     fairness.FINDING,
 )

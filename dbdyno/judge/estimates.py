@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from dbdyno.judge.pairing import Compared, Facing, by_block, by_block_of_each
-from dbdyno.model import Bound, Cell, PairedEstimate, StepComparison, metric
+from dbdyno.model import Bound, Cell, PairedEstimate, StepComparison, ToldFacts, metric
 from dbdyno.model.metric.over import Over, taken
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.ratio import OPPOSITE
@@ -28,7 +28,7 @@ def with_figures(step: StepComparison, faced: Mapping[str, Facing]) -> StepCompa
     Figures are of the blocks that are compared, where these are the same for all arms; those of the
     primary metrics of all blocks.
     """
-    runs = [run for cell in step.cells for run in cell.runs]
+    runs = list(step.runs)
     primary = (step.headline, cpu_of(runs))
     values = {cell.arm: by_block_of_each(cell.runs) for cell in step.cells}
     overs = _overs(primary, tuple(values.values()))
@@ -148,7 +148,7 @@ def _compared(
 ) -> Cell:
     own_values = {
         name: own_value
-        for name in dict.fromkeys(name for run in cell.runs for name in run.told)
+        for name in dict.fromkeys(name for told in cell.each(ToldFacts) for name in told.numbers)
         if (own_value := _of_own(faced.own_value(name))) is not None
     }
     estimates = {

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from dbdyno.model import Ratio, StepRun
+from dbdyno.model import Ratio, StepRun, ToldFacts
 from dbdyno.model.verdict import Order
 from dbdyno.stats import fills
 from dbdyno.stats.fills import FillVariance, Units
@@ -118,7 +118,11 @@ class Facing:
     def own_value(self, name: str) -> Compared:
         """The same of a value that the workload tells of itself."""
         numbers = tuple(
-            (run.block, _own_values(run), tuple(map(_own_values, bases)))
+            (
+                run.block,
+                run.of(ToldFacts).numbers,
+                tuple(base.of(ToldFacts).numbers for base in bases),
+            )
             for run, bases in zip(self.runs, self.bases, strict=True)
         )
         return self._compared(name, self._both(name, numbers))
@@ -172,14 +176,6 @@ class Facing:
             runs=tuple(run for run, _ in kept),
             bases=tuple(bases for _, bases in kept),
         )
-
-
-def _own_values(run: StepRun) -> Metrics:
-    return {
-        name: value
-        for name, metric in run.told.items()
-        if not isinstance(value := metric.value, str) and value is not None
-    }
 
 
 def facing(runs: Sequence[StepRun], bases: Sequence[StepRun], units: Units | None = None) -> Facing:

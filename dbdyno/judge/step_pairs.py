@@ -40,7 +40,7 @@ def across(steps: Sequence[StepComparison]) -> tuple[Across, ...]:
 def _is_measured(step: StepComparison) -> bool:
     """Whether a rate was asked for: of times no pair is made."""
     rate = step.headline is not None and not less_is_better(step.headline)
-    return rate and any(run.facts.measured for cell in step.cells for run in cell.runs)
+    return rate and step.measured
 
 
 def _post_by_pre(steps: Sequence[StepComparison]) -> Iterable[Across]:

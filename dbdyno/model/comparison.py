@@ -78,7 +78,17 @@ class StepComparison:
 
     def each(self, facts: type[F]) -> Iterator[F]:
         """What a finding tells of each run, by arm and block."""
-        return (told for cell in self.cells for told in cell.each(facts))
+        return (run.of(facts) for run in self.runs)
+
+    @property
+    def runs(self) -> Iterator[StepRun]:
+        """The runs of all arms, by block."""
+        return (run for cell in self.cells for run in cell.runs)
+
+    @property
+    def measured(self) -> bool:
+        """Whether it has metrics: others only bring the database into a state."""
+        return any(run.facts.measured for run in self.runs)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ field of facts that is a tuple of rows is a table of the field's name.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from msgspec import Meta
@@ -22,3 +23,8 @@ def says(what: str, unit: str = "") -> Meta:
     On a field of facts: what one of its rows is.
     """
     return Meta(description=what, extra={"unit": unit})
+
+
+def columns(meanings: Mapping[str, str]) -> Meta:
+    """The meanings of a tuple's items, each a column of this name."""
+    return Meta(extra={"columns": meanings})

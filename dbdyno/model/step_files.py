@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from dbdyno.model.events import PROTOCOL, Totals
 from dbdyno.model.find import SearchWindow
 from dbdyno.model.step import Headline, Sla
-from dbdyno.model.step_run import Link, ToldMetric
+from dbdyno.model.step_run import Link
 
 
 class StepRecord(Struct, frozen=True, kw_only=True):
@@ -136,6 +136,15 @@ class Turns(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 # --- done.json, failed.json --------------------------------------------------------------------
+
+
+class ToldMetric(Struct, frozen=True, kw_only=True):
+    """A value that a step tells by itself, as its workload says."""
+
+    value: int | float | str | None  # None: it was not told
+    unit: str
+    title: str
+    better: Literal["more", "less"] | None  # which way is; None: neither
 
 
 class StepDone(Struct, kw_only=True, omit_defaults=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeVar
 
 from dbdyno.model.facts import Facts, says
@@ -17,22 +17,6 @@ SERVER_OWNERS = ("role:", "parallel:", "background:", "backend:", "exited")
 """How the names of owners begin whose costs are the server's."""
 IDLE = "idle:"
 """Before an owner of the server, for its cost between the arm's turns: no part of the window's."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResponseTimes:
-    """Response or service times of one kind of operation, all clients and seconds merged, in µs."""
-
-    count: int
-    buckets: tuple[int, ...]  # ten published buckets: 256us 1ms 4ms 16ms 64ms 256ms 1s 4s 16s more
-    p50_us: float
-    p90_us: float
-    p99_us: float
-    p999_us: float
-    max_us: int
-    mean_us: float | None = None  # of exact sums; None: the load does not tell them
-    sd_us: float | None = None  # the population's standard deviation, of the same
-    at_least: tuple[str, ...] = ()  # percentiles of which no more is known: "p99_us"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,15 +103,32 @@ class TargetFacts(Facts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StatementUse:
-    """One kind of statement in the window of a step, all connections of a role together."""
+class ToldValue:
+    """A value that a step tells by itself, as its workload says."""
 
-    role: str
-    name: str
-    kind: str  # "statement", or "control": BEGIN, COMMIT, ROLLBACK
-    per_s: float  # executions without error
-    rows_per_s: float  # returned or affected
-    found: float | None  # share of the executions that found a row; None: the statement has none
+    metric: Annotated[str, says("its name in the workload")]
+    title: Annotated[str, says("its title in reports")]
+    unit: Annotated[str | None, says("its unit")]
+    better: Annotated[
+        Literal["more", "less"] | None, says("which way is better: more or less; null: neither")
+    ]
+    value: Annotated[float | None, says("its value; null: missing, or a text", "by metric")]
+    text: Annotated[str | None, says("its value if it is a text")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToldFacts(Facts):
+    """The metrics that a step's workload defines; judges compare them, too."""
+
+    told: Annotated[
+        tuple[ToldValue, ...],
+        says("a metric that a step of a run reports, as its workload defines"),
+    ] = ()
+
+    @property
+    def numbers(self) -> dict[str, float | None]:
+        """Those that are numbers, by their names."""
+        return {told.metric: told.value for told in self.told if told.value is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,44 +216,6 @@ class Window:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Times:
-    """The response and service times of one kind of work, or of one operation."""
-
-    response: ResponseTimes  # from due to completion
-    service: ResponseTimes | None = None  # from sent to completion; None: the generator says not
-    paced: bool = False  # due by a schedule, not in a loop
-
-
-@dataclass(frozen=True, kw_only=True)
-class Responses:
-    """The response and service times of a window."""
-
-    by_kind: Mapping[str, Times] = field(default_factory=dict)  # insert, delete, query
-    by_operation: Mapping[str, Times] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outcomes:
-    """How a role's operations of one name ended in the window of a step."""
-
-    role: str
-    name: str
-    counted: bool  # whether the step's headline counts those that completed
-    completed: int
-    rolled_back: int  # as their workload has it
-    failed: int
-    retried: int  # tried again at least once, with any outcome
-
-
-@dataclass(frozen=True, kw_only=True)
-class RoleFigures:
-    """The results of a step's roles."""
-
-    statements: tuple[StatementUse, ...] = ()
-    outcomes: tuple[Outcomes, ...] = ()  # where some may roll back, or count alone
-
-
-@dataclass(frozen=True, kw_only=True)
 class ServerSide:
     """The server's own figures."""
 
@@ -287,16 +250,6 @@ class Network:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToldMetric:
-    """A value that a step tells by itself, as its workload says."""
-
-    value: int | float | str | None  # None: it was not told
-    unit: str
-    title: str
-    better: Literal["more", "less"] | None  # which way is; None: neither
-
-
-@dataclass(frozen=True, kw_only=True)
 class Moment:
     """A moment by the clock of a boot and by the wall clock, whose time is None where not told."""
 
@@ -326,9 +279,6 @@ class StepRun:
     generator: str | None = None  # version and commit of dyno-loadgen; None: another program
     window: Window = Window()
     metrics: Mapping[str, float | None] = field(default_factory=dict)  # by dbdyno.model.metric
-    told: Mapping[str, ToldMetric] = field(default_factory=dict)  # the workload's own, by name
-    responses: Responses = Responses()
-    roles: RoleFigures = RoleFigures()
     findings: Mapping[str, Any] = field(default_factory=dict)  # facts by their types' names
     network: Network | None = None  # None: the load was made beside the server
     server: ServerSide = ServerSide()
@@ -344,38 +294,6 @@ class StepRun:
         kept = self.findings.get(facts.__name__)
         return kept if isinstance(kept, facts) else facts()
 
-    # --- Tables show one sort of times, of all kinds or operations ---
-
-    @property
-    def response(self) -> Mapping[str, ResponseTimes]:
-        """The response times of `responses.by_kind`."""
-        return {name: times.response for name, times in self.responses.by_kind.items()}
-
-    @property
-    def operations(self) -> Mapping[str, ResponseTimes]:
-        """The response times of `responses.by_operation`."""
-        return {name: times.response for name, times in self.responses.by_operation.items()}
-
-    @property
-    def service(self) -> Mapping[str, ResponseTimes]:
-        """The service times of `responses.by_kind`."""
-        return {
-            name: times.service
-            for name, times in self.responses.by_kind.items()
-            if times.service is not None
-        }
-
-    @property
-    def operations_service(self) -> Mapping[str, ResponseTimes]:
-        """The service times of `responses.by_operation`."""
-        return {
-            name: times.service
-            for name, times in self.responses.by_operation.items()
-            if times.service is not None
-        }
-
-    @property
-    def paced(self) -> tuple[str, ...]:
-        """The kinds and operations of `responses` that are due by a schedule."""
-        both = (self.responses.by_kind, self.responses.by_operation)
-        return tuple(name for by in both for name, times in by.items() if times.paced)
+    def telling(self, facts: Facts) -> StepRun:
+        """The run with these facts in place of those of their type."""
+        return replace(self, findings={**self.findings, type(facts).__name__: facts})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from dbdyno.model import Bound, Cell, PairedEstimate, Ratio, StepComparison, TargetFacts, metric
+from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.model.metric.over import Over, taken
 from dbdyno.model.ratio import OPPOSITE
 from dbdyno.parts import number
@@ -14,6 +15,7 @@ from dbdyno.parts.part import Row, TableCell
 MISSED = "†"
 INCOMPLETE = "‡"
 STOOD_STILL = "‖"
+UNFOUND = "§"
 
 STOOD_STILL_MARK = {
     STOOD_STILL: "stood still in a block: the mean throughput is then 0, and a ratio uses the "
@@ -155,6 +157,12 @@ def justified(tone: Tone, bound: Bound, *, less: bool = False) -> Tone:
     return "" if tone in wrong.get(bound, ()) else tone
 
 
+def divided(base: str, blocks: int) -> str:
+    """Explains a ratio and its interval, in a sentence."""
+    beside = f", with the 95 % t interval of the mean ratio of {blocks} blocks"
+    return f"Throughput divided by that of {base}{beside if blocks > 1 else ''}."
+
+
 def is_time(step: StepComparison) -> bool:
     """Whether the step's result is a time, of which less is better."""
     return metric.less_is_better(step.headline)
@@ -176,6 +184,18 @@ def judged(result: Cell) -> int:
 def missed_target(result: Cell) -> bool:
     """Whether the step has a target rate which a run of it did not hold."""
     return any(run.of(TargetFacts).met is False for run in result.runs)
+
+
+def target(step: StepComparison) -> float | None:
+    """The step's target rate, from any run that knows it."""
+    targets = (run.facts.sla_target for run in step.runs)
+    return next((target for target in targets if target is not None), None)
+
+
+def unfound(result: Cell) -> bool:
+    """Whether its statements find a row so seldom that a throughput of them misleads."""
+    share = result.metrics.get("found_share")
+    return share is not None and share < 100 * FOUND_MIN
 
 
 def stood_still(result: Cell) -> bool:

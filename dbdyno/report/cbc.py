@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dbdyno.model import Comparison, StepRun
+from dbdyno.model import Comparison, StepRun, ToldFacts
 from dbdyno.model.error import ResultError
 from dbdyno.model.metric.debt import SECOND_S_MIN
 from dbdyno.model.sweep import parted
@@ -49,8 +49,7 @@ def render(comparison: Comparison) -> str:
     runs = [
         run
         for step in comparison.steps
-        for cell in step.cells
-        for run in cell.runs
+        for run in step.runs
         if parted(run.facts.workload)[0] == WORKLOAD
     ]
     if not runs:
@@ -93,8 +92,8 @@ def _values(runs: Sequence[StepRun]) -> Iterator[tuple[str, str]]:
             yield key, f"{MS * seconds:.3f}"
     for key, (name, form) in TOLD.items():
         # The table has a size before CLUSTER, too, which is the one that stays where that failed.
-        told = [run.told[name].value for run in well.values() if name in run.told]
-        known = [value for value in told if isinstance(value, int | float)]
+        told = [run.of(ToldFacts).numbers for run in well.values()]
+        known = [value for numbers in told if (value := numbers.get(name)) is not None]
         if known:
             yield key, format(known[-1], form)
 

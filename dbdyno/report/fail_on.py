@@ -147,8 +147,7 @@ def _why(comparison: Comparison) -> str:
     reasons += [
         run.ending.reason
         for step in comparison.steps
-        for cell in step.cells
-        for run in cell.runs
+        for run in step.runs
         if run.ending.status == "failed" and run.ending.reason
     ]
     return next(iter(reasons), comparison.incomplete or "no step that is done has a headline")

@@ -149,8 +149,6 @@ def _step(step: StepComparison) -> Json:
         "attributions": [_attribution(attribution) for attribution in step.attributions],
         "profiles": [_profile(profile) for profile in step.profiles],
         "tables": _tables(step),
-        "outcomes": {cell.arm: ended for cell in step.cells if (ended := _outcomes(cell))},
-        "told": {cell.arm: told for cell in step.cells if (told := _told(cell))},
         "network": [one for cell in step.cells for one in _network(cell)],
     }
 
@@ -205,22 +203,6 @@ def _tables(step: StepComparison) -> dict[str, list[Json]]:
             for table, row in derived.of_run(run):
                 found.setdefault(table, []).append({"arm": cell.arm, "block": run.block} | row)
     return found
-
-
-def _outcomes(cell: Cell) -> list[Json]:
-    """How the operations of the arm's runs ended, block by block."""
-    return [
-        {"block": run.block, **asdict(ended)} for run in cell.runs for ended in run.roles.outcomes
-    ]
-
-
-def _told(cell: Cell) -> list[Json]:
-    """The values that the arm's runs report, block by block."""
-    return [
-        {"block": run.block, "metric": name, **asdict(one)}
-        for run in cell.runs
-        for name, one in run.told.items()
-    ]
 
 
 def _network(cell: Cell) -> Iterable[Json]:

@@ -6,8 +6,18 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from dbdyno.findings.fairness import show as fairness
+from dbdyno.findings.groups import show as groups
+from dbdyno.findings.highest_rate import show as highest_rate
+from dbdyno.findings.measured_steps import show as steps_section
+from dbdyno.findings.outcomes import show as outcomes
+from dbdyno.findings.response_times import show as response_times
+from dbdyno.findings.scaling import show as scaling
+from dbdyno.findings.statements import show as statements
+from dbdyno.findings.summary import show as summary
 from dbdyno.findings.sweeps import show as sweeps
 from dbdyno.findings.targets import show as targets
+from dbdyno.findings.throughput import show as throughput
+from dbdyno.findings.told import show as told
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.parts.colors import Scheme
 from dbdyno.parts.part import AnyPart, Group, Page, Section, Subject, anchored, flat
@@ -25,9 +35,7 @@ from dbdyno.report.section import (
     flame,
     fragmentation,
     functions,
-    groups,
     headline,
-    highest_rate,
     measured_on,
     metrics,
     network,
@@ -39,23 +47,16 @@ from dbdyno.report.section import (
     queries,
     query_plans,
     repeat,
-    response_times,
-    scaling,
     setup,
     state,
-    statements,
-    summary,
     suspects,
-    throughput,
     time_ledger,
-    told,
     unseen,
     verdicts,
     warnings,
     why,
     work,
 )
-from dbdyno.report.section import steps as steps_section
 
 __all__ = ["Page", "make"]
 
@@ -78,6 +79,7 @@ STEP: tuple[Section, ...] = (
     placement.SECTION,
     why.SECTION,
     told.SECTION,
+    outcomes.SECTION,
     statements.SECTION,
     targets.SECTION,
     metrics.SECTION,
@@ -141,8 +143,7 @@ def _workload(subject: Subject, title: str) -> Group:
 
 def _worth_showing(step: StepComparison) -> bool:
     """Whether it is measured, or did not end well."""
-    runs = [run for result in step.cells for run in result.runs]
-    return any(run.facts.measured or run.ending.status != "ok" for run in runs)
+    return any(run.facts.measured or run.ending.status != "ok" for run in step.runs)
 
 
 def _step(workload: Subject, step: StepComparison) -> Group:

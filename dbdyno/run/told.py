@@ -17,7 +17,7 @@ from pathlib import Path
 
 from dbdyno import store
 from dbdyno.engine import Server
-from dbdyno.model import MetricSource, Step, ToldMetric
+from dbdyno.model import MetricSource, Step
 from dbdyno.model.error import ServerError
 from dbdyno.model.events import (
     AnyEvent,
@@ -30,7 +30,7 @@ from dbdyno.model.events import (
     read,
 )
 from dbdyno.model.step import Change
-from dbdyno.model.step_files import StepDone
+from dbdyno.model.step_files import StepDone, ToldMetric
 from dbdyno.run.invariants import ANSWER_S_MAX
 
 BETWEEN = " | "

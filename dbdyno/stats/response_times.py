@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dbdyno.model import ResponseTimes
+from dbdyno.model.response_times import BUCKETS_US, ResponseTimes
 from dbdyno.stats.hdr_histogram import CELLS, HIGHEST_US, counts_of_each
 
 CUT_US_MIN = 99_000_000
@@ -19,8 +20,6 @@ CUT_US_MIN = 99_000_000
 CUT_MIN = 1.02
 """Of the longest time by the end of the last cell: sysbench's buckets are 1.8 % wide."""
 PERCENTILES = {"p50_us": 0.5, "p90_us": 0.9, "p99_us": 0.99, "p999_us": 0.999}
-BUCKETS_US = (256, 1_000, 4_000, 16_000, 64_000, 256_000, 1_000_000, 4_000_000, 16_000_000)
-"""Upper bounds, inclusive, of the published buckets; the tenth is everything above."""
 
 
 class Histogram:
@@ -109,15 +108,15 @@ class Histogram:
     def times(self) -> ResponseTimes:
         """Percentiles, the exact maximum and the ten published buckets."""
         cumulated = np.cumsum(self._counts)
-        percentiles = dict(
-            zip(PERCENTILES, self._percentiles_us(cumulated, [*PERCENTILES.values()]), strict=True)
-        )
+        found = self._percentiles_us(cumulated, [*PERCENTILES.values()])
+        percentiles = dict(zip(PERCENTILES, found, strict=True))
+        times_us: dict[str, Any] = {name: us for name, (us, _) in percentiles.items()}
         upto = np.concatenate(([0], cumulated))
         ends = upto[np.minimum(_bucket_ends(), len(cumulated))]
         return ResponseTimes(
             count=int(upto[-1]),
             buckets=tuple(int(n) for n in np.diff(ends, prepend=0)),
-            **{name: us for name, (us, _) in percentiles.items()},
+            **times_us,
             max_us=self.max_us,
             at_least=tuple(name for name, (_, more) in percentiles.items() if more),
         )
@@ -151,7 +150,9 @@ def _bucket_ends() -> NDArray[np.int64]:
     A cell that straddles a bound (16,000 to 16,007 µs) counts as not above it.
     """
     lower = cell_bounds_us()[0]
-    return np.searchsorted(lower, [*BUCKETS_US, HIGHEST_US * 2], side="right").astype(np.int64)
+    return np.searchsorted(lower, [*BUCKETS_US.values(), HIGHEST_US * 2], side="right").astype(
+        np.int64
+    )
 
 
 def cells_of(times_us: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -45,9 +45,7 @@ def _attributions(
     interactions: Sequence[Contrast],
 ) -> Iterable[Attribution]:
     """The headline's, then that of CPU per operation."""
-    if step.headline is None or not any(
-        run.facts.measured for cell in step.cells for run in cell.runs
-    ):
+    if step.headline is None or not step.measured:
         return
     for metric in dict.fromkeys((step.headline, cpu_of(step.cells))):
         logs = _logs(step, metric)

@@ -10,12 +10,12 @@ import io
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
-from dbdyno.model import StepRun, ToldMetric, events
+from dbdyno.model import StepRun, ToldFacts, ToldValue, events
 from dbdyno.model.document import suggestion
 from dbdyno.model.error import ResultError
 from dbdyno.store import Results, StepFolder, imported
@@ -149,7 +149,7 @@ def window(folder: StepFolder) -> tuple[float, float] | None:
     return (open_ns + ahead_ns) / NS_PER_S, (close_ns + ahead_ns) / NS_PER_S
 
 
-def told(table: Table, begin_s: float, end_s: float) -> dict[str, ToldMetric]:
+def told(table: Table, begin_s: float, end_s: float) -> tuple[ToldValue, ...]:
     """Mean and greatest value of each metric in a window, over the rows that lie mostly in it.
 
     The mean weights rows by the time that they share with the window.
@@ -163,7 +163,7 @@ def told(table: Table, begin_s: float, end_s: float) -> dict[str, ToldMetric]:
         for place, share_s in enumerate(shared)
         if share_s > 0 and share_s >= SHARE_MIN * (table.ends_s[place] - table.begins_s[place])
     ]
-    values = {}
+    values = []
     for column in table.columns:
         known = [(shared[place], value) for place in inside
                  if (value := column.values[place]) is not None]  # fmt: skip
@@ -171,13 +171,16 @@ def told(table: Table, begin_s: float, end_s: float) -> dict[str, ToldMetric]:
             mean = math.fsum(s * v for s, v in known) / math.fsum(s for s, _ in known)
             rows = f"{len(known)} value{'s' if len(known) > 1 else ''}"
             for what, value in (("mean", mean), ("max", max(v for _, v in known))):
-                values[f"{PREFIX}{column.title}.{what}"] = ToldMetric(
-                    value=value,
-                    unit=column.unit,
-                    title=f"{column.title}, {what} of {rows}",
-                    better=None,
+                values.append(
+                    ToldValue(
+                        metric=f"{PREFIX}{column.title}.{what}",
+                        value=value,
+                        unit=column.unit or None,
+                        title=f"{column.title}, {what} of {rows}",
+                        better=None,
+                    )
                 )
-    return values
+    return tuple(values)
 
 
 def with_imported(
@@ -202,11 +205,11 @@ def _with(run: StepRun, folder: StepFolder, tables: Iterable[tuple[Imported, Tab
     at = window(folder)
     if at is None:
         return run
-    figures = dict(run.told)
+    figures = {value.metric: value for value in run.of(ToldFacts).told}
     for source, table in tables:
         if source.reading.arm in (None, run.arm):
-            figures |= told(table, *at)
-    return replace(run, told=figures)
+            figures |= {value.metric: value for value in told(table, *at)}
+    return run.telling(ToldFacts(told=tuple(figures.values())))
 
 
 def add(folder: Path, file: Path, reading: Reading) -> str:

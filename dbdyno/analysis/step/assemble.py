@@ -2,42 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from dbdyno.analysis.step import idle_work, metrics, profile, step_warnings
 from dbdyno.analysis.step.imprint import imprint
 from dbdyno.analysis.step.network import network
-from dbdyno.analysis.step.outcomes import outcomes
 from dbdyno.analysis.step.segments import segments
 from dbdyno.analysis.step.series import series
 from dbdyno.analysis.step.state import state, unread
 from dbdyno.analysis.step.waits import waits
-from dbdyno.evidence import damaged_files, evidence, generator_limit, sums
+from dbdyno.evidence import damaged_files, evidence, generator_limit
 from dbdyno.evidence.background_spans import spans
-from dbdyno.evidence.evidence import KINDS, NO_JOB, Evidence
+from dbdyno.evidence.evidence import NO_JOB, Evidence
 from dbdyno.evidence.query_plans import plans
 from dbdyno.evidence.raw_files import NS_PER_S
 from dbdyno.evidence.role_seconds import shape_of
 from dbdyno.evidence.slow_calls import ending
 from dbdyno.findings import steps
 from dbdyno.model import (
-    Responses,
-    RoleFigures,
     ServerSide,
-    StatementUse,
     StepRun,
-    Times,
     Window,
 )
 from dbdyno.model.error import ResultError
-from dbdyno.model.events import Part
-from dbdyno.model.job import is_control
-from dbdyno.model.job.role import Closed
-from dbdyno.model.job.statements import Statement
-from dbdyno.stats import amounts
-from dbdyno.stats.response_times import Histogram, merged
 from dbdyno.store import StepFolder
 
 
@@ -98,8 +85,6 @@ def _ended_by_limit(run: StepRun, basis: Evidence) -> StepRun:
 
 
 def _measured(run: StepRun, basis: Evidence) -> StepRun:
-    roles = RoleFigures(statements=statements(basis), outcomes=outcomes(basis))
-    run = replace(run, roles=roles)
     values = metrics.metrics(basis, run)
     window = Window(
         seconds=basis.load.seconds,
@@ -115,8 +100,6 @@ def _measured(run: StepRun, basis: Evidence) -> StepRun:
         run,
         window=window,
         metrics=values,
-        told={} if basis.done is None else basis.done.metrics,
-        responses=responses(basis),
         network=network(basis),
         owners={**basis.owners, **idle_work.named(basis)},
         segments=segments(basis),
@@ -131,99 +114,3 @@ def end_spread(basis: Evidence) -> float | None:
     if not ends or not seconds:
         return None
     return (max(ends) - min(ends)) / NS_PER_S / seconds
-
-
-# --- Response times --------------------------------------------------------------------------
-
-
-def responses(basis: Evidence) -> Responses:
-    """The times of the published kinds of work and of each operation, of what was done at all."""
-    paced = {role.name for role in basis.job.roles if not isinstance(role.pace, Closed)}
-    by_kind = {
-        work: _times(
-            basis.response(roles),
-            basis.service(roles),
-            partial(sums.of_roles, basis, roles),
-            paced=not paced.isdisjoint(roles),
-        )
-        for work in KINDS
-        for roles in [basis.roles(work)]
-    }
-    by_operation = {
-        name: _times(
-            _of_operation(basis.histograms, name),
-            _of_operation(basis.services, name),
-            partial(sums.of_operation, basis, name),
-            paced=any((role, name) in basis.histograms for role in paced),
-        )
-        for name in dict.fromkeys(name for _, name in basis.histograms)
-    }
-    return Responses(by_kind=_known(by_kind), by_operation=_known(by_operation))
-
-
-def _times(
-    response: Histogram,
-    service: Histogram,
-    moments: Callable[[str], sums.Moments | None],
-    *,
-    paced: bool,
-) -> Times | None:
-    if not response.count:
-        return None
-    return Times(
-        response=sums.with_moments(response.times(), moments("response")),
-        service=sums.with_moments(service.times(), moments("service")) if service.count else None,
-        paced=paced,
-    )
-
-
-def _of_operation(histograms: Mapping[tuple[str, str], Histogram], name: str) -> Histogram:
-    """An operation of all roles together."""
-    return merged(part for (_, operation), part in histograms.items() if operation == name)
-
-
-def _known(times: Mapping[str, Times | None]) -> dict[str, Times]:
-    return {name: known for name, known in times.items() if known is not None}
-
-
-# --- Statements ------------------------------------------------------------------------------
-
-
-def statements(evidence: Evidence) -> tuple[StatementUse, ...]:
-    """Of each role in the job's order, each in the job's order; none without a window."""
-    seconds = evidence.load.seconds
-    return tuple(_statements(evidence, seconds)) if seconds else ()
-
-
-def _statements(evidence: Evidence, seconds: float) -> Iterable[StatementUse]:
-    for role in evidence.job.roles:
-        ticks = evidence.load.of([role.name])
-        for statement in evidence.job.statements:
-            name = statement.name
-            parts = [tick.operations[name] for tick in ticks if name in tick.operations]
-            if parts:
-                yield _use(evidence, role.name, statement, parts, seconds)
-
-
-def _use(
-    evidence: Evidence, role: str, statement: Statement, parts: Sequence[Part], seconds: float
-) -> StatementUse:
-    count, rows = (
-        evidence.in_window(role, amounts.total(counted))
-        for counted in ([part.count for part in parts], [part.rows for part in parts])
-    )
-    return StatementUse(
-        role=role,
-        name=statement.name,
-        kind="control" if is_control(statement) else "statement",
-        per_s=(count or 0.0) / seconds,
-        rows_per_s=(rows or 0.0) / seconds,
-        found=_found(parts) if statement.rows and not is_control(statement) else None,
-    )
-
-
-def _found(parts: Sequence[Part]) -> float | None:
-    """The share that found a row; None where nothing was executed or the load does not tell."""
-    count = sum(part.count for part in parts)
-    empty = amounts.total(part.empty for part in parts)
-    return None if not count or empty is None else (count - empty) / count

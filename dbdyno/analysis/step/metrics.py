@@ -24,7 +24,8 @@ from dbdyno.evidence.evidence import Evidence
 from dbdyno.evidence.generator_limit import LAG_OPERATIONS_MIN
 from dbdyno.evidence.raw_files import per, scaled
 from dbdyno.findings.fairness.facts import FairnessFacts
-from dbdyno.model import Headline, Span, StatementUse, StepRun, TargetFacts, metric
+from dbdyno.findings.statements.facts import StatementFacts, StatementUse
+from dbdyno.model import Headline, Span, StepRun, TargetFacts, metric
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.host_reading import Reading
 from dbdyno.model.job.role import Rate
@@ -62,7 +63,7 @@ def metrics(evidence: Evidence, run: StepRun) -> dict[str, float | None]:
     server = run.server
     values = {
         **throughput(evidence),
-        **apart(evidence, run.roles.statements),
+        **apart(evidence, run.of(StatementFacts).statements),
         **scanned(evidence),
         **steadiness(evidence, run),
         **means(evidence),

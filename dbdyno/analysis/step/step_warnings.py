@@ -10,7 +10,8 @@ from dbdyno.evidence import evidence as basis
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.evidence.role_seconds import headline_rates
 from dbdyno.findings.fairness.facts import Fairness, FairnessFacts
-from dbdyno.model import StatementUse, StepRun, Target, TargetFacts, Window
+from dbdyno.findings.statements.facts import StatementFacts, StatementUse
+from dbdyno.model import StepRun, Target, TargetFacts, Window
 from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.model.job import first_words
 from dbdyno.model.job.role import Rate
@@ -47,7 +48,7 @@ def warnings(
         *_untold(evidence, window),
         *_generator(evidence, metrics),
         *_nothing(evidence),
-        *_misses(evidence, run.roles.statements),
+        *_misses(evidence, run.of(StatementFacts).statements),
         *_schedule(evidence, run.of(TargetFacts).targets),
         *_limits(evidence),
         *_deletes(run.of(TargetFacts).targets),

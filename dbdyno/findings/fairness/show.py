@@ -47,7 +47,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
 def never_stalled(step: StepComparison) -> bool:
     """Whether stalls were looked for, and there were none in any block of any arm."""
     counted = [
-        stalls for run in _runs(step) for stalls in run.of(FairnessFacts).stalls if stalls.seconds
+        stalls for run in step.runs for stalls in run.of(FairnessFacts).stalls if stalls.seconds
     ]
     return bool(counted) and not any(stalls.stalled for stalls in counted)
 
@@ -70,10 +70,6 @@ def _stalls_of(step: StepComparison) -> Iterable[Stalls]:
     return (stalls for told in step.each(FairnessFacts) for stalls in told.stalls)
 
 
-def _runs(step: StepComparison) -> Iterable[StepRun]:
-    return (run for result in step.cells for run in result.runs)
-
-
 def told(step: StepComparison) -> dict[str, str]:
     """The roles of which there is something to say, and the unit of what each counts.
 
@@ -81,7 +77,7 @@ def told(step: StepComparison) -> dict[str, str]:
     merely follow another role, as deletes follow the inserts that they are tied to.
     """
     units = {fair.role: fair.unit for fair in _fairness_of(step)}
-    first = next((fair.role for run in _runs(step) if (fair := of_headline(run))), None)
+    first = next((fair.role for run in step.runs if (fair := of_headline(run))), None)
     shown: list[str] = []
     for role in sorted(units, key=lambda role: role != first):
         follows = any(_follows(step, role, other) for other in shown)
@@ -93,14 +89,14 @@ def told(step: StepComparison) -> dict[str, str]:
 def _even(step: StepComparison, role: str) -> bool:
     """Whether in every run the slowest client did nearly as much as the fastest."""
     found = [
-        fair for run in _runs(step) for fair in run.of(FairnessFacts).fairness if fair.role == role
+        fair for run in step.runs for fair in run.of(FairnessFacts).fairness if fair.role == role
     ]
     return all(min(fair.rates) >= EVEN_SHARE_MIN * max(fair.rates) for fair in found)
 
 
 def _follows(step: StepComparison, role: str, other: str) -> bool:
     """Whether in every run each client had the same rate in both roles."""
-    for run in _runs(step):
+    for run in step.runs:
         rates = {
             fair.role: fair.rates
             for fair in run.of(FairnessFacts).fairness
@@ -157,9 +153,9 @@ def _whole(step: StepComparison, roles: dict[str, str], prefix: str) -> Table:
 
 def _bound_by_work(step: StepComparison) -> bool:
     """Whether clients end when their work is done; with a target rate that is when its time is."""
-    paced = any(run.facts.sla_target is not None for run in _runs(step))
+    paced = any(run.facts.sla_target is not None for run in step.runs)
     return not paced and any(
-        fair.finish_s for run in _runs(step) for fair in run.of(FairnessFacts).fairness
+        fair.finish_s for run in step.runs for fair in run.of(FairnessFacts).fairness
     )
 
 
@@ -196,7 +192,7 @@ def index(value: float | None) -> str:
 def _stalls(step: StepComparison, prefix: str) -> Table:
     """The seconds in which a role all but stood still, over all blocks."""
     roles = dict.fromkeys(
-        stalls.role for run in _runs(step) for stalls in run.of(FairnessFacts).stalls
+        stalls.role for run in step.runs for stalls in run.of(FairnessFacts).stalls
     )
     return Table(
         name=f"{prefix}-stalls",
@@ -239,7 +235,7 @@ def _stall_cells(result: Cell, role: str) -> Iterable[TableCell]:
 
 def summary(steps: Sequence[StepComparison], prefix: str) -> Table | None:
     """pct and Jain's index of every step by arm; None where no step has several clients."""
-    shown = [step for step in steps if any(of_headline(run) is not None for run in _runs(step))]
+    shown = [step for step in steps if any(of_headline(run) is not None for run in step.runs)]
     if not shown:
         return None
     arms = [result.arm for result in shown[0].cells]

@@ -13,7 +13,7 @@ from dbdyno.findings.plan_finding import Compared, PlanFinding
 from dbdyno.findings.sweeps.facts import Peak, Sweep, SweepFacts, SweepPoint, SweptValue
 from dbdyno.judge.pairing import by_block
 from dbdyno.judge.step_cells import Row
-from dbdyno.model import Cell, StepComparison, StepRun
+from dbdyno.model import Cell, ResponseFacts, StepComparison, StepRun
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.sweep import CLIENTS, P99, parted, values
 from dbdyno.stats import sweep as curves
@@ -73,8 +73,7 @@ def _sweeps(rows: Sequence[Row]) -> Iterable[tuple[Sweep, Sequence[_Swept]]]:
     swept: dict[tuple[str, str, str], list[_Swept]] = {}
     for row in rows:
         step = row.step
-        measured = any(run.facts.measured for cell in step.cells for run in cell.runs)
-        for key, (value, title) in values(step.step).items() if measured else ():
+        for key, (value, title) in values(step.step).items() if step.measured else ():
             swept.setdefault((step.workload, title, key), []).append(_Swept(value, row))
     for (_, title, key), some in swept.items():
         headlines = {point.row.step.headline for point in some} - {None}
@@ -98,7 +97,8 @@ def _sweep(title: str, parameter: str, swept: Sequence[_Swept]) -> Sweep:
 
 def _paced(cell: Cell, headline: str) -> bool:
     """Whether the work that the headline counts was due by a schedule."""
-    times = (run.responses.by_kind.get(kind_of(headline).times_of) for run in cell.runs)
+    kind = kind_of(headline).times_of
+    times = (facts.by_kind.get(kind) for facts in cell.each(ResponseFacts))
     return any(time is not None and time.paced for time in times)
 
 

@@ -15,12 +15,7 @@ NAMES = {"insert": "inserts", "delete": "deletes"}
 
 def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     """One table: asked, achieved, in how many blocks held, seconds missed, by role and arm."""
-    found = [
-        target
-        for result in step.cells
-        for run in result.runs
-        for target in run.of(TargetFacts).targets
-    ]
+    found = [target for facts in step.each(TargetFacts) for target in facts.targets]
     if not found:
         return
     roles = {target.role: target.kind for target in found}
@@ -46,8 +41,8 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
 def _cells(result: Cell, role: str) -> Iterable[TableCell]:
     found = [
         target
-        for run in result.runs
-        for target in run.of(TargetFacts).targets
+        for facts in result.each(TargetFacts)
+        for target in facts.targets
         if target.role == role
     ]
     if not found:

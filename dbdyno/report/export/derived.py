@@ -3,7 +3,7 @@
 A field of facts that has a meaning (`dbdyno.model.facts.says`) is a table of its name; it is a
 tuple of rows. Of a row, a field that has a meaning is a column; a ratio has its interval beside
 it; a nested row adds columns that begin with the field's name; a tuple of further rows makes a row
-of each, which begins with the outer one.
+of each, which begins with the outer one; a tuple of figures is a column for each (`columns`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from functools import cache
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Meta
@@ -123,6 +123,10 @@ def _of_field(field: Field, prefix: str) -> Iterator[Told]:
         nested: Any = field.form
         for column, inner in _own(nested, f"{name}_"):
             yield column, _then(get, inner)
+    elif columns := ((field.meaning and field.meaning.extra) or {}).get("columns"):
+        kind = TYPES[get_args(field.form)[0]]
+        for place, (title, what) in enumerate(columns.items()):
+            yield Column(name=title, type=kind, unit="", what=what), _then(get, itemgetter(place))
     else:
         yield field.column(name, field.what), get
 

@@ -85,8 +85,7 @@ class Source:
                 safe_name(run.facts.step),
             ): run
             for step in self.comparison.steps
-            for cell in step.cells
-            for run in cell.runs
+            for run in step.runs
         }
         for place in self.places():
             at = place.folder

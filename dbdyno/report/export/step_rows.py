@@ -11,7 +11,6 @@ from dbdyno.model import (
     Cell,
     Comparison,
     Json,
-    ResponseTimes,
     StepComparison,
     StepRun,
     TargetFacts,
@@ -45,12 +44,6 @@ CAUSES: Mapping[str, Callable[[Comparison], Iterator[Json]]] = {
     "plan_trees": query_rows.plan_trees,
 }
 """The tables whose rows have files of their own."""
-
-BUCKETS = (
-    "to_256us", "to_1ms", "to_4ms", "to_16ms", "to_64ms", "to_256ms", "to_1s", "to_4s", "to_16s",
-    "above_16s",
-)  # fmt: skip
-"""The columns of the ten published buckets, in their order."""
 
 
 # --- The whole result ------------------------------------------------------------------------
@@ -233,19 +226,6 @@ def _figures(run: StepRun) -> Rows:
             known = metric.by_name(name)
             row = {"metric": name, "unit": known.unit, "direction": known.direction}
             yield "metrics", row | {"value": value}
-    yield from _told(run)
-    for statement in run.roles.statements:
-        yield "statements", asdict(statement)
-    for ended in run.roles.outcomes:
-        yield "outcomes", asdict(ended)
-    for table, of, times in (
-        ("response", "kind", run.response),
-        ("response", "operation", run.operations),
-        ("service", "kind", run.service),
-        ("service", "operation", run.operations_service),
-    ):
-        for name, found in times.items():
-            yield table, {"of": of, "name": name} | _response(found)
     for owner, cost in run.owners.items():
         yield "costs", {"owner": owner} | asdict(cost)
     yield from _waits(run)
@@ -258,19 +238,6 @@ def _figures(run: StepRun) -> Rows:
             if value is not None:
                 row = {"moment": moment, "name": name, "unit": state.by_name(name).unit}
                 yield "states", row | {"value": value}
-
-
-def _told(run: StepRun) -> Rows:
-    for name, one in run.told.items():
-        text = isinstance(one.value, str)
-        row = asdict(one) | {"metric": name, "unit": one.unit or None}
-        values = {"value": None if text else one.value, "text": one.value if text else None}
-        yield "told", row | values
-
-
-def _response(found: ResponseTimes) -> Json:
-    row = asdict(found)
-    return row | dict(zip(BUCKETS, row.pop("buckets"), strict=True))
 
 
 def _waits(run: StepRun) -> Rows:

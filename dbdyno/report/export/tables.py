@@ -15,33 +15,6 @@ from dbdyno.report.export.form import RUN, Table, table
 from dbdyno.report.export.node_tables import NODES
 from dbdyno.report.export.query_tables import QUERIES
 
-_TIMES = """
-    of     | text    |    | kind (insert, delete, query) or operation
-    name   | text    |    | the kind or the operation
-    count  | integer |    | number of responses
-    p50_us | number  | µs | median
-    p90_us | number  | µs | 90th percentile
-    p99_us | number  | µs | 99th percentile
-    p999_us | number | µs | 99.9th percentile
-    max_us | integer | µs | the longest
-    mean_us | number | µs | mean, of exact sums; null: the load does not report them
-    sd_us  | number  | µs | standard deviation, likewise
-    """ + "\n".join(
-    f"{name} | integer | | responses {what}"
-    for name, what in (
-        ("to_256us", "up to 256 µs"),
-        ("to_1ms", "above that up to 1 ms"),
-        ("to_4ms", "above that up to 4 ms"),
-        ("to_16ms", "above that up to 16 ms"),
-        ("to_64ms", "above that up to 64 ms"),
-        ("to_256ms", "above that up to 256 ms"),
-        ("to_1s", "above that up to 1 s"),
-        ("to_4s", "above that up to 4 s"),
-        ("to_16s", "above that up to 16 s"),
-        ("above_16s", "above 16 s"),
-    )
-)
-
 TABLES: tuple[Table, ...] = (
     table(
         "plans", "a result folder: its plan and its machine",
@@ -117,17 +90,6 @@ TABLES: tuple[Table, ...] = (
         unit      | text   | | its unit
         direction | text   | | which way is better: higher, lower or neutral
         value     | number | by metric | its value
-        """,
-    ),
-    table(
-        "told", "a metric that a step of a run reports, as its workload defines",
-        """
-        metric | text   | | its name in the workload
-        title  | text   | | its title in reports
-        unit   | text   | | its unit
-        better | text   | | which way is better: more or less; null: neither
-        value  | number | by metric | its value; null: missing, or a text
-        text   | text   | | its value if it is a text
         """,
     ),
     table(
@@ -221,39 +183,6 @@ TABLES: tuple[Table, ...] = (
         notice   | text    | | the sentence
         """,
         (),
-    ),
-    table(
-        "statements", "a kind of statement of a role, in a step's window",
-        """
-        role        | text   |        | the role's name
-        name        | text   |        | the statement's name
-        kind        | text   |        | statement, or control: BEGIN, COMMIT, ROLLBACK
-        per_s       | number | 1/s    | executions without error, all connections
-        rows_per_s  | number | rows/s | rows that they returned or changed
-        found       | number |        | share that found a row; null: none should
-        """,
-    ),
-    table(
-        "outcomes", "how operations ended, where some can roll back or the headline names some",
-        """
-        role        | text    | | the role's name
-        name        | text    | | the operation's name
-        counted     | boolean | | whether the headline counts those that completed
-        completed   | integer | | without error
-        rolled_back | integer | | by rolling back what they did, as their workload has it
-        failed      | integer | | without success
-        retried     | integer | | tried again at least once, with any outcome
-        """,
-    ),
-    table(
-        "response", """response times of a kind of operation, or of one operation, in a window: from
-        the due time to completion""",
-        _TIMES,
-    ),
-    table(
-        "service", """service times of the same: from sending to completion, as in the published
-        tables of response times; no rows if the generator did not report them""",
-        _TIMES,
     ),
     table(
         "ticks", "a role and second of a step's window, all clients together",

@@ -12,9 +12,9 @@ from dataclasses import replace
 from dbdyno.model import Cell, Comparison, Ratio, StepComparison, configuration, engine, metric
 from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.verdict import CHANGED, TOO_FEW, Judgement, Verdict, is_wide
-from dbdyno.parts import cells, colors, known, nodes, number, reasons, tolerate
+from dbdyno.parts import cells, colors, known, nodes, number, reasons, step_groups, tolerate
 from dbdyno.parts.part import AnyPart, Chart, Effect, Effects, Finding, Group, Section, Text
-from dbdyno.report.section import groups, own_query, verdicts
+from dbdyno.report.section import own_query, verdicts
 from dbdyno.report.section.headline import step_name
 
 SHOWN_MAX = 3
@@ -148,7 +148,8 @@ def _not_judged(comparison: Comparison, arm: str) -> Iterable[Effect]:
     """The steps that have a ratio and no verdict."""
     for step in comparison.steps:
         for cell in step.cells[1:]:
-            if cell.arm == arm and cell.verdict is None and cell.ratio and groups.measured(step):
+            judged = cell.verdict is not None or not step_groups.measured(step)
+            if cell.arm == arm and not judged and cell.ratio:
                 of: number.Of = "time" if metric.less_is_better(step.headline or "") else "rate"
                 ends = (cell.ratio.low, cell.ratio.high)
                 change = number.changes(cell.ratio.value, *ends, of)
@@ -228,7 +229,7 @@ def cells_of(comparison: Comparison, arm: str) -> list[tuple[StepComparison, Cel
         (step, cell)
         for step in comparison.steps
         for cell in step.cells[1:]
-        if cell.arm == arm and cell.verdict is not None and groups.measured(step)
+        if cell.arm == arm and cell.verdict is not None and step_groups.measured(step)
     ]
 
 

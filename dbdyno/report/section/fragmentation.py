@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from dbdyno.model import Across, Cell, StepComparison
-from dbdyno.parts import cells, number
+from dbdyno.parts import cells, number, step_groups
 from dbdyno.parts.part import Column, Row, Section, Subject, Table, TableCell
-from dbdyno.report.section import groups
 
 KIND = "post by pre"
 
@@ -15,7 +14,7 @@ KIND = "post by pre"
 def _parts(subject: Subject) -> Iterable[Table]:
     """Each step that ran before the writes, by arm: before, after, and after by before."""
     steps, blocks = subject.steps, subject.comparison.blocks
-    before = [step for step in steps if groups.before_writes(step)]
+    before = [step for step in steps if step_groups.before_writes(step)]
     if not before:
         return
     twins = {step.step: step for step in steps}
@@ -48,7 +47,7 @@ def _rows(
     twins: Mapping[str, StepComparison],
     ratios: Mapping[tuple[str, str], Across],
 ) -> Iterable[Row]:
-    name = step.step.replace(groups.PRE, "", 1)
+    name = step.step.replace(step_groups.PRE, "", 1)
     after = twins.get(name)
     for place, result in enumerate(step.cells):
         twin = after.cells[place] if after is not None else None

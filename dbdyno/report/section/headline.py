@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.model.metric.primary import called, is_cpu
 from dbdyno.model.verdict import CHANGED, Judgement, Overall, is_wide, shaded
-from dbdyno.parts import cells, colors, dependence, known, looks, nodes, number
+from dbdyno.parts import cells, colors, dependence, known, looks, nodes, number, step_groups
 from dbdyno.parts.part import Finding, Section, Subject, Text
-from dbdyno.report.section import calibration, groups, verdicts
-from dbdyno.report.section.summary import target
+from dbdyno.report.section import calibration, verdicts
 
 
 def findings(comparison: Comparison) -> list[Finding]:
@@ -138,7 +137,7 @@ def _ends(judgement: Judgement) -> str:
 
 def _missed_targets(comparison: Comparison) -> list[Finding]:
     items = [
-        f"{result.arm} held {number.number(target(step))} rows/s in {result.sla_met or 0} of "
+        f"{result.arm} held {number.number(cells.target(step))} rows/s in {result.sla_met or 0} of "
         f"{cells.judged(result)} blocks in {step_name(comparison, step)}{cells.MISSED}"
         for step in comparison.steps
         for result in step.cells
@@ -155,11 +154,11 @@ def _unfound(comparison: Comparison) -> list[Finding]:
         f"{result.arm}: {number.number(result.metrics.get('found_share'), 1)} % of the statements "
         f"of {step_name(comparison, step)}"
         for step in comparison.steps
-        if groups.measured(step)
+        if step_groups.measured(step)
         for result in step.cells
-        if groups.unfound(result)
+        if cells.unfound(result)
     ]
-    text = f"{groups.UNFOUND} Few statements found a row; the throughput counts the others, too."
+    text = f"{cells.UNFOUND} Few statements found a row; the throughput counts the others, too."
     return _listed(text, items)
 
 

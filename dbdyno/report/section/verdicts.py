@@ -19,10 +19,9 @@ from dbdyno.model.verdict import (
     Verdict,
     shaded,
 )
-from dbdyno.parts import cells, known, nodes, number
+from dbdyno.parts import cells, known, nodes, number, step_groups
 from dbdyno.parts.colors import ARROWS, tone, trusted
 from dbdyno.parts.part import Column, Row, Section, Subject, Table, TableCell
-from dbdyno.report.section import groups, summary
 
 LARGE = 0.995
 """Of shares from here on a digit after the point says nothing."""
@@ -193,9 +192,9 @@ def primary(verdict: Verdict, cpu: bool) -> Judgement | None:
 
 def grouped(steps: Sequence[StepComparison]) -> dict[str, list[StepComparison]]:
     """The steps that are told, by group; those of none first, those before the writes last."""
-    found = {"": [step for step in steps if summary.alone(step)]}
-    found |= groups.ordered(steps)
-    before = [step for step in steps if groups.before_writes(step)]
+    found = {"": [step for step in steps if step_groups.alone(step)]}
+    found |= step_groups.ordered(steps)
+    before = [step for step in steps if step_groups.before_writes(step)]
     return {title: some for title, some in (found | {BEFORE_WRITES: before}).items() if some}
 
 
@@ -211,7 +210,7 @@ def mark(step: StepComparison, result: Cell) -> str:
         return cells.INCOMPLETE
     if any(map(cells.stood_still, both)):
         return cells.STOOD_STILL
-    return groups.UNFOUND if any(map(groups.unfound, both)) else ""
+    return cells.UNFOUND if any(map(cells.unfound, both)) else ""
 
 
 # --- The table -------------------------------------------------------------------------------
@@ -281,7 +280,7 @@ def _table(
 
 _MARKS = {
     cells.MISSED: "an arm missed the background insert rate",
-    groups.UNFOUND: "too few statements found a row: throughput misleads",
+    cells.UNFOUND: "too few statements found a row: throughput misleads",
     **cells.INCOMPLETE_MARK,
 }
 _COLORS = "Red ▼: slower; green ▲: faster; gray: no change that matters; no colour: not decided."

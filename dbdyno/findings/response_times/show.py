@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from dbdyno.model import Bound, Cell, ResponseTimes, StepComparison, StepRun
-from dbdyno.model.metric.over import geometric_mean
+from dbdyno.model import Bound, Cell, ResponseFacts, ResponseTimes, StepComparison
+from dbdyno.model.metric.over import taken
+from dbdyno.model.response_times import HEADINGS
 from dbdyno.parts import cells, number
 from dbdyno.parts.colors import Tone
 from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
 
-BUCKETS = ("256us", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", ">16s")
+BUCKETS = (*HEADINGS, f">{HEADINGS[-1]}")
 KINDS = ("query", "insert", "delete")
 
 
@@ -23,24 +25,21 @@ class _Timed:
     title: str
     name: str
     since: str
-    by_kind: Callable[[StepRun], Mapping[str, ResponseTimes]]
-    by_operation: Callable[[StepRun], Mapping[str, ResponseTimes]]
+    of: Callable[[ResponseFacts], Sequence[ResponseTimes]]
 
 
 _SERVICE = _Timed(
     title="Service time",
     name="service",
     since="From sending an operation to its answer, as published.",
-    by_kind=lambda run: run.service,
-    by_operation=lambda run: run.operations_service,
+    of=lambda facts: facts.service,
 )
 
 _RESPONSES = _Timed(
     title="Response time",
     name="response",
     since="From the due time of an operation to its answer, including the wait for earlier ones.",
-    by_kind=lambda run: run.response,
-    by_operation=lambda run: run.operations,
+    of=lambda facts: facts.response,
 )
 
 
@@ -49,11 +48,11 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
 
     In a closed loop the two are alike. Results that have no service times have the latter of all.
     """
-    runs = _runs(step)
-    if not any(run.service or run.operations_service for run in runs):
+    every = tuple(step.each(ResponseFacts))
+    if not any(facts.service for facts in every):
         yield from _times_tables(step, prefix, _RESPONSES, lambda _: True)
         return
-    paced = {name for run in runs for name in run.paced}
+    paced = {times.name for facts in every for times in facts.response if times.paced}
     yield from _times_tables(step, prefix, _SERVICE, lambda _: True)
     yield from _times_tables(step, prefix, _RESPONSES, paced.__contains__)
 
@@ -62,23 +61,21 @@ def _times_tables(
     step: StepComparison, prefix: str, timed: _Timed, wanted: Callable[[str], bool]
 ) -> Iterable[Table]:
     """Rows for each kind; where a kind has several operations another table with each of them."""
-    runs = _runs(step)
-    kinds: list[Row] = []
-    for kind in KINDS:
-        if wanted(kind) and any(kind in timed.by_kind(run) for run in runs):
-            kinds += _response_rows(step, kind, timed.by_kind)
-    names = dict.fromkeys(
-        name for run in runs for name in timed.by_operation(run) if name not in KINDS
+    there = dict.fromkeys(
+        (times.of, times.name) for facts in step.each(ResponseFacts) for times in timed.of(facts)
     )
-    operations: list[Row] = []
-    if len(names) > 1 or not kinds:
-        for name in filter(wanted, names):
-            operations += _response_rows(step, name, timed.by_operation)
+    kinds = [kind for kind in KINDS if ("kind", kind) in there and wanted(kind)]
+    names = [name for of, name in there if of == "operation" and name not in KINDS]
+    operations = [name for name in names if wanted(name)] if len(names) > 1 or not kinds else []
     if kinds:
-        yield _response_table(f"{prefix}-{timed.name}-times", timed.title, kinds, timed)
+        rows = [row for kind in kinds for row in _response_rows(step, timed, ("kind", kind))]
+        yield _response_table(f"{prefix}-{timed.name}-times", timed.title, rows, timed)
     if operations:
+        rows = [
+            row for name in operations for row in _response_rows(step, timed, ("operation", name))
+        ]
         name = f"{prefix}-{timed.name}-operation-times"
-        yield _response_table(name, f"{timed.title} of each operation", operations, timed)
+        yield _response_table(name, f"{timed.title} of each operation", rows, timed)
 
 
 def _response_table(name: str, title: str, rows: Sequence[Row], timed: _Timed) -> Table:
@@ -124,17 +121,19 @@ def merged(parts: Sequence[ResponseTimes]) -> ResponseTimes:
     A percentile is the geometric mean of the blocks' percentiles (the datum that is compared is
     the logarithm of a run's percentile); `parts` must not be empty.
     """
-    return ResponseTimes(
+    percentiles: dict[str, Any] = {
+        name: taken((getattr(part, name) for part in parts), "ratio") for _, name in _PERCENTILES
+    }
+    return replace(
+        parts[0],
         count=sum(part.count for part in parts),
         buckets=tuple(
             sum(column) for column in zip(*(part.buckets for part in parts), strict=True)
         ),
-        p50_us=geometric_mean([part.p50_us for part in parts]),
-        p90_us=geometric_mean([part.p90_us for part in parts]),
-        p99_us=geometric_mean([part.p99_us for part in parts]),
-        p999_us=geometric_mean([part.p999_us for part in parts]),
+        **percentiles,
         max_us=max(part.max_us for part in parts),
         mean_us=_mean_of_all(parts),
+        sd_us=None,
         at_least=tuple(dict.fromkeys(name for part in parts for name in part.at_least)),
     )
 
@@ -149,17 +148,20 @@ def _mean_of_all(parts: Sequence[ResponseTimes]) -> float | None:
 _PERCENTILES = (("p50", "p50_us"), ("p90", "p90_us"), ("p99", "p99_us"), ("p99.9", "p999_us"))
 
 
-def _response_rows(
-    step: StepComparison, group: str, of: Callable[[StepRun], Mapping[str, ResponseTimes]]
-) -> list[Row]:
+def _response_rows(step: StepComparison, timed: _Timed, key: tuple[str, str]) -> list[Row]:
     """Percent of responses in the ten published buckets, percentiles, and the longest, by arm."""
     by_arm = {
-        result.arm: [times for run in result.runs if (times := of(run).get(group)) is not None]
+        result.arm: [
+            times
+            for facts in result.each(ResponseFacts)
+            for times in timed.of(facts)
+            if (times.of, times.name) == key
+        ]
         for result in step.cells
     }
     whole = {arm: merged(parts) for arm, parts in by_arm.items() if parts}
     longest = [times.max_us for times in whole.values()]
-    return [_bucket_row(result, whole.get(result.arm), longest, group) for result in step.cells]
+    return [_bucket_row(result, whole.get(result.arm), longest, key[1]) for result in step.cells]
 
 
 def _bucket_row(
@@ -205,10 +207,6 @@ def longest_tone(value: float, all_values: Sequence[float]) -> Tone:
         return ""
     quarter = (high - low) / 4
     return "red" if value >= high - quarter else "green" if value <= low + quarter else ""
-
-
-def _runs(step: StepComparison) -> list[StepRun]:
-    return [run for result in step.cells for run in result.runs]
 
 
 def _without_tones(table: Table) -> Table:

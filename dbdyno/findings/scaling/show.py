@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dbdyno.findings.outcomes.facts import headline_of
 from dbdyno.findings.sweeps.facts import SweepFacts
 from dbdyno.model import Across, Cell, Ratio, StepComparison
 from dbdyno.model.sweep import CLIENTS, values
-from dbdyno.parts import cells, number
+from dbdyno.parts import cells, number, step_groups
 from dbdyno.parts.part import (
     AnyPart,
     Chart,
@@ -23,7 +24,6 @@ from dbdyno.parts.part import (
     Table,
     TableCell,
 )
-from dbdyno.report.section import groups, outcomes
 
 KIND = "scale-up"
 
@@ -117,7 +117,7 @@ def _sweeps(steps: Sequence[StepComparison], across: Sequence[Across]) -> list[_
     for one in across:
         if one.kind == KIND:
             found.setdefault(one.first, []).append(one)
-    listed = [step.step for some in groups.ordered(steps).values() for step in some]
+    listed = [step.step for some in step_groups.ordered(steps).values() for step in some]
     places = {name: place for place, name in enumerate(listed)}
     first = sorted(found, key=lambda name: places.get(name, len(places)))
     return [_sweep(steps, found[name]) for name in first]
@@ -152,7 +152,7 @@ def _table(sweep: _Sweep, blocks: int, name: str) -> Table:
         )
     )
     interval = f", with its 95 % t interval over {blocks} blocks" if blocks > 1 else ""
-    counted = outcomes.headline_of(sweep.first).rate
+    counted = headline_of(sweep.first).rate
     rows = (first, *(_row(sweep, clients) for clients in sweep.others))
     return Table(
         name=f"{name}-table",

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
-from dbdyno.model import Cell, StatementUse, StepComparison, StepRun
+from dbdyno.findings.statements.facts import StatementFacts, StatementUse
+from dbdyno.model import StepComparison, StepRun
 from dbdyno.model.comparison import FOUND_MIN
-from dbdyno.model.metric.over import taken
 from dbdyno.parts import cells, number
-from dbdyno.parts.colors import Tone
+from dbdyno.parts.grid import Grid, GridFigure
 from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
-from dbdyno.report.section import outcomes
 
 Rate = tuple[str, tuple[str, ...], str]
 """A heading, the metrics whose sum it is, and what it means."""
@@ -35,20 +34,13 @@ _SCAN: tuple[Rate, ...] = (
 
 
 def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
-    """How operations ended; the throughput counted in other ways; each statement."""
-    yield from outcomes.table(step, prefix)
+    """The throughput counted in other ways; each statement."""
     if step.headline == "scan":
         yield _rates(step, _SCAN, prefix, "A scan's throughput")
     elif any(result.metrics.get("control_ps") for result in step.cells):
         yield _rates(step, _RATES, prefix, "Queries and transactions")
-    uses = dict.fromkeys(
-        (use.role, use.name)
-        for result in step.cells
-        for run in result.runs
-        for use in run.roles.statements
-    )
-    if uses:
-        yield _statements(step, list(uses), prefix)
+    if any(facts.statements for facts in step.each(StatementFacts)):
+        yield _statements(step, prefix)
 
 
 def _rates(step: StepComparison, shown: Sequence[Rate], prefix: str, title: str) -> Table:
@@ -91,70 +83,39 @@ def _blocks(step: StepComparison) -> str:
 # --- Each statement --------------------------------------------------------------------------
 
 
-_QUANTITIES: tuple[tuple[str, Callable[[StatementUse], float | None]], ...] = (
-    ("per second", lambda use: use.per_s),
-    ("rows/s", lambda use: use.rows_per_s),
+_FIGURES: tuple[GridFigure[StatementUse], ...] = (
+    GridFigure(heading="per second", of=lambda use: use.per_s),
+    GridFigure(heading="rows/s", of=lambda use: use.rows_per_s),
+    GridFigure(
+        heading="found a row, %",
+        of=lambda use: use.found,
+        words=lambda share: number.number(100 * share, 1),
+        tone=lambda share: "notice" if share < FOUND_MIN else "",
+    ),
 )
 
 
-def _statements(step: StepComparison, uses: Sequence[tuple[str, str]], prefix: str) -> Table:
+def _statements(step: StepComparison, prefix: str) -> Table:
     """A row for each statement, in the order of the job; roles by name where there are several."""
-    several = len({role for role, _ in uses}) > 1
-    rows = tuple(
-        Row(
-            cells=(
-                TableCell(text=name),
-                *(
-                    TableCell(text=number.number(_mean(result, role, name, of)))
-                    for _, of in _QUANTITIES
-                    for result in step.cells
-                ),
-                *(_found(result, role, name) for result in step.cells),
-            ),
-            group=role if several else "",
-        )
-        for role, name in uses
+    grid = Grid(
+        step=step,
+        things=lambda run: run.of(StatementFacts).statements,
+        key=lambda use: (use.role, use.name),
+        figures=_FIGURES,
     )
-    columns = (
-        Column(text="statement", left=True),
-        *(Column(text=cell.arm, group=group) for group, _ in _QUANTITIES for cell in step.cells),
-        *(Column(text=cell.arm, group="found a row, %") for cell in step.cells),
-    )
-    low = any(cell.tone == "notice" for row in rows for cell in row.cells)
-    means = "" if not _blocks(step) else f" {cells.MEANS}."
+    low = any(cell.tone == "notice" for row in grid.rows for cell in row.cells)
     return Table(
         name=f"{prefix}-statements",
         title="Statements",
-        columns=columns,
-        rows=rows,
+        columns=grid.columns("statement"),
+        rows=grid.rows,
         colors=f"Bold: under {100 * FOUND_MIN:.0f} % found a row." if low else "",
-        note="Executions without error in the window, rows that they returned or changed, and the "
-        f"share that found any; blank for statements without rows.{means}",
+        note=cells.sentences(
+            "Executions without error in the window, rows that they returned or changed, and the "
+            "share that found any; blank for statements without rows.",
+            f"{cells.MEANS}." if _blocks(step) else "",
+        ),
     )
-
-
-def _uses(result: Cell, role: str, name: str) -> list[StatementUse]:
-    return [
-        use
-        for run in result.runs
-        for use in run.roles.statements
-        if (use.role, use.name) == (role, name)
-    ]
-
-
-def _mean(
-    result: Cell, role: str, name: str, of: Callable[[StatementUse], float | None]
-) -> float | None:
-    values = [value for use in _uses(result, role, name) if (value := of(use)) is not None]
-    return taken(values)
-
-
-def _found(result: Cell, role: str, name: str) -> TableCell:
-    share = _mean(result, role, name, lambda use: use.found)
-    if share is None:
-        return TableCell(text="")
-    tone: Tone = "notice" if share < FOUND_MIN else ""
-    return TableCell(text=number.number(100 * share, 1), tone=tone)
 
 
 def _parts(subject: Subject) -> Iterable[Group]:

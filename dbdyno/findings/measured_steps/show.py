@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from statistics import median
 
 from dbdyno.findings.fairness import show as fairness
+from dbdyno.findings.outcomes.facts import counted, throughput
 from dbdyno.model import StepComparison, StepRun
-from dbdyno.parts import number, table_layout
+from dbdyno.parts import cells, number, step_groups, table_layout
 from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
-from dbdyno.report.section import groups, outcomes
 
 CACHED_READS_MAX = 0.01
 """Device reads for each operation up to which a step counts as cached: one in a hundred."""
@@ -18,14 +17,10 @@ CACHED_READS_MAX = 0.01
 
 def table(found: Sequence[StepComparison], prefix: str) -> Table | None:
     """The measured steps: who takes part, how much is done, for how long, and whether cached."""
-    shown = [
-        step
-        for step in found
-        if step.headline is not None and any(run.facts.measured for run in _runs(step))
-    ]
+    shown = [step for step in found if step_groups.measured(step)]
     if not shown:
         return None
-    blocks = len({len(_well(_runs(step))) for step in shown}) > 1
+    blocks = len({len(_well(step)) for step in shown}) > 1
     columns = (
         Column(text="step", left=True),
         Column(text="counts", left=True),
@@ -54,12 +49,11 @@ def table(found: Sequence[StepComparison], prefix: str) -> Table | None:
 
 def subtitle(step: StepComparison) -> str:
     """Returns what was counted, beside which load, for how long."""
-    runs = _runs(step)
     words = [throughput(step)]
-    target = next((run.facts.sla_target for run in runs if run.facts.sla_target is not None), None)
+    target = cells.target(step)
     if target is not None:
         words.append(f"beside {number.number(target)} rows inserted/s")
-    lengths = [run.window.seconds for run in runs if run.window.seconds is not None]
+    lengths = [run.window.seconds for run in step.runs if run.window.seconds is not None]
     if lengths:
         words.append(f"window {number.seconds(min(lengths), max(lengths))}")
     if fairness.never_stalled(step):
@@ -67,32 +61,13 @@ def subtitle(step: StepComparison) -> str:
     return ", ".join(words)
 
 
-def throughput(step: StepComparison) -> str:
-    """What a step's headline is, in words: rows inserted per second."""
-    return replace(outcomes.headline_of(step), counted=counted(step)).rate_in_words
-
-
-def counted(step: StepComparison) -> str:
-    """The unit of a step's throughput, in words."""
-    if step.headline != "ips":
-        return outcomes.headline_of(step).counted or "not measured"
-    inserts = any("insert" in run.response for run in _runs(step))
-    others = any(run.response or run.operations for run in _runs(step))
-    return "rows indexed" if others and not inserts else "rows inserted"
-
-
-def _runs(step: StepComparison) -> list[StepRun]:
-    return [run for result in step.cells for run in result.runs]
-
-
-def _well(runs: Sequence[StepRun]) -> list[StepRun]:
-    return [run for run in runs if run.ending.status == "ok"]
+def _well(step: StepComparison) -> list[StepRun]:
+    return [run for run in step.runs if run.ending.status == "ok"]
 
 
 def _step_cells(step: StepComparison, *, with_runs: bool) -> Iterable[TableCell]:
-    runs = _runs(step)
-    well = _well(runs)
-    extent = next((run.facts.extent for run in runs if run.facts.extent is not None), None)
+    well = _well(step)
+    extent = next((run.facts.extent for run in step.runs if run.facts.extent is not None), None)
     clients = extent.clients if extent is not None else None
     yield TableCell(text=step.step)
     yield TableCell(text=counted(step))
@@ -103,7 +78,7 @@ def _step_cells(step: StepComparison, *, with_runs: bool) -> Iterable[TableCell]
     yield TableCell(
         text=_range([rows / clients for rows in inserted]) if clients else number.MISSING
     )
-    asked = next((run.facts.sla_target for run in runs if run.facts.sla_target is not None), None)
+    asked = cells.target(step)
     yield TableCell(text=number.number(asked / clients) if asked and clients else "")
     lengths = [run.window.seconds for run in well if run.window.seconds is not None]
     seconds = number.seconds(min(lengths), max(lengths)) if lengths else number.MISSING
@@ -139,7 +114,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
     """The table, which is long where the steps are in groups."""
     found = table(subject.steps, subject.anchor)
     if found is not None:
-        many = any(map(groups.listed, subject.steps))
+        many = any(map(step_groups.listed, subject.steps))
         yield Group(
             name="",
             title="",

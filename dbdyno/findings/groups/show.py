@@ -11,10 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from dbdyno.findings.fairness import show as fairness
+from dbdyno.findings.groups import cost_per_operation
+from dbdyno.findings.outcomes.facts import headline_of
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.model.headlines import Kind
-from dbdyno.parts import cells, colors, table_layout
+from dbdyno.parts import cells, colors, step_groups, table_layout
 from dbdyno.parts.colors import Colors
 from dbdyno.parts.part import (
     AnyPart,
@@ -29,68 +31,12 @@ from dbdyno.parts.part import (
     Text,
     anchored,
 )
-from dbdyno.report.section import cost_per_operation, outcomes, summary
-
-PUBLISHED = (
-    "point queries",
-    "range queries without aggregation",
-    "range queries with aggregation",
-    "writes",
-)
-"""The published groups in their order; others follow in the order in which they first run."""
-PRE = ".pre"
-"""In the name of a step that runs before the writes; its twin after them is named without it."""
-SWEEP = "@"
-"""In the name of a step between what it is and the parameters that are swept."""
-
-UNFOUND = "§"
-
-_LAST = "_"  # between digits and letters: =1000 before =10, read-only_ before read-only-simple
-
+from dbdyno.parts.ratio_chart import ratio_chart
 
 _MARKS = {
-    UNFOUND: f"under {100 * FOUND_MIN:.0f} % of the statements found a row",
+    cells.UNFOUND: f"under {100 * FOUND_MIN:.0f} % of the statements found a row",
     **cells.INCOMPLETE_MARK,
 }
-
-
-# --- Which steps -----------------------------------------------------------------------------
-
-
-def measured(step: StepComparison) -> bool:
-    """Whether a throughput of it was asked for: not of a step that warms something up."""
-    runs = (run for result in step.cells for run in result.runs)
-    return step.headline is not None and any(run.facts.measured for run in runs)
-
-
-def listed(step: StepComparison) -> bool:
-    """Whether the step has a row in the tables of its group."""
-    return step.group is not None and measured(step) and PRE not in step.step
-
-
-def before_writes(step: StepComparison) -> bool:
-    """Whether the step is there to be compared with its twin after the writes."""
-    return step.group is not None and measured(step) and PRE in step.step
-
-
-def ordered(steps: Iterable[StepComparison]) -> dict[str, list[StepComparison]]:
-    """The listed steps by group, groups and steps in the published order."""
-    found: dict[str, list[StepComparison]] = {title: [] for title in PUBLISHED}
-    for step in steps:
-        if listed(step):
-            found.setdefault(step.group or "", []).append(step)
-    return {
-        title: sorted(
-            some, key=lambda step: (collation(step.step.partition(SWEEP)[0]), step.ordinal)
-        )
-        for title, some in found.items()
-        if some
-    }
-
-
-def collation(name: str) -> str:
-    """The sort key of published names: letters and digits alone, a longer number first."""
-    return "".join(sign for sign in name.lower() if sign.isalnum()) + _LAST
 
 
 # --- The groups ------------------------------------------------------------------------------
@@ -98,7 +44,7 @@ def collation(name: str) -> str:
 
 def _parts(subject: Subject) -> Iterable[AnyPart]:
     """Each group with its table and chart, then what explains them; nothing without groups."""
-    groups = ordered(subject.steps)
+    groups = step_groups.ordered(subject.steps)
     if not groups:
         return
     listing = [step for some in groups.values() for step in some]
@@ -198,7 +144,7 @@ def _note(steps: Sequence[StepComparison], base: str, blocks: int) -> str:
     mean = _mean(steps, blocks)
     bounds = (result.ratio_bound for step in steps for result in step.cells)
     return cells.sentences(
-        summary.divided(base, blocks),
+        cells.divided(base, blocks),
         cells.times_note(steps),
         f"Beside it the base's own: {mean[:1].lower()}{mean[1:]}",
         cells.bound_note(bounds),
@@ -227,7 +173,7 @@ def _with_control(step: StepComparison) -> bool:
 def _group(title: str, steps: Sequence[StepComparison], name: str, chosen: Colors) -> Group:
     base, *others = [result.arm for result in steps[0].cells]
     table = _relative(title, steps, name, chosen) if others else _absolute(title, steps, name)
-    drawn = summary.ratio_chart(steps, base, name, title.capitalize())
+    drawn = ratio_chart(steps, base, name, title.capitalize())
     return Group(
         name=name,
         title="",
@@ -277,14 +223,8 @@ def _relative(title: str, steps: Sequence[StepComparison], name: str, chosen: Co
 def _relative_cell(step: StepComparison, result: Cell, chosen: Colors) -> TableCell:
     """A ratio; marked where one of the two counts statements that mostly find nothing."""
     cell = cells.relative_cell(step, result, chosen.tone)
-    either = cell.tone != "failed" and any(map(unfound, (step.cells[0], result)))
-    return replace(cell, mark=cell.mark or UNFOUND) if either else cell
-
-
-def unfound(result: Cell) -> bool:
-    """Whether its statements find a row so seldom that a throughput of them misleads."""
-    share = result.metrics.get("found_share")
-    return share is not None and share < 100 * FOUND_MIN
+    either = cell.tone != "failed" and any(map(cells.unfound, (step.cells[0], result)))
+    return replace(cell, mark=cell.mark or cells.UNFOUND) if either else cell
 
 
 def _absolute(title: str, steps: Sequence[StepComparison], name: str) -> Table:
@@ -309,12 +249,12 @@ def _absolute(title: str, steps: Sequence[StepComparison], name: str) -> Table:
 
 def _absolute_cell(result: Cell) -> TableCell:
     cell = cells.absolute_cell(result, "")
-    return replace(cell, mark=cell.mark or UNFOUND) if unfound(result) else cell
+    return replace(cell, mark=cell.mark or cells.UNFOUND) if cells.unfound(result) else cell
 
 
 def _usual(steps: Sequence[StepComparison]) -> Kind:
     """What most steps' throughput counts."""
-    kinds = list(map(outcomes.headline_of, steps))
+    kinds = list(map(headline_of, steps))
     return max(dict.fromkeys(kinds), key=kinds.count)
 
 
@@ -326,9 +266,7 @@ def _counted(steps: Sequence[StepComparison]) -> str:
 def _own_note(steps: Sequence[StepComparison], rows: Sequence[Row]) -> str:
     """The exceptions among the rows, and the marks that these rows have."""
     usual = _counted(steps)
-    others = {
-        step.step: words for step in steps if (words := outcomes.headline_of(step).rate) != usual
-    }
+    others = {step.step: words for step in steps if (words := headline_of(step).rate) != usual}
     differs = ", ".join(f"{name}: {words} of all clients" for name, words in others.items())
     return cells.sentences(f"{differs}." if differs else "", cells.legend(rows, _MARKS))
 

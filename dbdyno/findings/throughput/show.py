@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from dbdyno.findings.outcomes.facts import throughput
 from dbdyno.model import Cell, StepComparison
 from dbdyno.parts import cells, number
 from dbdyno.parts.part import Bar, Bars, Chart, Section, Subject
-from dbdyno.report.section import steps
 
 
 def _parts(subject: Subject) -> Iterable[Chart]:
     found = tuple(bars(subject.step, subject.base))
     if found:
-        title = cells.capitalized(steps.throughput(subject.step))
+        title = cells.capitalized(throughput(subject.step))
         words = (" ".join(filter(None, (bar.arm, bar.text, bar.detail))) for bar in found)
         yield Chart(
             name=f"{subject.anchor}-throughput",

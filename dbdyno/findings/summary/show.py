@@ -11,24 +11,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dbdyno.findings.fairness import show as fairness
+from dbdyno.findings.outcomes.facts import headline_of
 from dbdyno.model import Cell, StepComparison, TargetFacts
-from dbdyno.model.metric.over import taken
-from dbdyno.parts import cells, colors, number
+from dbdyno.parts import cells, colors, number, step_groups
 from dbdyno.parts.colors import ARROWS, Colors, Scheme, Tone
 from dbdyno.parts.part import (
     AnyPart,
-    Chart,
     Column,
     Group,
-    RatioPoint,
-    Ratios,
     Row,
     Section,
     Subject,
     Table,
     TableCell,
 )
-from dbdyno.report.section import outcomes
+from dbdyno.parts.ratio_chart import ratio_chart
 
 SPEEDS = 1e9
 """So many seconds are divided by a time for the published rule, which knows whole numbers."""
@@ -100,7 +97,7 @@ def _columns(steps: Sequence[StepComparison]) -> tuple[Column, ...]:
     """A column for the arm and one for each step, grouped by what is counted."""
     return (
         Column(text="arm", left=True),
-        *(Column(text=step.step, group=outcomes.headline_of(step).rate) for step in steps),
+        *(Column(text=step.step, group=headline_of(step).rate) for step in steps),
     )
 
 
@@ -199,7 +196,7 @@ def _relative(
         colors=chosen.meaning,
         arrows=chosen.arrows,
         note=cells.sentences(
-            divided(base, blocks),
+            cells.divided(base, blocks),
             marks,
             cells.times_note(steps),
             cells.bound_note(cell.ratio_bound for cell in _cells(steps)),
@@ -209,12 +206,6 @@ def _relative(
 
 PUBLISHED_COLORS = f"Blue {ARROWS['blue']}: above 1.05; yellow {ARROWS['yellow']}: below 0.95"
 PUBLISHED_ARROWS = f"{ARROWS['blue']}: above 1.05; {ARROWS['yellow']}: below 0.95."
-
-
-def divided(base: str, blocks: int) -> str:
-    """Explains a ratio and its interval, in a sentence."""
-    beside = f", with the 95 % t interval of the mean ratio of {blocks} blocks"
-    return f"Throughput divided by that of {base}{beside if blocks > 1 else ''}."
 
 
 def _background(steps: Sequence[StepComparison], prefix: str) -> Table | None:
@@ -229,7 +220,7 @@ def _background(steps: Sequence[StepComparison], prefix: str) -> Table | None:
         )
         for place, arm in enumerate(arms)
     ]
-    targets = (TableCell(text=number.number(target(step)), tone="quiet") for step in steps)
+    targets = (TableCell(text=number.number(cells.target(step)), tone="quiet") for step in steps)
     rows.append(Row(cells=(TableCell(text="target", tone="quiet"), *targets)))
     marks = cells.legend(rows, {cells.MISSED: "under 95 % of the target in at least one block"})
     columns = (
@@ -245,67 +236,23 @@ def _background(steps: Sequence[StepComparison], prefix: str) -> Table | None:
     )
 
 
-def target(step: StepComparison) -> float | None:
-    """The step's target rate, from any run that knows it."""
-    targets = (run.facts.sla_target for result in step.cells for run in result.runs)
-    return next((target for target in targets if target is not None), None)
-
-
 def _background_cell(result: Cell) -> TableCell:
-    rates = [
-        run.of(TargetFacts).achieved_per_s
-        for run in result.runs
-        if run.of(TargetFacts).achieved_per_s is not None
-    ]
-    if not rates:
+    rates = [facts.achieved_per_s for facts in result.each(TargetFacts)]
+    if all(rate is None for rate in rates):
         return TableCell(
             text=cells.words_for_nothing(result), tone="failed", title=cells.failure(result)
         )
     missed = cells.missed_target(result)
-    return TableCell(
-        text=number.number(taken(rates)),
+    return replace(
+        cells.over_blocks(rates, tone="failed" if missed else ""),
         mark=cells.MISSED if missed else "",
         detail=f"held in {result.sla_met or 0} of {cells.judged(result)}" if missed else "",
-        tone="failed" if missed else "",
-        title=f"by block: {', '.join(number.number(rate) for rate in rates)}",
     )
-
-
-def ratio_chart(
-    steps: Sequence[StepComparison], base: str, name: str, title: str = ""
-) -> Chart | None:
-    """Every arm's ratio to the base in every step; None where there is nothing to draw."""
-    shown = [step for step in steps if step.headline is not None]
-    points = tuple(
-        RatioPoint(arm=result.arm, step=step.step, ratio=ratio, bound=result.ratio_bound)
-        for step in shown
-        for result in step.cells
-        if result.arm != base and (ratio := result.ratio) and ratio.value > 0
-    )
-    if not points:
-        return None
-    bounds = {point.bound for point in points}
-    bounded = bounds & cells.SIGNS.keys()
-    return Chart(
-        name=f"{name}-ratios",
-        title=(f"{title}: throughput" if title else "Throughput")
-        + f" relative to {base}, log scale"
-        + ("; lines: 95 % intervals" if any(point.ratio.low for point in points) else "")
-        + ("; a triangle points towards the true ratio" if bounded else "")
-        + ("; a cross: unknown" if "unknown" in bounds else ""),
-        describe="The ratios and intervals of the table above, drawn to scale.",
-        data=Ratios(steps=tuple(step.step for step in shown), points=points),
-    )
-
-
-def alone(step: StepComparison) -> bool:
-    """Whether the step has a column in the tables of a workload's few steps."""
-    return step.group is None
 
 
 def _parts(subject: Subject) -> Iterable[AnyPart]:
     """The tables, turned together where one is too wide, and the chart of ratios."""
-    few = [step for step in subject.steps if alone(step)]
+    few = [step for step in subject.steps if step_groups.alone(step)]
     made = tables(
         few,
         blocks=subject.comparison.blocks,

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dbdyno.evidence.evidence import Evidence
-from dbdyno.model import Outcomes
+from dbdyno.findings.finding import StepFinding
+from dbdyno.findings.outcomes.facts import OutcomeFacts, Outcomes
 from dbdyno.model.events import Part
 
 
-def outcomes(evidence: Evidence) -> tuple[Outcomes, ...]:
+def of_step(evidence: Evidence) -> OutcomeFacts:
     """Of each role's whole operations, in the job's order.
 
     Empty where no operation can end as rolled back and the headline counts all alike.
     """
     headline = evidence.step.headline
     named = headline is not None and bool(headline.operations)
-    return tuple(_outcomes(evidence)) if named or evidence.job.rolls_back else ()
+    if not named and not evidence.job.rolls_back:
+        return OutcomeFacts()
+    return OutcomeFacts(outcomes=tuple(_outcomes(evidence)))
+
+
+FINDING = StepFinding(facts=OutcomeFacts, of_step=of_step)
 
 
 def _outcomes(evidence: Evidence) -> Iterator[Outcomes]:

@@ -12,11 +12,7 @@ from dbdyno.parts.part import AnyPart, Column, Row, Section, Subject, Table, Tab
 
 def _parts(subject: Subject) -> Iterable[AnyPart]:
     """A table with a row for each arm in each step that was searched; none without a search."""
-    steps = [
-        step
-        for step in subject.steps
-        if any(METRIC in run.metrics for cell in step.cells for run in cell.runs)
-    ]
+    steps = [step for step in subject.steps if any(METRIC in run.metrics for run in step.runs)]
     if not steps:
         return
     beside = len(subject.comparison.arms) > 1

@@ -1,0 +1,1 @@
+"""The steps of a workload in groups, as the published microbenchmarks are read."""

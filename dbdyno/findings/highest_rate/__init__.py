@@ -1,0 +1,1 @@
+"""The highest rate that keeps response times under the plan's limit."""

@@ -1,0 +1,1 @@
+"""How the operations of a step ended: completed, rolled back as they were to, failed."""

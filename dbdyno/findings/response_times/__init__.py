@@ -1,0 +1,1 @@
+"""The response and service times of a step: percentiles, and shares of the published buckets."""

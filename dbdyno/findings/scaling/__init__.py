@@ -1,0 +1,1 @@
+"""Steps at several numbers of clients: what more of them bring."""

@@ -1,0 +1,1 @@
+"""The statements of a step, and its throughput counted in other ways."""

@@ -1,0 +1,1 @@
+"""The throughput of a step, a bar for each arm."""

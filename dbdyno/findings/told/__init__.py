@@ -1,0 +1,1 @@
+"""The metrics that a workload defines, which its steps tell by themselves."""

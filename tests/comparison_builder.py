@@ -165,7 +165,7 @@ def one_run(
             *_named("operation", _operations(made, rate * seconds, draw)),
         ),
         series=series,
-        owners={} if failed else _owners(made, rate * seconds, draw),
+        costs=() if failed else _owners(made, rate * seconds, draw),
         spans=_spans(seconds, stall, draw),
         end_spread=draw.uniform(0, 0.02),
         limited=(),
@@ -377,9 +377,10 @@ def _spans(
     return tuple(spans)
 
 
-def _owners(made: Made, work: float, draw: random.Random) -> Mapping[str, OwnerCost]:
-    def cost(share: float, switches: float | None, write: float | None) -> OwnerCost:
+def _owners(made: Made, work: float, draw: random.Random) -> tuple[OwnerCost, ...]:
+    def cost(owner: str, share: float, switches: float | None, write: float | None) -> OwnerCost:
         return OwnerCost(
+            owner=owner,
             cpu_us=made.cpu_us * share * work * math.exp(draw.gauss(0, 0.01)),
             context_switches=None if switches is None else switches * work,
             read_bytes=None if write is None else 0.0,
@@ -387,14 +388,14 @@ def _owners(made: Made, work: float, draw: random.Random) -> Mapping[str, OwnerC
         )
 
     roles = ("insert", "delete", "query") if made.headline == "qps" else ("insert",)
-    found = {f"role:{role}": cost(0.81 / len(roles), 1.01, 310.0) for role in roles}
-    return found | {
-        "background:checkpointer": cost(0.021, 0.002, 512.0),
-        "background:walwriter": cost(0.014, 0.004, 410.0),
-        "background:autovacuum worker": cost(0.043, 0.01, 88.0),
-        "background:background writer": cost(0.003, 0.001, 40.0),
-        "exited": cost(0.002, None, None),
-        "generator": cost(0.04, 0.9, 0.0),
-        "lab": cost(0.001, 0.001, 0.2),
-        "rest": cost(0.021, None, None),
-    }
+    return (
+        *(cost(f"role:{role}", 0.81 / len(roles), 1.01, 310.0) for role in roles),
+        cost("background:checkpointer", 0.021, 0.002, 512.0),
+        cost("background:walwriter", 0.014, 0.004, 410.0),
+        cost("background:autovacuum worker", 0.043, 0.01, 88.0),
+        cost("background:background writer", 0.003, 0.001, 40.0),
+        cost("exited", 0.002, None, None),
+        cost("generator", 0.04, 0.9, 0.0),
+        cost("lab", 0.001, 0.001, 0.2),
+        cost("rest", 0.021, None, None),
+    )

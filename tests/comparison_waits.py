@@ -10,7 +10,8 @@ import random
 from dataclasses import replace
 
 from comparison_builder import CLIENTS, one_cell
-from dbdyno.model import Comparison, Series, StepComparison, StepRun, WaitLoad, Waits
+from dbdyno.findings.waits.facts import IDLE, SERIES, Sampling, SessionLoad
+from dbdyno.model import Comparison, Series, StepComparison, StepRun
 from dbdyno.model.verdict import Cause, Explanation
 from run_builder import changed
 
@@ -69,32 +70,49 @@ def _run(run: StepRun, place: int) -> StepRun:
         for name, first, second in LEDGER
     }
     metrics = {**run.metrics, **parts, "connection_us_per_op": math.fsum(parts.values())}
-    return changed(run, metrics=metrics, waits=_waits(run, slow, draw))
+    sampling = _sampling(run, slow, draw)
+    series = {**run.series, **_over_time(run, sampling, draw)}
+    return changed(run, metrics=metrics, waits=(sampling,), series=series)
 
 
-def _waits(run: StepRun, slow: bool, draw: random.Random) -> Waits:
-    load = tuple(
-        WaitLoad(
-            owner=owner, kind=kind, event=event, statement=statement,
+def _sampling(run: StepRun, slow: bool, draw: random.Random) -> Sampling:
+    loads = tuple(
+        SessionLoad(
+            owner=owner, kind=kind, event=event or None, statement=statement or None,
             sessions=(second if slow else first) * math.exp(draw.gauss(0, 0.02)),
         )
         for kind, event, statement, owner, first, second in LOAD
     )  # fmt: skip
-    x = tuple(float(second) for second in range(1, int(run.window.seconds or 60) + 1))
-    kinds = dict.fromkeys(one.kind for one in load)
-    sums = {kind: sum(one.sessions for one in load if one.kind == kind) for kind in kinds}
-    return Waits(
+    idle = {"role:query": CLIENTS - 2.4, "role:insert": 3.7, "role:delete": 3.8}
+    seconds = int(run.window.seconds or 60)
+    return Sampling(
         samples=SAMPLES,
         asked_s=0.05,
         interval_s=0.0503,
         interval_s_max=0.212,
         sample_us=412.0,
-        lab_cpu_us=0.011 * 1e6 * len(x),
-        server_cpu_us=0.008 * 1e6 * len(x),
-        load=load,
-        idle={"role:query": CLIENTS - 2.4, "role:insert": 3.7, "role:delete": 3.8},
-        over_time={
-            kind: Series(x_s=x, y=tuple(max(0.0, mean * (1 + draw.gauss(0, 0.15))) for _ in x))
-            for kind, mean in sums.items()
-        },
+        lab_cpu_us=0.011 * 1e6 * seconds,
+        server_cpu_us=0.008 * 1e6 * seconds,
+        loads=(
+            *loads,
+            *(
+                SessionLoad(owner=owner, kind=IDLE, sessions=sessions)
+                for owner, sessions in idle.items()
+            ),
+        ),
     )
+
+
+def _over_time(run: StepRun, sampling: Sampling, draw: random.Random) -> dict[str, Series]:
+    x = tuple(float(second) for second in range(1, int(run.window.seconds or 60) + 1))
+    active = [load for load in sampling.loads if load.kind != IDLE]
+    sums = {
+        kind: sum(load.sessions for load in active if load.kind == kind)
+        for kind in dict.fromkeys(load.kind for load in active)
+    }
+    return {
+        f"{SERIES}{kind}": Series(
+            x_s=x, y=tuple(max(0.0, mean * (1 + draw.gauss(0, 0.15))) for _ in x)
+        )
+        for kind, mean in sums.items()
+    }

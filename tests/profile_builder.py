@@ -10,11 +10,13 @@ from typing import Any
 from msgspec import structs
 
 import comparison_builder
-from dbdyno.analysis.compare import functions
+from dbdyno.findings.profiles.facts import FunctionCost, ProfileComparison, ProfileFacts
+from dbdyno.findings.profiles.plan import derived
 from dbdyno.judge import arms_and_blocks, step_cells
 from dbdyno.model import Comparison, StepComparison, StepRun
+from dbdyno.model.headlines import kind_of
 from dbdyno.model.plan_record import ObserveRecord
-from dbdyno.model.profile import Difference, FunctionCost, Profile, ProfileComparison, Stack
+from dbdyno.model.profile import Profile, Stack
 from run_builder import plan_of, run
 
 OWNER = "role:client"
@@ -83,59 +85,64 @@ def pair(block: int, more: int = 0) -> tuple[StepRun, StepRun]:
     return profiled("old", block, 100.0, old), profiled("new", block, 100.0 + more / 10, new)
 
 
-def step(*runs: StepRun, arms: Sequence[str] = ("old", "new"), **own: list[str]) -> StepComparison:
-    """The step of these runs, with their profiles side by side; `own`: the plan's subsystems."""
+def profiles(
+    *runs: StepRun, arms: Sequence[str] = ("old", "new"), **own: list[str]
+) -> tuple[ProfileComparison, ...]:
+    """The profiles of these runs side by side; `own`: the plan's subsystems."""
     plan = plan_of(arms, **{arm: {"engine": "postgres"} for arm in arms})
     subsystems = {kind: tuple(names) for kind, names in own.items()}
     plan = structs.replace(plan, observe=ObserveRecord(subsystems=subsystems))
-    its = arms_and_blocks.arms(plan, None)
-    rows = step_cells.rows(plan, its, sorted(runs, key=lambda one: one.block))
-    (row,) = functions.with_profiles(rows, plan)
-    return row.step
+    shown = arms_and_blocks.arms(plan, None)
+    in_order = sorted(runs, key=lambda run: run.block)
+    return derived(step_cells.rows(plan, shown, in_order), plan).functions
 
 
 def compared(*runs: StepRun, **own: list[str]) -> ProfileComparison:
     """The only arm beside the base."""
-    (found,) = step(*runs, **own).profiles
-    return found
+    (profile,) = profiles(*runs, **own)
+    return profile
 
 
 # --- Costs of two arms, without runs ---------------------------------------------------------
 
 
-def cost(name: str, more: float, *, found: bool = True, p: float | None = 0.01) -> FunctionCost:
+def cost(name: str, more: float, *, changed: bool = True, q: float | None = 0.01) -> FunctionCost:
     """A function that costs so many microseconds more than the base's 5, with calls 6."""
-    change = Difference(value=more, low=more - 0.2, high=more + 0.2, blocks=4)
+    ends = {"low_us": more - 0.2, "high_us": more + 0.2}
+    whole = {"low_whole_us": more - 0.2, "high_whole_us": more + 0.2}
     return FunctionCost(
         name=name,
         binary="postgres",
         subsystem="indexes",
         base_us=5.0,
         arm_us=5.0 + more,
-        change=change,
-        base_inclusive_us=6.0,
-        arm_inclusive_us=6.0 + more,
-        inclusive_change=change,
-        p=p,
-        found=found,
+        more_us=more,
+        base_whole_us=6.0,
+        arm_whole_us=6.0 + more,
+        more_whole_us=more,
+        q=q,
+        changed=changed,
+        **ends,
+        **whole,
     )
 
 
 def beside(*functions: FunctionCost, us: float = 44.0, **changes: Any) -> ProfileComparison:
     """`new` beside `old` over four blocks; `us`: the base's CPU for an operation."""
     values: dict[str, Any] = {
+        "workload": "w",
+        "ordinal": 1,
+        "step": "one",
+        "unit": "query",
         "arm": "new",
         "base": "old",
         "blocks": 4,
         "base_us": us,
-        "arm_us": us + sum(one.change.value for one in functions),
+        "arm_us": us + sum(cost.more_us for cost in functions),
         "base_window_us": None,
         "arm_window_us": None,
         "samples": 5_000,
-        "functions": functions,
-        "subsystems": (),
-        "base_stacks": {},
-        "arm_stacks": {},
+        "costs": functions,
     }
     return ProfileComparison(**{**values, **changes})
 
@@ -153,5 +160,12 @@ def comparison(*profiles: ProfileComparison, step: str = "qr100") -> Comparison:
     shown = profiles or (of_stacks(),)
     arms = (shown[0].base, *(one.arm for one in shown))
     made = comparison_builder.comparison(blocks=1, arms=arms)
-    steps = (replace(one, profiles=shown) if one.step == step else one for one in made.steps)
-    return replace(made, steps=tuple(steps))
+    (profiled,) = (each for each in made.steps if each.step == step)
+    facts = ProfileFacts(functions=tuple(_of_step(each, profiled) for each in shown))
+    return replace(made, findings={"ProfileFacts": facts})
+
+
+def _of_step(profile: ProfileComparison, step: StepComparison) -> ProfileComparison:
+    """The profile as one of this step."""
+    place = {"workload": step.workload, "ordinal": step.ordinal, "step": step.step}
+    return replace(profile, unit=kind_of(step.headline).unit, **place)

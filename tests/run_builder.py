@@ -10,10 +10,11 @@ A log ratio is planted exactly: `series("other", lifted(BASE, LOGS))`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, Literal
 
+from dbdyno.findings.owners.facts import OwnerFacts
 from dbdyno.findings.steps import FINDINGS
 from dbdyno.judge import arms_and_blocks, conclusions, looks, step_cells
 from dbdyno.judge.arms_and_blocks import Arms
@@ -22,6 +23,7 @@ from dbdyno.model import (
     Cell,
     Ending,
     Json,
+    OwnerCost,
     ResponseFacts,
     ResponseTimes,
     ServerSide,
@@ -30,6 +32,8 @@ from dbdyno.model import (
     Target,
     Window,
 )
+from dbdyno.model.metric import state
+from dbdyno.model.metric.state import StateFacts, StateValue
 from dbdyno.model.plan_record import ArmRecord, PlanRecord, WorkloadRecord
 from dbdyno.model.query_change import PlanChange
 from dbdyno.model.verdict import Aims
@@ -44,7 +48,8 @@ PARTS: dict[str, Any] = {
     "window": Window,
     "server": ServerSide,
 }
-RENAMED = {"servers": "statistics", "state_before": "before", "state_after": "after"}
+RENAMED = {"servers": "statistics"}
+MOMENTS: tuple[Literal["before", "after"], ...] = ("before", "after")
 
 
 def run(arm: str, block: int, rate: float | None, **changes: Any) -> StepRun:
@@ -65,13 +70,19 @@ def step_run(**values: Any) -> StepRun:
 def changed(its: StepRun, **values: Any) -> StepRun:
     """The run with these fields, whichever of its parts they belong to.
 
-    `sla_met` and `sla_achieved` plant a target.
+    `sla_met` and `sla_achieved` plant a target; `state_before` and `state_after` the database's
+    state by name.
     """
     values = {RENAMED.get(name, name): value for name, value in values.items()}
     if {"sla_met", "sla_achieved"} & values.keys():
         met, achieved = values.pop("sla_met", None), values.pop("sla_achieved", None) or 0.0
         asked = values.get("sla_target", its.facts.sla_target) or 0.0
         values.setdefault("targets", () if met is None else (_target(asked, achieved, met=met),))
+    for moment in MOMENTS:
+        if (planted := values.pop(f"state_{moment}", None)) is not None:
+            known = values.get("states", its.of(StateFacts).states)
+            others = (value for value in known if value.moment != moment)
+            values["states"] = (*others, *states(moment, planted))
     for finding in FINDINGS:
         facts = finding.facts
         own = {one.name: values.pop(one.name) for one in fields(facts) if one.name in values}
@@ -85,6 +96,15 @@ def changed(its: StepRun, **values: Any) -> StepRun:
     return replace(its, **values)
 
 
+def states(
+    moment: Literal["before", "after"], values: Mapping[str, float | None]
+) -> Iterator[StateValue]:
+    """The state of a database at a moment, by name."""
+    for name, value in values.items():
+        if value is not None:
+            yield StateValue(moment=moment, name=name, unit=state.by_name(name).unit, value=value)
+
+
 def served(its: StepRun) -> dict[str, ResponseTimes]:
     """The service times of kinds of work, by name."""
     return {times.name: times for times in its.of(ResponseFacts).service if times.of == "kind"}
@@ -95,6 +115,11 @@ def _target(asked: float, achieved: float, *, met: bool) -> Target:
         role="insert", kind="insert", target_per_s=asked, achieved_per_s=achieved, met=met,
         seconds=0, seconds_missed=0,
     )  # fmt: skip
+
+
+def owners(its: StepRun) -> dict[str, OwnerCost]:
+    """The costs of a run by their owners."""
+    return {cost.owner: cost for cost in its.of(OwnerFacts).costs}
 
 
 def series(arm: str, rates: Sequence[float], **changes: Any) -> list[StepRun]:

@@ -13,8 +13,7 @@ import pytest
 
 from dbdyno import store
 from dbdyno.analysis.step import assemble
-from dbdyno.evidence.background_spans import overlap_s
-from dbdyno.model import Json, ResponseFacts, Span, StepRun, TargetFacts, find
+from dbdyno.model import BackgroundFacts, Json, ResponseFacts, Span, StepRun, TargetFacts, find
 from dbdyno.model.metric import METRICS
 from dbdyno.model.metric.counter import COUNTER
 from dbdyno.model.metric.device import DEVICE
@@ -22,6 +21,7 @@ from dbdyno.stats import hdr_histogram
 from dbdyno.store import Results, StepFolder
 from result_builder import build, plant
 from result_planted import Planted
+from run_builder import owners
 
 
 def step_folder(tmp_path: Path, step: str, planted: Planted | None = None) -> StepFolder:
@@ -188,10 +188,10 @@ def test_every_metric_of_the_table_is_computed_and_no_other(tmp_path: Path) -> N
 
 def test_the_owners_costs_add_up_to_what_the_host_spent(tmp_path: Path) -> None:
     run = derived(tmp_path, "qr100")
-    assert sum(cost.cpu_us for cost in run.owners.values()) == pytest.approx(20 * 563_600)
-    assert run.owners["rest"].cpu_us == pytest.approx(200_000, abs=100)
-    assert run.owners["role:query"].context_switches == pytest.approx(200_000)
-    assert run.owners["exited"].context_switches is None
+    assert sum(cost.cpu_us for cost in owners(run).values()) == pytest.approx(20 * 563_600)
+    assert owners(run)["rest"].cpu_us == pytest.approx(200_000, abs=100)
+    assert owners(run)["role:query"].context_switches == pytest.approx(200_000)
+    assert owners(run)["exited"].context_switches is None
 
 
 def test_an_owner_that_came_in_the_window_counts_from_nothing(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_an_owner_that_came_in_the_window_counts_from_nothing(tmp_path: Path) ->
         return lines
 
     change_lines(folder.path / "host.jsonl", add)
-    cost = assemble.step_run(folder).owners["background:autovacuum worker"]
+    cost = owners(assemble.step_run(folder))["background:autovacuum worker"]
     assert (cost.cpu_us, cost.context_switches, cost.read_bytes) == (7_000.0, 4.0, 8_192.0)
     assert cost.write_bytes is None
 
@@ -302,7 +302,7 @@ def test_series_are_of_all_clients_and_of_the_host(tmp_path: Path) -> None:
 
 
 def test_checkpoints_and_autovacuums_lie_on_the_windows_clock(tmp_path: Path) -> None:
-    spans = derived(tmp_path, "qr100").server.spans
+    spans = derived(tmp_path, "qr100").of(BackgroundFacts).spans
     assert [(span.kind, span.start_s, span.end_s) for span in spans] == [
         ("checkpoint", pytest.approx(5.0), pytest.approx(9.0)),
         ("autovacuum", pytest.approx(12.0), pytest.approx(13.5)),
@@ -315,23 +315,23 @@ def test_only_the_part_of_a_checkpoint_in_the_window_counts(tmp_path: Path) -> N
     planted = plant("qr100", checkpoints=((-9.0, -5.0), (-3.0, 2.0), (8.0, 10.0), (18.0, 25.0)))
     run = derived(tmp_path, "qr100", planted)
     assert run.metrics["checkpoint_overlap_s"] == pytest.approx(6.0)
-    assert len([span for span in run.server.spans if span.kind == "checkpoint"]) == 3
+    assert len([span for span in run.of(BackgroundFacts).spans if span.kind == "checkpoint"]) == 3
 
 
 def test_time_that_two_spans_share_counts_once() -> None:
     """-1 to 5, 3 to 8 and 4 to 6 s cover 8 of 10 s; another kind covers nothing of it."""
-    spans = [
+    spans = tuple(
         Span(kind=kind, label="", start_s=start_s, end_s=end_s)
         for kind, start_s, end_s in [("a", 3, 8), ("a", -1, 5), ("a", 4, 6), ("b", 8, 10)]
-    ]
-    assert overlap_s(spans, "a", 10.0) == 8.0
+    )
+    assert BackgroundFacts(spans=spans).overlap_s("a", 10.0) == 8.0
 
 
 def test_a_checkpoint_that_is_still_running_reaches_to_the_windows_end(tmp_path: Path) -> None:
     folder = step_folder(tmp_path, "qr100")
     change(folder.path / "done.json", lambda done: done["log_events"].pop(1))
     run = assemble.step_run(folder)
-    (span,) = [span for span in run.server.spans if span.kind == "checkpoint"]
+    (span,) = [span for span in run.of(BackgroundFacts).spans if span.kind == "checkpoint"]
     assert (span.start_s, span.end_s) == (pytest.approx(5.0), 20.0)
     assert "still running" in span.label
     assert run.metrics["checkpoint_overlap_s"] == pytest.approx(15.0)

@@ -17,15 +17,13 @@ from dbdyno import __version__
 from dbdyno.analysis import compare
 from dbdyno.analysis.compare import basis
 from dbdyno.findings import plans, steps
+from dbdyno.findings.profiles.facts import ProfileFacts
 from dbdyno.findings.sweeps.facts import Peak, SweepFacts
 from dbdyno.model import (
     Across,
     Comparison,
     Json,
-    Link,
-    Network,
     Ratio,
-    StepRun,
 )
 from dbdyno.model.attribution import Attribution, Design, Effect, Factor
 from dbdyno.model.comparison import ApplicationResult, ApplicationWork
@@ -82,10 +80,6 @@ JUDGEMENT = (
     " own_low own_high dependence visible blocks_needed minutes_needed"
     " stood_still base_stood_still p_still"
 )
-PART = (
-    "name binary subsystem base_us arm_us change base_inclusive_us arm_inclusive_us "
-    "inclusive_change p found"
-)
 FORM = {
     "": "format dyno title label plan base arms ghost blocks unverified nodes aims tolerate "
     "looks design "
@@ -115,20 +109,9 @@ FORM = {
     "blocks_sd_low blocks_sd_high means_sd",
     "overall": f"arm workload steps metric {JUDGEMENT}",
     "steps": "workload ordinal step group headline base_values arms limited notices "
-    "attributions profiles network tables",
-    "steps.network": "arm sent_bytes_per_op received_bytes_per_op hosts",
-    "steps.network.hosts": "host round_trip_us offset_bound_us sent_bytes_per_s "
-    "received_bytes_per_s",
+    "attributions tables",
     "design": "kind base arm factors levels",
     "design.factors": "name base arm",
-    "steps.profiles": "base arm samples base_us arm_us base_window_us arm_window_us "
-    "subsystems functions",
-    "steps.profiles.subsystems": PART,
-    "steps.profiles.subsystems.change": "value low high blocks",
-    "steps.profiles.subsystems.inclusive_change": "value low high blocks",
-    "steps.profiles.functions": PART,
-    "steps.profiles.functions.change": "value low high blocks",
-    "steps.profiles.functions.inclusive_change": "value low high blocks",
     "steps.attributions": "metric whole effects interactions remainder",
     "steps.attributions.whole": "blocks ratio low high",
     "steps.attributions.effects": "factors blocks ratio low high q found",
@@ -205,15 +188,6 @@ PEAK = Peak(
 )  # fmt: skip
 
 
-def telling(run: StepRun) -> StepRun:
-    """The run with a network."""
-    link = Link(
-        round_trip_us=1.0, offset_us=None, offset_bound_us=None, sent_bytes=1, received_bytes=None
-    )
-    network = Network(links={"c1": link}, seconds=1.0, operations=1)
-    return replace(run, network=network)
-
-
 DESIGN = Design(
     kind="one at a time",
     base="pg17",
@@ -228,7 +202,11 @@ ATTRIBUTION = Attribution(
     interactions=(),
     remainder=None,
 )
-PROFILE = beside(cost("_bt_compare", 0.9), subsystems=(cost("indexes", 0.9),))
+PROFILE = beside(
+    replace(cost("indexes", 0.9, changed=False), kind="subsystem"),
+    cost("_bt_compare", 0.9),
+    cost("heap_fetch", 0.0, changed=False),
+)
 
 
 AMOUNTS = Amounts(instructions=1e5, atomics=32.0, system_calls=1.0)
@@ -272,8 +250,7 @@ def whole(made: Comparison) -> Comparison:
     )
     made = with_judgements(made, "l.i2", lambda one: at_look(one, 0.93, 0.89, 0.97))
     first, *others = made.steps
-    cells = (replace(cell, runs=tuple(map(telling, cell.runs))) for cell in first.cells)
-    first = replace(first, cells=tuple(cells), attributions=(ATTRIBUTION,), profiles=(PROFILE,))
+    first = replace(first, attributions=(ATTRIBUTION,))
     asked = StepTolerance(workload="w", step="l.i0", answer="yes")
     other = replace(first.cells[1], nodes=(by_node("ips", (0.96, 1.02)),), tolerated=asked)
     first = replace(first, cells=(first.cells[0], other))
@@ -290,7 +267,10 @@ def whole(made: Comparison) -> Comparison:
             cpu=judgement(CPU, ratio),
         ),
         across=(across,),
-        findings={"SweepFacts": SweepFacts(peaks=(PEAK,))},
+        findings={
+            "SweepFacts": SweepFacts(peaks=(PEAK,)),
+            "ProfileFacts": ProfileFacts(functions=(PROFILE,)),
+        },
         work=WORK,
         applications=(APPLICATION,),
     )
@@ -338,6 +318,8 @@ def test_the_tables_of_findings_have_the_columns_of_exports(three: Comparison) -
     for step in form["steps"]:
         for name, rows in step["tables"].items():
             assert all(row.keys() == {"arm", "block"} | of_steps[name] for row in rows), name
+    functions = [row["name"] for row in form["tables"]["functions"]]
+    assert functions == ["indexes", "_bt_compare"], "of functions those that changed"
     for name, rows in form["tables"].items():
         assert all(row.keys() == own((), *plans.FINDINGS)[name] for row in rows), name
 

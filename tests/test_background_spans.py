@@ -10,7 +10,7 @@ import pytest
 
 from dbdyno import store
 from dbdyno.analysis.step import assemble
-from dbdyno.model import Json, Span, StepRun
+from dbdyno.model import BackgroundFacts, Json, Span, StepRun
 from result_builder import build
 from result_planted import UNIX_NS, plant
 
@@ -53,7 +53,7 @@ def test_a_checkpoint_that_began_before_the_step_and_outlasts_it_covers_the_wind
         tmp_path,
         lambda done, after: done["log_events"].append(event("checkpoint starting", -300.0)),
     )
-    assert times(run.server.spans) == [("checkpoint", -300.0, WINDOW_S)]
+    assert times(run.of(BackgroundFacts).spans) == [("checkpoint", -300.0, WINDOW_S)]
     assert run.metrics["checkpoint_overlap_s"] == pytest.approx(WINDOW_S)
 
 
@@ -68,7 +68,10 @@ def test_a_checkpoint_that_began_before_the_step_ends_where_the_log_says(tmp_pat
             ]
         ),
     )
-    assert times(run.server.spans) == [("checkpoint", -300.0, 4.0), ("checkpoint", 18.0, WINDOW_S)]
+    assert times(run.of(BackgroundFacts).spans) == [
+        ("checkpoint", -300.0, 4.0),
+        ("checkpoint", 18.0, WINDOW_S),
+    ]
     assert run.metrics["checkpoint_overlap_s"] == pytest.approx(6.0)
 
 
@@ -83,13 +86,13 @@ def running(second: float) -> Callable[[Json, Json], None]:
 
 
 def test_an_autovacuum_that_outlasts_the_step_reaches_to_the_windows_end(tmp_path: Path) -> None:
-    (span,) = changed(tmp_path, running(-40.0)).server.spans
+    (span,) = changed(tmp_path, running(-40.0)).of(BackgroundFacts).spans
     assert (span.kind, span.start_s, span.end_s) == ("autovacuum", -40.0, WINDOW_S)
     assert span.label == "vacuum public.pi1 (still running)"
 
 
 def test_an_autovacuum_that_began_after_the_window_is_not_in_it(tmp_path: Path) -> None:
-    assert changed(tmp_path, running(WINDOW_S + 0.5)).server.spans == ()
+    assert changed(tmp_path, running(WINDOW_S + 0.5)).of(BackgroundFacts).spans == ()
 
 
 def test_an_autovacuum_that_ended_after_all_is_one_span(tmp_path: Path) -> None:
@@ -99,4 +102,4 @@ def test_an_autovacuum_that_ended_after_all_is_one_span(tmp_path: Path) -> None:
         running(5.0)(done, after)
         done["log_events"].append(event("automatic vacuum", 25.1, 20.2))
 
-    assert times(changed(tmp_path, change).server.spans) == [("autovacuum", 4.9, 25.1)]
+    assert times(changed(tmp_path, change).of(BackgroundFacts).spans) == [("autovacuum", 4.9, 25.1)]

@@ -15,7 +15,7 @@ from dbdyno.engine import Server
 from dbdyno.model import Arm, Json
 from dbdyno.model.step_files import StepDone
 from dbdyno.report import cbc
-from dbdyno.run import blocks, told
+from dbdyno.run import blocks, load_output
 from mysql_place import build_of
 from server_place import a_place, ends, newest, started
 from step_load import load
@@ -53,7 +53,7 @@ def taken(
         with store.JsonLines(path) as lines:
             last, _ = load(server, step, lines.write_raw)
         done = StepDone(status="ok")
-        told.take(server, step, path, done, {})
+        load_output.take(server, step, path, done, {})
         metrics = {name: metric.value for name, metric in done.metrics.items()}
         (total,) = last["totals"].values()
         yield step.name, Taken(total["rows"], metrics, done.work, tuple(done.warnings))

@@ -11,7 +11,7 @@ from dbdyno.engine.preset import Capacity
 from dbdyno.host.capacity import cores
 from dbdyno.model import Json
 from dbdyno.run.check import plan_record
-from dbdyno.run.prepared import ReadyPlan
+from dbdyno.run.ready_plan import ReadyPlan
 from dbdyno.store import continuation
 
 PLAN = """

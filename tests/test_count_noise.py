@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from dbdyno.analysis.compare.functions import LEVEL, TESTED_MIN
+from dbdyno.findings.profiles.plan import LEVEL, TESTED_MIN
 from dbdyno.stats.count_noise import Side, changes
 from dbdyno.stats.significance import adjusted
 

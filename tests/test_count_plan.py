@@ -15,7 +15,7 @@ from dbdyno.model.size import Capacity
 from dbdyno.model.work import Event
 from dbdyno.plan import count
 from dbdyno.run.check import counting
-from dbdyno.run.prepared import ReadyPlan
+from dbdyno.run.ready_plan import ReadyPlan
 
 TEXT = """
 [arms.a]

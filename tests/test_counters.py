@@ -9,12 +9,13 @@ import pytest
 
 from changed_builder import changed
 from dbdyno.evidence import counters
+from dbdyno.findings.metrics import show as metrics
 from dbdyno.judge import witness
 from dbdyno.judge.explanation import explain
 from dbdyno.model.metric.counter import COUNTER, INSTRUCTIONS
 from dbdyno.model.profile import Profile
 from dbdyno.model.verdict import Aims
-from dbdyno.report.section import metrics, why
+from dbdyno.report.section import why
 from profile_builder import profile
 
 pytestmark = pytest.mark.usefixtures("independent_blocks")

@@ -9,11 +9,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from dbdyno.analysis.step.state import state
 from dbdyno.engine import LabServer
 from dbdyno.engine.postgres import probe
 from dbdyno.engine.postgres.probe import pages
 from dbdyno.engine.snapshot import SnapshotSubject
+from dbdyno.findings.state.step import state
 from dbdyno.model import Arm
 from dbdyno.model.snapshot import Snapshot
 from server_place import a_place, address, newest, started

@@ -18,7 +18,7 @@ from dbdyno.model import Json
 from dbdyno.model.error import ResultError
 from dbdyno.run import blocks
 from dbdyno.run.check import plan_record
-from dbdyno.run.prepared import ReadyPlan
+from dbdyno.run.ready_plan import ReadyPlan
 from dbdyno.store import Results, continuation
 
 EXAMPLES = example_figures.examples()

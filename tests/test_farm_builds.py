@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fake_source
-from dbdyno.builds.followed import RepositoryClone
+from dbdyno.builds.repository_clone import RepositoryClone
 from dbdyno.cli.farm_builds import BranchOrigin
 from dbdyno.farm.file import Branch, Farm
 from dbdyno.farm.hands import HeadPair

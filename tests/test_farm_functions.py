@@ -18,6 +18,7 @@ from dbdyno.farm import readings
 from dbdyno.farm.file import Farm
 from dbdyno.farm.journal import ChangedFunction
 from dbdyno.farm.state import FarmFinding
+from dbdyno.findings.profiles.facts import ProfileFacts
 from dbdyno.host import perf
 from dbdyno.host.callgrind import program
 from dbdyno.model.error import HostError, ResultError
@@ -25,7 +26,7 @@ from farm_world import BRANCH, World, sha
 
 SLOWER = profile_builder.cost("_bt_compare", 0.9)
 GONE = profile_builder.cost("?", -1.5)
-UNSURE = profile_builder.cost("palloc", 3.0, found=False)
+UNSURE = profile_builder.cost("palloc", 3.0, changed=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +62,8 @@ def _sampling(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def sampling(*costs: object) -> None:
         profile = profile_builder.beside(*costs, arm="head", base="previous")  # type: ignore[arg-type]
-        step = replace(profile_builder.comparison(profile).steps[0], step="point-query")
-        made = replace(profile_builder.comparison(), steps=(replace(step, profiles=(profile,)),))
+        facts = ProfileFacts(functions=(replace(profile, step="point-query"),))
+        made = replace(profile_builder.comparison(), findings={"ProfileFacts": facts})
         monkeypatch.setattr(perf, "find", lambda: None)
         monkeypatch.setattr(compare, "load", lambda folder, base: made)
 

@@ -77,9 +77,10 @@ def test_every_folder_stands_in_the_lists() -> None:
     assert listed == deriving
     deriving = {path.parent.name for path in FOLDER.glob("*/plan.py")}
     assert {finding.of_plan.__module__.split(".")[-2] for finding in plans.FINDINGS} == deriving
-    page = (FOLDER.parent / "report" / "page.py").read_text()
-    for path in FOLDER.glob("*/show.py"):
-        assert f"dbdyno.findings.{path.parent.name} import show" in page, path
+    for name, reader in (("show", "report/page.py"), ("metrics", "analysis/step/metrics.py")):
+        text = (FOLDER.parent / reader).read_text()
+        for path in FOLDER.glob(f"*/{name}.py"):
+            assert f"dbdyno.findings.{path.parent.name} import {name}" in text, path
 
 
 def test_the_columns_of_a_newcomer_follow_from_its_fields() -> None:

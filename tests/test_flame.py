@@ -17,12 +17,13 @@ from typer.testing import CliRunner
 
 import report_parts
 from dbdyno.cli import app
+from dbdyno.findings.profiles import flame
+from dbdyno.findings.profiles.facts import ProfileComparison, ProfileFacts
 from dbdyno.host import flame as program
 from dbdyno.model.error import DynoError, ExportError
 from dbdyno.model.flame import FlameGraph
-from dbdyno.model.profile import ProfileComparison
 from dbdyno.parts.part import Flame, flat
-from dbdyno.report import flame, page
+from dbdyno.report import page
 from dbdyno.report.export import flames as exporting
 from dbdyno.report.render import flames, html, markdown, terminal
 from profile_builder import (
@@ -45,8 +46,7 @@ needs_program = pytest.mark.skipif(
 
 def graph(*profiles: ProfileComparison, of: Callable[..., FlameGraph] = flame.graph) -> FlameGraph:
     """The graph of the first profile: of pg18 in qr100, unless another is given."""
-    (step,) = (one for one in comparison(*profiles).steps if one.profiles)
-    return of(step, step.profiles[0])
+    return of(comparison(*profiles).of(ProfileFacts).functions[0])
 
 
 def drawn(graph: FlameGraph) -> str:
@@ -271,8 +271,7 @@ def test_an_arm_alone_is_beside_no_other(tmp_path: Path, monkeypatch: pytest.Mon
         "pg18/pg18.speedscope.json",
         "pg18/pg18.svg",
     ]
-    (step,) = (one for one in alone.steps if one.profiles)
-    assert flame.graph(step, step.profiles[0]).title == "pg18"
+    assert flame.graph(alone.of(ProfileFacts).functions[0]).title == "pg18"
 
 
 def test_several_results_have_a_folder_each(result: Path, tmp_path: Path) -> None:
@@ -304,7 +303,7 @@ def test_the_command_writes_the_files(result: Path, tmp_path: Path) -> None:
 def test_a_result_without_profiles_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bare = comparison(of_stacks(), step="no such step")
+    bare = replace(comparison(), findings={})
     monkeypatch.setattr(exporting.compare, "load", lambda folder, base=None: bare)
     with pytest.raises(ExportError, match="no step was profiled in two arms"):
         exporting.files([tmp_path], tmp_path / "out", drawn)

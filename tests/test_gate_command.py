@@ -15,7 +15,7 @@ import pytest
 import command
 import fake_source
 from dbdyno.analysis import compare
-from dbdyno.builds import standing
+from dbdyno.builds import checkout_state
 from dbdyno.cli import gating, measuring
 from dbdyno.cli import race as race_command
 from dbdyno.cli.exit_status import say
@@ -174,12 +174,12 @@ def test_a_dry_run_builds_nothing(checkout: Path, tmp_path: Path) -> None:
 
 def test_a_tree_with_changes_is_a_commit_of_its_content(checkout: Path) -> None:
     head = git(checkout, "rev-parse", "HEAD")
-    assert standing.of(checkout) == standing.CheckoutState(commit=head)
+    assert checkout_state.of(checkout) == checkout_state.CheckoutState(commit=head)
     (checkout / "README").write_text("changed")
     (checkout / "new.c").write_text("int x;")
     before = git(checkout, "status", "--porcelain")
-    tree = standing.of(checkout)
-    assert tree.changed == 2 and tree == standing.of(checkout), "found again by its content"
+    tree = checkout_state.of(checkout)
+    assert tree.changed == 2 and tree == checkout_state.of(checkout), "found again by its content"
     assert git(checkout, "status", "--porcelain") == before, "its index stays"
     assert git(checkout, "show", f"{tree.commit}:new.c") == "int x;"
     assert git(checkout, "rev-parse", f"{tree.commit}^") == head

@@ -12,10 +12,12 @@ import report_parts
 from comparison_builder import comparison
 from dbdyno.analysis.step import assemble
 from dbdyno.evidence import evidence, raw_files
+from dbdyno.findings.owners.facts import OwnerFacts
 from dbdyno.model import Cell, Json, OwnerCost, StepRun
 from dbdyno.model.host_reading import Reading
 from dbdyno.model.step_run import IDLE
 from dbdyno.report import page
+from run_builder import changed, owners
 from test_analysis import change_lines, step_folder
 
 S = 1_000_000_000
@@ -86,7 +88,7 @@ def test_work_between_turns_is_charged_to_the_arm_by_operation(tmp_path: Path) -
 def test_idle_work_has_owners_and_is_no_part_of_the_windows_costs(tmp_path: Path) -> None:
     busy, quiet = (with_waits(tmp_path / name, spent) for name, spent in
                    (("busy", PURGES), ("quiet", {})))  # fmt: skip
-    idle = {owner: cost for owner, cost in busy.owners.items() if owner.startswith(IDLE)}
+    idle = {owner: cost for owner, cost in owners(busy).items() if owner.startswith(IDLE)}
     cpu_ms = {owner: cost.cpu_us / 1000 for owner, cost in idle.items() if cost.cpu_us}
     assert cpu_ms == pytest.approx(
         {
@@ -125,7 +127,7 @@ def test_without_turns_and_in_older_results_idle_work_is_not_known(
         else assemble.step_run(step_folder(tmp_path, "qr100"))
     )
     assert {found.metrics[name] for name in IDLE_METRICS} == {None}
-    assert not [owner for owner in found.owners if owner.startswith(IDLE)]
+    assert not [owner for owner in owners(found) if owner.startswith(IDLE)]
 
 
 def test_a_wait_that_never_ends_counts_for_nothing() -> None:
@@ -139,11 +141,15 @@ def test_a_wait_that_never_ends_counts_for_nothing() -> None:
 def test_the_table_of_costs_has_the_waiting_server_apart_from_the_machines_sum() -> None:
     made = comparison(blocks=2)
     step = made.steps[0]
-    spent = OwnerCost(cpu_us=6e6, context_switches=0.0, read_bytes=None, write_bytes=0.0)
-    nothing = replace(spent, cpu_us=0.0)
-    idle = {"idle:background:purge": spent, "idle:background:monitor": nothing}
+    idle = tuple(
+        OwnerCost(owner=f"idle:background:{kind}", cpu_us=cpu_us, write_bytes=0.0)
+        for kind, cpu_us in (("purge", 6e6), ("monitor", 0.0))
+    )
     cells = tuple(
-        replace(cell, runs=tuple(replace(run, owners={**run.owners, **idle}) for run in cell.runs))
+        replace(
+            cell,
+            runs=tuple(changed(run, costs=(*run.of(OwnerFacts).costs, *idle)) for run in cell.runs),
+        )
         for cell in step.cells
     )
 

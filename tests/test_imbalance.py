@@ -58,7 +58,6 @@ def a_run(
         },
         "headline": "qps",
         **dict.fromkeys(("sla_target", "sla_achieved", "sla_met", "end_spread")),
-        **{key: {} for key in ("response", "operations", "series", "owners")},
         "limited": (),
         "warnings": (),
         "spans": tuple(spans),

@@ -12,9 +12,9 @@ from msgspec import structs
 
 from dbdyno import store
 from dbdyno.analysis.step import assemble
-from dbdyno.analysis.step.innodb import binlog_bytes
-from dbdyno.analysis.step.state import state
 from dbdyno.evidence import query_plans
+from dbdyno.findings.server_counters.metrics import binlog_bytes
+from dbdyno.findings.state.step import state
 from dbdyno.judge import differences, validity
 from dbdyno.judge.imbalance import notices
 from dbdyno.model import Cell, Json, StepRun, engine

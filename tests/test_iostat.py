@@ -9,12 +9,12 @@ import pytest
 
 import dbdyno
 from dbdyno.analysis import compare
-from dbdyno.analysis.step import assemble, iostat
-from dbdyno.evidence import raw_files
+from dbdyno.analysis.step import assemble
+from dbdyno.evidence import iostat, raw_files
+from dbdyno.findings.device import show as device
 from dbdyno.model import Json
 from dbdyno.model.host_reading import DeviceCounters, Reading
 from dbdyno.model.metric.device import COLUMNS, NAMES
-from dbdyno.report.section import device
 from result_builder import build
 from test_analysis import change_lines, step_folder
 
@@ -75,10 +75,10 @@ def test_an_arm_that_takes_turns_has_its_own_share_of_the_device() -> None:
         reading("settled", 10, 9_000),
         reading("close", 12, 9_100),
     ]
-    found = iostat.metrics(raw_files.host(lines))
+    found = iostat.of_window(raw_files.host(lines), "disk")
     assert found["wps"] == 8 * 200 / 4
-    assert found["disk_util_pct"] == 5 * 200 / 4_000 * 100
-    assert found["disk_in_flight_max"] == 4, "a gauge: 200 and 9,100 have less, 9,000 is settling"
+    assert found["util_pct"] == 5 * 200 / 4_000 * 100
+    assert found["in_flight_max"] == 4, "a gauge: 200 and 9,100 have less, 9,000 is settling"
 
 
 def test_the_log_s_device_is_told_apart_from_the_data_s(tmp_path: Path) -> None:

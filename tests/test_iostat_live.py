@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import loop_device
-from dbdyno.analysis.step import iostat
+from dbdyno.evidence import iostat
 from dbdyno.host.observe import sampler
 from dbdyno.model import Json
 from dbdyno.model.host_reading import Reading

@@ -15,7 +15,7 @@ from dbdyno.analysis import compare
 from dbdyno.model import Comparison
 from dbdyno.model.looks import Looks
 from dbdyno.run import looks
-from dbdyno.run.way import LocalRunner
+from dbdyno.run.runner import LocalRunner
 from dbdyno.store import Results
 from server_place import ends
 
@@ -79,7 +79,7 @@ def test_blocks_from_a_golden_copy_do_only_the_steps_that_are_open(
     data: Path, tmp_path: Path
 ) -> None:
     of = plan.parse(PLAN.format(build=ends()[-1], data=data), None)
-    outcome = looks.run(of, tmp_path, with_planted_words, way=LocalRunner(wait=True))
+    outcome = looks.run(of, tmp_path, with_planted_words, runner=LocalRunner(wait=True))
     assert (outcome.failed, outcome.voids) == (0, 0)
     results = Results.open(outcome.folder)
     done = {

@@ -25,7 +25,7 @@ from dbdyno.run import looks, site
 from dbdyno.run.check import preflight
 from dbdyno.run.driver.interface import GeneratorDied
 from dbdyno.run.lab import Lab
-from dbdyno.run.way import LocalRunner
+from dbdyno.run.runner import LocalRunner
 from dbdyno.store import Results
 
 HERE = LocalRunner(wait=True)
@@ -146,7 +146,7 @@ def ten_minutes_each(monkeypatch: pytest.MonkeyPatch) -> None:
 def measured(folder: Path, read: looks.Read) -> tuple[Path, str]:
     """The result folder of the plan, measured on the fake server, and what was said meanwhile."""
     with redirect_stderr(io.StringIO()) as said:
-        return looks.run(made(folder), folder, read, way=HERE).folder, said.getvalue()
+        return looks.run(made(folder), folder, read, runner=HERE).folder, said.getvalue()
 
 
 @pytest.fixture(scope="module", name="whole")
@@ -201,14 +201,14 @@ def test_a_look_says_what_is_decided_and_what_is_open(whole: tuple[Path, str]) -
 
 def test_a_plan_that_is_decided_has_nothing_to_do(done: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in done.rglob("*.json")}
-    outcome = looks.run(made(done.parent), done.parent, SOONER, way=HERE)
+    outcome = looks.run(made(done.parent), done.parent, SOONER, runner=HERE)
     assert (outcome.failed, outcome.voids) == (0, 0)
     after = {path: path.stat().st_mtime_ns for path in done.rglob("*.json")}
     assert {path.name for path in before if before[path] != after[path]} <= {"host.json"}
 
 
 def test_where_a_later_step_writes_no_step_rests(tmp_path: Path) -> None:
-    folder = looks.run(made(tmp_path, writes="noisy"), tmp_path, SOONER, way=HERE).folder
+    folder = looks.run(made(tmp_path, writes="noisy"), tmp_path, SOONER, runner=HERE).folder
     assert set(blocks_of(folder).values()) == {None}
     assert len(blocks_of(folder)) == 6
 
@@ -218,7 +218,7 @@ def test_a_step_that_another_look_makes_open_again_wakes_up(tmp_path: Path) -> N
         at_first = results.complete() < 4
         return reader({"steady": 3 if at_first else 6, "noisy": 6})(results)
 
-    folder = looks.run(made(tmp_path), tmp_path, read, way=HERE).folder
+    folder = looks.run(made(tmp_path), tmp_path, read, runner=HERE).folder
     assert list(blocks_of(folder).values()) == [None, None, None, ALONE, None, None]
 
 
@@ -226,7 +226,7 @@ def test_a_plan_with_the_base_alone_ends_at_the_first_look(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     of = made(tmp_path)
-    folder = looks.run(replace(of, arms=of.arms[:1]), tmp_path, stop, way=HERE).folder
+    folder = looks.run(replace(of, arms=of.arms[:1]), tmp_path, stop, runner=HERE).folder
     assert len(blocks_of(folder)) == 3
     assert "no step is compared with the base, so 3 blocks" in capsys.readouterr().err
 
@@ -236,7 +236,7 @@ def test_after_the_most_blocks_a_plan_ends_and_names_what_is_open(
 ) -> None:
     of = made(tmp_path)
     few = replace(of, schedule=replace(of.schedule, blocks=4))
-    folder = looks.run(few, tmp_path, UNDECIDED, way=HERE).folder
+    folder = looks.run(few, tmp_path, UNDECIDED, runner=HERE).folder
     assert len(blocks_of(folder)) == 4
     ending = "4 blocks are the most; open: steady, noisy"
     assert capsys.readouterr().err.splitlines()[-1] == ending
@@ -249,7 +249,7 @@ def test_the_time_ends_a_plan_with_a_last_look_and_more_time_gives_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ten_minutes_each(monkeypatch)
-    folder = looks.run(made(tmp_path, minutes_max=55), tmp_path, UNDECIDED, way=HERE).folder
+    folder = looks.run(made(tmp_path, minutes_max=55), tmp_path, UNDECIDED, runner=HERE).folder
     assert len(blocks_of(folder)) == 5
     settled = Looks(first=None, minutes_max=55.0, last=5)
     assert looks_of(folder) == settled
@@ -259,7 +259,7 @@ def test_the_time_ends_a_plan_with_a_last_look_and_more_time_gives_none(
         "no time for a further block, about 10 min 00 s: 5 blocks took 50 min 00 s of "
         "`minutes_max`, 55 min 00 s; open: steady, noisy"
     )
-    looks.run(made(tmp_path, minutes_max=85), tmp_path, UNDECIDED, way=HERE)
+    looks.run(made(tmp_path, minutes_max=85), tmp_path, UNDECIDED, runner=HERE)
     assert len(blocks_of(folder)) == 8
     assert looks_of(folder) == settled
     said = capsys.readouterr().err
@@ -273,7 +273,7 @@ def test_less_time_ends_a_plan_earlier_and_leaves_its_looks(
 ) -> None:
     ten_minutes_each(monkeypatch)
     stopped(tmp_path, monkeypatch, stop_in_block(2))
-    folder = looks.run(made(tmp_path, minutes_max=35), tmp_path, UNDECIDED, way=HERE).folder
+    folder = looks.run(made(tmp_path, minutes_max=35), tmp_path, UNDECIDED, runner=HERE).folder
     assert len([name for name in blocks_of(folder) if "void" not in name]) == 3
     assert looks_of(folder) == Looks(first=None, minutes_max=120.0)
     assert capsys.readouterr().err.splitlines()[-1].endswith("raise `minutes_max` for them")
@@ -283,7 +283,7 @@ def test_two_blocks_are_made_however_short_the_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ten_minutes_each(monkeypatch)
-    folder = looks.run(made(tmp_path, minutes_max=1), tmp_path, UNDECIDED, way=HERE).folder
+    folder = looks.run(made(tmp_path, minutes_max=1), tmp_path, UNDECIDED, runner=HERE).folder
     assert len(blocks_of(folder)) == 2
     assert looks_of(folder).last == 2
 
@@ -295,18 +295,18 @@ def test_a_plan_with_more_blocks_goes_on_to_the_next_look_and_says_those_on_the_
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     of = made(tmp_path)
-    folder = looks.run(with_blocks(of, 2), tmp_path, UNDECIDED, way=HERE).folder
+    folder = looks.run(with_blocks(of, 2), tmp_path, UNDECIDED, runner=HERE).folder
     look = (
         "look after 2 blocks: 0 of 2 steps decided; open: steady, noisy; next look after 4 blocks"
     )
     assert capsys.readouterr().err.splitlines()[-1] == f"{look}, with `blocks = 4`"
-    looks.run(with_blocks(of, 3), tmp_path, UNDECIDED, way=HERE)
+    looks.run(with_blocks(of, 3), tmp_path, UNDECIDED, runner=HERE)
     said = capsys.readouterr().err.splitlines()
     assert said[-1] == (
         "no look after 3 blocks; the next is after 4: until then no step gets a new word"
     )
     (folder / "blocks/002/done.json").unlink()
-    looks.run(with_blocks(of, 4), tmp_path, SOONER, way=HERE)
+    looks.run(with_blocks(of, 4), tmp_path, SOONER, runner=HERE)
     said = capsys.readouterr().err.splitlines()
     assert [line.split(":")[0] for line in said if line.startswith("look")] == [
         "look after 4 blocks"
@@ -320,7 +320,7 @@ def test_a_look_that_a_plan_passes_is_said(
 ) -> None:
     of = made(tmp_path)
     stopped(tmp_path, monkeypatch, stop_in_block(2), with_blocks(of, 2))
-    looks.run(with_blocks(of, 4), tmp_path, UNDECIDED, way=HERE)
+    looks.run(with_blocks(of, 4), tmp_path, UNDECIDED, runner=HERE)
     said = capsys.readouterr().err.splitlines()
     assert [line[:20] for line in said if line.startswith("look ")] == [
         "look after 2 blocks:",
@@ -352,7 +352,7 @@ def stopped(
     """Runs a plan that is broken off where a block ends."""
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(Results, "end_block", how)
-        looks.run(of or made(folder), folder, SOONER, way=HERE)
+        looks.run(of or made(folder), folder, SOONER, runner=HERE)
 
 
 @pytest.mark.parametrize("number", [2, 4, 6])
@@ -360,7 +360,7 @@ def test_a_plan_that_is_broken_off_comes_to_the_same(
     done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     stopped(tmp_path, monkeypatch, stop_in_block(number))
-    folder = looks.run(made(tmp_path), tmp_path, SOONER, way=HERE).folder
+    folder = looks.run(made(tmp_path), tmp_path, SOONER, runner=HERE).folder
     found = blocks_of(folder)
     assert {name: steps for name, steps in found.items() if "void" not in name} == blocks_of(done)
     void = f"{number:03d}.void1"
@@ -371,9 +371,9 @@ def test_a_plan_that_is_broken_off_comes_to_the_same(
 
 def test_a_plan_that_is_broken_off_at_a_look_comes_to_the_same(done: Path, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        looks.run(made(tmp_path), tmp_path, stop, way=HERE)
+        looks.run(made(tmp_path), tmp_path, stop, runner=HERE)
     assert len(blocks_of(tmp_path / "looked")) == 3
-    folder = looks.run(made(tmp_path), tmp_path, SOONER, way=HERE).folder
+    folder = looks.run(made(tmp_path), tmp_path, SOONER, runner=HERE).folder
     assert (blocks_of(folder), looks_of(folder)) == (blocks_of(done), looks_of(done))
 
 
@@ -382,7 +382,9 @@ def test_between_two_looks_the_blocks_that_were_begun_say_what_rests(
 ) -> None:
     """The words may have changed since, as the figures are of more blocks."""
     stopped(tmp_path, monkeypatch, stop_in_block(6))
-    folder = looks.run(made(tmp_path), tmp_path, reader({"steady": 6, "noisy": 6}), way=HERE).folder
+    folder = looks.run(
+        made(tmp_path), tmp_path, reader({"steady": 6, "noisy": 6}), runner=HERE
+    ).folder
     assert blocks_of(folder)["006"] == ALONE
 
 
@@ -399,7 +401,7 @@ def test_a_block_that_the_lab_spoils_is_done_again_with_the_same_steps(
         return found
 
     monkeypatch.setattr(runner, "run_block", run_block)
-    outcome = looks.run(made(tmp_path), tmp_path, SOONER, way=HERE)
+    outcome = looks.run(made(tmp_path), tmp_path, SOONER, runner=HERE)
     assert outcome.voids == 1
     found = blocks_of(outcome.folder)
     assert found["004.void1"] == found["004"] == ALONE
@@ -408,10 +410,10 @@ def test_a_block_that_the_lab_spoils_is_done_again_with_the_same_steps(
 def test_an_arm_that_is_added_opens_all_steps_again(tmp_path: Path) -> None:
     of = made(tmp_path)
     read = reader({"steady": 3, "noisy": 3})
-    folder = looks.run(of, tmp_path, read, way=HERE).folder
+    folder = looks.run(of, tmp_path, read, runner=HERE).folder
     assert len(blocks_of(folder)) == 3
     more = replace(of, arms=(*of.arms, replace(of.arms[1], name="c")))
-    looks.run(more, tmp_path, read, way=HERE)
+    looks.run(more, tmp_path, read, runner=HERE)
     assert blocks_of(folder) == dict.fromkeys(("001", "002", "003", "004"))
     assert set(Results.open(folder).blocks()[-1].arms()) == {"a", "b", "c"}
 
@@ -421,13 +423,13 @@ def test_an_arm_that_is_added_opens_all_steps_again(tmp_path: Path) -> None:
 
 def test_a_folder_of_an_older_version_is_looked_at_from_where_it_was(tmp_path: Path) -> None:
     of = made(tmp_path)
-    folder = looks.run(with_blocks(of, 3), tmp_path, UNDECIDED, way=HERE).folder
+    folder = looks.run(with_blocks(of, 3), tmp_path, UNDECIDED, runner=HERE).folder
     (folder / "looks.json").unlink()
     written = json.loads((folder / "plan.json").read_text())
     written["schedule"] |= {"until_decided": True, "minutes_max": 120.0}
     (folder / "plan.json").write_text(json.dumps(written))
     read = reader({"steady": 3, "noisy": 6})
-    looks.run(of, tmp_path, read, way=HERE)
+    looks.run(of, tmp_path, read, runner=HERE)
     assert looks_of(folder) == Looks(first=3)
     assert list(blocks_of(folder).values()) == [None] * 3 + [ALONE] * 3
     assert store.read_struct(folder / "plan.json", Json)["schedule"]["until_decided"] is True
@@ -439,9 +441,9 @@ def test_before_its_first_block_a_plan_may_change_its_looks(
     of = made(tmp_path)
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(Results, "begin_block", stop)
-        looks.run(with_blocks(of, 4), tmp_path, UNDECIDED, way=HERE)
+        looks.run(with_blocks(of, 4), tmp_path, UNDECIDED, runner=HERE)
     assert looks_of(tmp_path / "looked") == Looks(first=4)
-    folder = looks.run(with_blocks(of, 2), tmp_path, UNDECIDED, way=HERE).folder
+    folder = looks.run(with_blocks(of, 2), tmp_path, UNDECIDED, runner=HERE).folder
     assert looks_of(folder) == Looks(first=2)
 
 
@@ -451,7 +453,7 @@ def test_damaged_looks_stop_the_plan_before_anything_runs(
     stopped(tmp_path, monkeypatch, stop_in_block(2))
     (tmp_path / "looked/looks.json").write_text("{}")
     with pytest.raises(ResultError, match=r"looks\.json: the key `first` is missing"):
-        looks.run(made(tmp_path), tmp_path, SOONER, way=HERE)
+        looks.run(made(tmp_path), tmp_path, SOONER, runner=HERE)
     assert list(blocks_of(tmp_path / "looked")) == ["001", "002"]
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from dbdyno import plan
 from dbdyno.analysis import compare
+from dbdyno.findings.waits.facts import WaitFacts
 from dbdyno.model import Arm, Comparison, Plan, StepComparison, StepRun
 from dbdyno.model.error import ServerError
 from dbdyno.report import page
@@ -169,11 +170,11 @@ def test_every_workload_runs_for_an_ordinary_user_and_the_report_says_what_is_mi
     check_figures(found)
     by_name = {(one.workload, one.step): one for one in found.steps}
     (run,) = runs(by_name["sysbench", "point-query"])
-    assert run.server.waits is not None
-    seen = {one.owner for one in run.server.waits.load} | set(run.server.waits.idle)
+    (sampling,) = run.of(WaitFacts).waits
+    seen = {load.owner for load in sampling.loads}
     assert "role:query" in seen
     assert not any(owner.startswith("background:") for owner in seen), "the server hides them"
-    assert run.server.waits.hidden >= 2, "its own processes, and the neighbour's session"
+    assert sampling.hidden >= 2, "its own processes, and the neighbour's session"
     said = markdown.render(page.make(found)).replace("\\", "")
     for word in ("CPU", "context switches", "memory", "device", "log", "buffers", "pg_monitor"):
         assert word in said.partition("## Not seen")[2].partition("\n## ")[0], word

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from msgspec import structs
 
@@ -16,8 +15,8 @@ import report_parts
 from comparison_builder import comparison
 from dbdyno import store
 from dbdyno.analysis import compare
-from dbdyno.analysis.step.collect import Kept
-from dbdyno.model import Comparison, Json, Link, Network, StepRun
+from dbdyno.findings.network.facts import HostLink, NetworkFacts
+from dbdyno.model import Comparison, Json, StepRun
 from dbdyno.model.plan_record import GeneratorRecord
 from dbdyno.parts.part import Table, flat
 from dbdyno.report import json_document, page
@@ -25,6 +24,7 @@ from dbdyno.report.section import setup
 from dbdyno.run.agent import network as interfaces
 from dbdyno.run.driver.interface import NetworkReading
 from result_builder import build, plant
+from run_builder import changed
 
 MIB = 1 << 20
 SECONDS = 20.0
@@ -59,18 +59,17 @@ def run_of(folder: Path) -> StepRun:
     return step.cells[0].runs[0]
 
 
-def link(trip_us: float | None = 200.0, **changed: Any) -> Link:
-    its: Json = told(30 * MIB, 60 * MIB, trip_us) | changed
-    return Link(**its)
+def link(host: str, trip_us: float | None = 200.0, **other: Any) -> HostLink:
+    row: Json = told(30 * MIB, 60 * MIB, trip_us) | other
+    return HostLink(host=host, seconds=30.0, operations=60_000, **row)
 
 
-def elsewhere(*links: dict[str, Link]) -> Comparison:
+def elsewhere(*links: tuple[HostLink, ...]) -> Comparison:
     """A comparison of one arm, whose first step has these networks, one in each block."""
     made = comparison(blocks=len(links), arms=("pg17",))
     (cell,) = made.steps[0].cells
     runs = tuple(
-        replace(run, network=Network(links=its, seconds=30.0, operations=60_000))
-        for run, its in zip(cell.runs, links, strict=True)
+        changed(run, network=of_block) for run, of_block in zip(cell.runs, links, strict=True)
     )
     first = replace(made.steps[0], cells=(replace(cell, runs=runs),))
     return replace(made, steps=(first, *made.steps[1:]))
@@ -90,18 +89,19 @@ def texts(made: Comparison, name: str) -> list[list[str]]:
 
 def test_a_step_has_the_network_that_its_done_json_tells(tmp_path: Path) -> None:
     run = run_of(result(tmp_path, {"c1": told(4_000, 9_000), "c2": told(None, None, None)}))
-    assert run.network is not None
-    assert list(run.network.links) == ["c1", "c2"]
-    assert run.network.links["c1"] == Link(**told(4_000, 9_000))
-    assert run.network.links["c2"].round_trip_us is None
-    assert run.network.seconds == SECONDS
-    assert run.network.operations == plant("qr100").operations_per_s("query") * SECONDS
-    entry = msgspec.msgpack.encode(Kept.of(run))
-    assert msgspec.msgpack.decode(entry, type=Kept).run.network == run.network
+    operations = round(plant("qr100").operations_per_s("query") * SECONDS)
+    first, second = run.of(NetworkFacts).network
+    assert first == HostLink(
+        host="c1", seconds=SECONDS, operations=operations, **told(4_000, 9_000)
+    )
+    assert (second.host, second.round_trip_us) == ("c2", None)
 
 
 def test_a_load_beside_the_server_has_no_network(tmp_path: Path) -> None:
-    assert run_of(build(tmp_path, arms=("pg17",), blocks=1, steps=("qr100",))).network is None
+    assert (
+        run_of(build(tmp_path, arms=("pg17",), blocks=1, steps=("qr100",))).of(NetworkFacts)
+        == NetworkFacts()
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,8 @@ def test_bytes_that_are_not_the_steps_own_are_not_known(
     tmp_path: Path, sent: int, turns: Json | None
 ) -> None:
     run = run_of(result(tmp_path, {"c1": told(sent, 9_000)}, turns))
-    assert run.network is not None
-    its = run.network.links["c1"]
-    assert (its.sent_bytes, its.received_bytes, its.round_trip_us) == (None, None, 200.0)
+    (known,) = run.of(NetworkFacts).network
+    assert (known.sent_bytes, known.received_bytes, known.round_trip_us) == (None, None, 200.0)
 
 
 def test_a_network_of_another_form_is_named(tmp_path: Path) -> None:
@@ -137,8 +136,7 @@ def test_an_interface_is_not_counted_where_nothing_leaves_the_host() -> None:
 
 
 def test_hosts_stand_with_their_median_round_trip_their_worst_clock_and_their_bytes() -> None:
-    its = [{"c1": link(trip), "c2": link(trip * 2)} for trip in (100.0, 200.0, 400.0)]
-    made = elsewhere(*its)
+    made = elsewhere(*((link("c1", trip), link("c2", trip * 2)) for trip in (100.0, 200.0, 400.0)))
     assert texts(made, "network-hosts") == [
         ["pg17", "c1", "200 µs", "200 µs", "1.00", "2.00"],
         ["pg17", "c2", "400 µs", "400 µs", "1.00", "2.00"],
@@ -148,28 +146,28 @@ def test_hosts_stand_with_their_median_round_trip_their_worst_clock_and_their_by
 
 
 def test_a_step_has_the_bytes_of_its_operations_from_all_hosts() -> None:
-    made = elsewhere({"c1": link(), "c2": link()})
+    made = elsewhere((link("c1"), link("c2")))
     (row,) = table(made, "network-steps").rows
     assert row.group == made.steps[0].step
     assert [cell.text for cell in row.cells] == ["pg17", "1,049", "2,097", "2.00", "4.00"]
 
 
 def test_bytes_of_which_a_host_knows_nothing_are_not_those_of_the_others() -> None:
-    made = elsewhere({"c1": link(), "c2": link(sent_bytes=None)})
+    made = elsewhere((link("c1"), link("c2", sent_bytes=None)))
     (row,) = table(made, "network-steps").rows
     assert [cell.text for cell in row.cells][1:3] == ["NA", "2,097"]
     assert "NA: nobody knows" in table(made, "network-steps").note
 
 
 def test_the_text_says_what_the_slowest_way_allows() -> None:
-    said = " ".join(report_parts.texts(page.make(elsewhere({"c1": link(), "c2": link(300.0)})),
+    said = " ".join(report_parts.texts(page.make(elsewhere((link("c1"), link("c2", 300.0)))),
                                        "network-means"))  # fmt: skip
     assert "from c2, 300 µs away, no more than about 3,330" in said
     assert "known to ±150 µs or better" in said
 
 
 def test_nothing_is_said_of_clocks_and_round_trips_that_nobody_knows() -> None:
-    made = elsewhere({"c1": link(None, offset_us=None, offset_bound_us=None)})
+    made = elsewhere((link("c1", None, offset_us=None, offset_bound_us=None),))
     assert report_parts.texts(page.make(made), "network-means") == ()
     assert texts(made, "network-hosts")[0][2:4] == ["NA", "NA"]
 
@@ -189,19 +187,11 @@ def test_the_introduction_says_where_load_came_from(tls: bool, how: str) -> None
     assert "The load came" not in "\n".join(setup.paragraphs(made))
 
 
-def test_programs_get_the_same_figures() -> None:
-    its = json_document.form(elsewhere({"c1": link(), "c2": link(None)}))["steps"]
-    (one,) = its[0]["network"]
-    assert one["arm"] == "pg17"
-    assert one["sent_bytes_per_op"] == pytest.approx(2 * 30 * MIB / 60_000)
-    assert one["hosts"] == [
-        {
-            "host": host,
-            "round_trip_us": trip_us,
-            "offset_bound_us": bound_us,
-            "sent_bytes_per_s": MIB,
-            "received_bytes_per_s": 2 * MIB,
-        }
-        for host, trip_us, bound_us in (("c1", 200.0, 100.0), ("c2", None, 150.0))
+def test_programs_get_the_same_rows() -> None:
+    first, second, *_ = json_document.form(elsewhere((link("c1"), link("c2", None))))["steps"]
+    rows = [told(30 * MIB, 60 * MIB, trip_us) for trip_us in (200.0, None)]
+    assert first["tables"]["network"] == [
+        {"arm": "pg17", "block": 1, "host": host, "seconds": 30.0, "operations": 60_000} | row
+        for host, row in zip(("c1", "c2"), rows, strict=True)
     ]
-    assert its[1]["network"] == []
+    assert "network" not in second["tables"]

@@ -10,7 +10,7 @@ import pytest
 from dbdyno.engine import LabServer, Place
 from dbdyno.model import Arm
 from dbdyno.model.error import ServerError
-from dbdyno.run import invariants, told
+from dbdyno.run import invariants, load_output
 from mysql_steps import DATABASE
 from orders_steps import ask, broken, filled, steps
 from server_place import a_place, ends, started
@@ -128,7 +128,7 @@ def check_deck(server: LabServer, used: str) -> None:
     step = steps(server, used, clients=4, mix="deck", rollbacks=20)["orders"]
     if step.setup:
         server.execute(*step.setup, database=DATABASE)
-    before = told.before(server, step)
+    before = load_output.before(server, step)
     lines: list[bytes] = []
     last, _ = load(server, step, lines.append)
     assert broken(server, step) == set(), used

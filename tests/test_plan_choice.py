@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno import engine, workload
-from dbdyno.analysis.step.plan_choice import mean, shares
+from dbdyno.evidence.plan_choice import mean, shares
 from dbdyno.model.events import SessionEnd
 from dbdyno.model.job import Job
 from dbdyno.model.verdict import Verdict

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from dbdyno import workload
-from dbdyno.analysis.step.plan_choice import shares
 from dbdyno.engine import LabServer
 from dbdyno.engine.postgres import numbering
+from dbdyno.evidence.plan_choice import shares
 from dbdyno.model import Arm, Json, Step
 from dbdyno.model.events import SessionEnd
 from dbdyno.run.driver import registry

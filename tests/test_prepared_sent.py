@@ -20,7 +20,7 @@ from dbdyno.engine import Place
 from dbdyno.engine.golden_copy import Copy, CopyFacts
 from dbdyno.model.json import decoder, encoder
 from dbdyno.run.check import preflight
-from dbdyno.run.prepared import ReadyPlan
+from dbdyno.run.ready_plan import ReadyPlan
 
 READS = '[[workloads]]\nname = "./reads.toml"\n'
 SWEPT = """

@@ -14,12 +14,12 @@ import pytest
 from pymysql.cursors import Cursor
 
 import mysql_place
-from dbdyno.analysis.step import innodb
-from dbdyno.analysis.step.state import state
 from dbdyno.engine import LabServer
 from dbdyno.engine.mysql import probe
 from dbdyno.engine.mysql.connection import connect
 from dbdyno.engine.snapshot import SnapshotSubject
+from dbdyno.findings.server_counters import metrics
+from dbdyno.findings.state.step import state
 from dbdyno.host.observe.sampler import Sampler
 from dbdyno.model import Address
 from dbdyno.model.error import ServerError
@@ -110,7 +110,7 @@ def test_plans_are_read_in_one_form_of_both_engines(server: LabServer) -> None:
 def test_what_is_written_between_two_snapshots_is_their_difference(server: LabServer) -> None:
     first = snapshot(server)
     again = snapshot(server, after=True)
-    assert innodb.binlog_bytes(first.binlog, again.binlog) == 0
+    assert metrics.binlog_bytes(first.binlog, again.binlog) == 0
     rows = "innodb_rows_read" if server.engine == "mysql" else "rows_read"
     assert again.status[rows] - first.status[rows] < 100  # nothing of the probe's own
     before = snapshot(server)
@@ -118,7 +118,7 @@ def test_what_is_written_between_two_snapshots_is_their_difference(server: LabSe
     after = snapshot(server, after=True)
     redo = after.wal["position_bytes"] - before.wal["position_bytes"]
     assert redo > ROWS * BINLOG_BYTES_PER_ROW
-    written = innodb.binlog_bytes(before.binlog, after.binlog)
+    written = metrics.binlog_bytes(before.binlog, after.binlog)
     enabled = after.binlog.enabled
     assert written == 0 if not enabled else written and written > 20 * ROWS
 

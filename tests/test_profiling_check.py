@@ -15,7 +15,7 @@ from dbdyno.host.perf import elf
 from dbdyno.model import Plan
 from dbdyno.model.error import HostError
 from dbdyno.run.check import preflight, profiling
-from dbdyno.run.prepared import ReadyPlan
+from dbdyno.run.ready_plan import ReadyPlan
 
 PLAN = """
 [arms.old]

@@ -24,8 +24,8 @@ from dbdyno.model.error import DynoError, PlanError
 from dbdyno.model.size import Capacity
 from dbdyno.plan import race as races
 from dbdyno.plan.race.arm import HostServers
-from dbdyno.run.way import BlockRunner
-from dbdyno.run.way import LocalRunner as HereOfHost
+from dbdyno.run.runner import BlockRunner
+from dbdyno.run.runner import LocalRunner as HereOfHost
 from server_place import ends
 
 HOST = Capacity(cores=2, memory_bytes=24 << 30, free_disk_bytes=50 << 30)

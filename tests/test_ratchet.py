@@ -34,17 +34,25 @@ def _twice(its: int) -> int:
 
 def _again(count: int) -> int:
     return count
+
+class Told: ...
+class WentHere: ...
+class _Compared: ...
+class Feed: ...
 """
-    counted = ratchet.of_room([untyped])
+    assert ratchet.repeated([untyped, PLAIN, "class Feed: ..."]) == {"Feed"}
+    counted = ratchet.of_room([untyped], {"Feed"})
     assert counted == ratchet.Figures(
-        accesses=3, dictionary_parameters=3, one_line_functions=1, nameless=4, renamed_classes=1
-    )
+        accesses=3, dictionary_parameters=3, one_line_functions=1, nameless=4, renamed_classes=1,
+        repeated_classes=1, no_nouns=3,
+    )  # fmt: skip
 
 
 def test_a_figure_that_rises_is_named_with_its_room_and_one_that_falls_is_not() -> None:
-    kept = {"run": ratchet.Figures(2, 2, 2, 2, 2)}
-    now = {"run": ratchet.Figures(1, 2, 3, 2, 2), "new": ratchet.Figures(0, 0, 0, 0, 1)}
+    kept = {"run": ratchet.Figures(2, 2, 2, 2, 2, 2, 2)}
+    now = {"run": ratchet.Figures(1, 2, 3, 2, 2, 2, 2), "new": ratchet.Figures(0, 0, 0, 0, 1, 0, 1)}
     assert list(ratchet.above(now, kept)) == [
         "dbdyno/run: one line functions: 3, and 2 are kept",
         "dbdyno/new: renamed classes: 1, and 0 are kept",
+        "dbdyno/new: no nouns: 1, and 0 are kept",
     ]

@@ -16,7 +16,7 @@ from dbdyno.engine.fake import FakeServer
 from dbdyno.model import Plan
 from dbdyno.model.error import ServerError
 from dbdyno.run import looks
-from dbdyno.run.way import LocalRunner
+from dbdyno.run.runner import LocalRunner
 from dbdyno.store import Results
 
 BLOCKS = 2
@@ -70,7 +70,7 @@ def planned(tmp_path: Path, arms: str = "ab", *, failing: str = "", more: str = 
 
 def complete(plan: Plan, tmp_path: Path) -> int:
     """Runs the plan, or goes on with it; how many blocks are complete then."""
-    outcome = looks.run(plan, tmp_path, compare.load, way=LocalRunner(wait=True), quiet=True)
+    outcome = looks.run(plan, tmp_path, compare.load, runner=LocalRunner(wait=True), quiet=True)
     return Results.open(outcome.folder).complete()
 
 

@@ -9,14 +9,14 @@ import pytest
 
 import report_parts
 from comparison_builder import comparison
+from dbdyno.findings.owners.show import per_operation
 from dbdyno.findings.response_times.show import longest_tone, merged, tables
 from dbdyno.findings.summary.show import absolute_tones, relative_tone
 from dbdyno.model import Comparison, ResponseFacts, ResponseTimes
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.parts.part import Effects, Group, Page, Table, TableCell, charts
 from dbdyno.report import page
-from dbdyno.report.section.cost_by_owner import per_operation
-from run_builder import changed
+from run_builder import changed, owners
 
 
 def table(page: Page, name: str) -> Table:
@@ -351,9 +351,9 @@ def test_operations_have_a_table_where_a_kind_has_several(shown: Page) -> None:
 
 def test_costs_by_owner_add_up_to_the_sums(three: Comparison) -> None:
     result = three.steps[0].cells[0]
-    owners = list(result.runs[0].owners)
-    parts = [per_operation(result, [owner], lambda cost: cost.cpu_us) for owner in owners]
-    whole = per_operation(result, owners, lambda cost: cost.cpu_us)
+    names = list(owners(result.runs[0]))
+    parts = [per_operation(result, [owner], lambda cost: cost.cpu_us) for owner in names]
+    whole = per_operation(result, names, lambda cost: cost.cpu_us)
     assert whole == pytest.approx(sum(part for part in parts if part is not None))
     # planted: the shares of all owners are 0.955 of 18.2 µs
     assert whole == pytest.approx(18.2 * 0.955, rel=0.01)

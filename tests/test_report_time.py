@@ -9,13 +9,14 @@ import pytest
 import report_parts
 from comparison_builder import comparison
 from comparison_waits import LOAD, SAMPLES, sampled
+from dbdyno.findings.waits import show as waits
+from dbdyno.findings.waits.facts import kind_place
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.model.metric.primary import SAMPLED
 from dbdyno.parts.part import Group, Page, Row, Table
 from dbdyno.report import chart, page
 from dbdyno.report.chart import layers, style
 from dbdyno.report.render import picture
-from dbdyno.report.section import time_ledger, waits
 from run_builder import changed
 
 STEP = 4  # of the sections: qr100
@@ -87,14 +88,13 @@ def test_without_samples_the_ledger_says_that_they_are_not_accounted_for(built: 
         )
         for cell in unsampled.cells
     )
-    table = time_ledger.table(replace(unsampled, cells=cells), "pg17", "x")
-    assert table is not None
+    (table,) = waits.ledger(replace(unsampled, cells=cells), "x")
     assert texts(table, "waiting: the client") == ["not sampled", "not sampled", ""]
     assert "“not accounted for” includes them, and the client" in table.note
 
 
 def test_a_step_of_an_older_result_has_no_ledger() -> None:
-    assert time_ledger.table(comparison(blocks=2).steps[4], "pg17", "x") is None
+    assert not list(waits.ledger(comparison(blocks=2).steps[4], "x"))
 
 
 # --- What sessions do ------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def test_what_is_too_rare_for_a_row_is_counted_in_one(
     built: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(waits, "ROWS_MAX", 3)
-    (table,) = waits.tables(step(built), "pg17", "x")
+    (table,) = waits.tables(step(built), "x")
     rare = row(table, f"{len(LOAD) - 3} more, rare")
     assert figure(rare.cells[1].text) > 0
     assert figure(table.rows[-1].cells[1].text) == pytest.approx(2.66, abs=0.1)
@@ -146,15 +146,15 @@ def test_the_note_says_how_often_was_sampled_and_what_it_cost(shown: Page) -> No
 
 def test_an_arm_that_was_not_sampled_has_no_figures(built: Comparison) -> None:
     base, other = step(built).cells
-    runs = tuple(changed(run, waits=None) for run in other.runs)
+    runs = tuple(changed(run, waits=()) for run in other.runs)
     half = replace(step(built), cells=(base, replace(other, runs=runs)))
-    (table,) = waits.tables(half, "pg17", "x")
+    (table,) = waits.tables(half, "x")
     assert texts(table, "CPU, market")[1:] == ["NA", ""]
 
 
 def test_a_step_without_samples_has_neither_table_nor_chart() -> None:
     bare = comparison(blocks=2).steps[4]
-    assert not list(waits.tables(bare, "pg17", "x"))
+    assert not list(waits.tables(bare, "x"))
     assert not list(waits.charts(bare, "x"))
 
 
@@ -165,7 +165,7 @@ def test_layers_lie_in_one_order_and_have_the_colours_of_their_kinds(shown: Page
     (one,) = report_parts.charts(section(shown), "time")
     assert report_parts.layers(one).kinds == ("CPU", "IO", "LWLock", "Lock", "Novel")
     made = layers.spec(report_parts.layers(one), shown.arms)
-    places = [waits.kind_place(kind) for kind in report_parts.layers(one).kinds]
+    places = [kind_place(kind) for kind in report_parts.layers(one).kinds]
     assert made["usermeta"]["stacked"] == [
         list(pair) for pair in zip(report_parts.layers(one).kinds, places, strict=True)
     ]
@@ -201,7 +201,7 @@ def test_the_layers_as_a_picture_have_their_own_colours(shown: Page) -> None:
     (name,) = [one.name for one in report_parts.charts(section(shown), "time")]
     svg = picture.svg(specs[name], shown.arms).decode()
     for kind in ("CPU", "IO", "LWLock"):
-        assert style.kind_colors()[waits.kind_place(kind)][0] in svg
+        assert style.kind_colors()[kind_place(kind)][0] in svg
     assert ">other<" in svg  # the legend has one word for kinds that are not known
     assert ">Novel<" not in svg
 

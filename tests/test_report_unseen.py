@@ -11,6 +11,7 @@ from comparison_builder import comparison
 from dbdyno.model import Comparison
 from dbdyno.report import page
 from dbdyno.report.render import html, markdown
+from run_builder import changed
 
 DENIED = "permission denied for function pg_ls_waldir"
 
@@ -19,7 +20,7 @@ def elsewhere(**unread: str) -> Comparison:
     """A comparison whose first arm runs elsewhere and did not tell these parts."""
     made = comparison(blocks=1, names=["l.i0", "qr100"])
     (cell, *others), rest = made.steps[0].cells, made.steps[1:]
-    runs = tuple(replace(one, server=replace(one.server, unread=unread)) for one in cell.runs)
+    runs = tuple(changed(run, unread=unread) for run in cell.runs)
     first = replace(made.steps[0], cells=(replace(cell, runs=runs), *others))
     servers = dict(made.servers) | {
         "pg17": structs.replace(made.servers["pg17"], external="db:5432")

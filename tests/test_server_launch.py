@@ -21,7 +21,7 @@ from dbdyno.model import Arm, Placement
 from dbdyno.model.error import HostError, PlanError
 from dbdyno.model.host_facts import ControlGroup
 from dbdyno.run.check import preflight
-from dbdyno.run.prepared import ReadyPlan, provide_server
+from dbdyno.run.ready_plan import ReadyPlan, provide_server
 
 SELF = accounts.Account(name="self", uid=os.geteuid(), gid=os.getegid(), other=False)
 PLAN = """

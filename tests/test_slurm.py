@@ -16,8 +16,8 @@ from dbdyno.cli.slurm import SlurmChoice, read_option
 from dbdyno.model import Block, Plan
 from dbdyno.model.error import DynoError, HostError, PlanError, ResultError
 from dbdyno.model.host_facts import HostFacts
-from dbdyno.run import way as here
-from dbdyno.run.slurm import batch, cluster, collect, job, way
+from dbdyno.run import runner as here
+from dbdyno.run.slurm import batch, cluster, collect, job, runner
 from dbdyno.run.slurm.cluster import ClusterRequest, JobState, Partition
 from dbdyno.run.slurm.collect import JobEnding
 from dbdyno.run.slurm.spool import BegunFile, EndedFile, Spool, SpoolJob, is_same
@@ -115,13 +115,13 @@ def test_options_of_sbatch_go_through_unless_dyno_gives_them_itself() -> None:
 
 
 def test_an_option_of_slurm_without_slurm_is_refused() -> None:
-    assert choice(slurm=False).way() is None
-    assert choice(partition="bench").way() is not None
+    assert choice(slurm=False).runner() is None
+    assert choice(partition="bench").runner() is not None
     for given in ({"partition": "bench"}, {"nodelist": "n1"}, {"options": ("time=1",)}):
         with pytest.raises(DynoError, match="goes with --slurm alone"):
-            choice(slurm=False, **given).way()
+            choice(slurm=False, **given).runner()
     with pytest.raises(DynoError, match="--dry-run: looks at this host"):
-        choice(dry_run=True).way()
+        choice(dry_run=True).runner()
 
 
 @pytest.mark.parametrize(
@@ -132,9 +132,9 @@ def test_an_option_of_slurm_without_slurm_is_refused() -> None:
     ],
 )
 def test_plans_that_blocks_at_once_would_not_mean_are_refused(more: str, said: str) -> None:
-    way.refuse_unfit(a_plan())
+    runner.refuse_unfit(a_plan())
     with pytest.raises(PlanError, match=said):
-        way.refuse_unfit(a_plan(TEXT + more))
+        runner.refuse_unfit(a_plan(TEXT + more))
 
 
 # --- The spool ----------------------------------------------------------------------------------
@@ -312,7 +312,7 @@ def test_blocks_of_nodes_go_on_by_slurm_alone(tmp_path: Path) -> None:
     folder = results(tmp_path, name="fakes", done=[1]).folder
     with pytest.raises(ResultError, match="block 1 was measured on node n1: add --slurm"):
         here.refuse_nodes(a_plan(), folder)
-    way.refuse_one_host(folder)
+    runner.refuse_one_host(folder)
 
 
 # --- On the node --------------------------------------------------------------------------------

@@ -16,11 +16,11 @@ from dbdyno.model import Plan
 from dbdyno.model.error import HostError
 from dbdyno.plan import schedule
 from dbdyno.run import looks
+from dbdyno.run.runner import LocalRunner
 from dbdyno.run.slurm import job
 from dbdyno.run.slurm.cluster import Cluster, ClusterRequest, JobState
+from dbdyno.run.slurm.runner import Patience, SlurmRunner
 from dbdyno.run.slurm.spool import BegunFile, Spool, Submission
-from dbdyno.run.slurm.way import Patience, SlurmRunner
-from dbdyno.run.way import LocalRunner
 from dbdyno.store import Results
 
 TIMES = Patience(poll_s=0.0, settle_s=0.0, patience_s=0.0)
@@ -125,7 +125,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
 def checked(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a node has found about the plan."""
     folder = tmp_path_factory.mktemp("checked")
-    with way(Played()).opened(plan, folder, quiet=True):
+    with submitting(Played()).opened(plan, folder, quiet=True):
         return Spool.of(folder, plan).prepared
 
 
@@ -138,12 +138,12 @@ def out(plan: Plan, checked: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def way(played: Played) -> SlurmRunner:
+def submitting(played: Played) -> SlurmRunner:
     return SlurmRunner(ClusterRequest(), times=TIMES, cluster=played.cluster)
 
 
 def run(plan: Plan, out: Path, played: Played) -> Results:
-    outcome = looks.run(plan, out, compare.load, way=way(played), quiet=True)
+    outcome = looks.run(plan, out, compare.load, runner=submitting(played), quiet=True)
     return Results.open(outcome.folder)
 
 
@@ -166,7 +166,7 @@ def test_a_plan_goes_from_look_to_look_as_on_one_host(plan: Plan, tmp_path: Path
     decided, played = plans.parse(text, plan.path), Played()
     by_slurm = run(decided, tmp_path / "slurm", played)
     alone = looks.run(
-        decided, tmp_path / "here", compare.load, way=LocalRunner(wait=True), quiet=True
+        decided, tmp_path / "here", compare.load, runner=LocalRunner(wait=True), quiet=True
     )
     assert orders(by_slurm) == orders(Results.open(alone.folder))
     assert played.submitted == [(0,), (1, 2, 3)], "up to the first look"
@@ -212,7 +212,7 @@ def test_jobs_that_have_not_begun_are_ended_when_no_further_block_fits(
     plan: Plan, out: Path
 ) -> None:
     played, fits = Played(nodes=("n1",)), iter([True, False])
-    by = way(played)
+    by = submitting(played)
     with by.opened(plan, out, quiet=True) as lab:
         blocks = [schedule.block(plan, number) for number in (1, 2, 3)]
         outcome = by.run_blocks(replace(lab, through=3), blocks, lambda: next(fits))
@@ -225,11 +225,11 @@ def test_a_job_of_a_block_that_the_plan_has_changed_is_ended_and_submitted_again
 ) -> None:
     played = Played(holds=True)
     other = replace(schedule.block(plan, 2), order=("b",))
-    by = way(played)
+    by = submitting(played)
     with by.opened(plan, out, quiet=True) as lab:
         assert by._jobs is not None
         by._jobs.submit(plan, [other], results=str(lab.results.folder), through=3)
-    by = way(played)
+    by = submitting(played)
     with by.opened(plan, out, quiet=True) as lab:
         wanted = [schedule.block(plan, 2)]
         by.run_blocks(replace(lab, through=3), wanted, lambda: True)

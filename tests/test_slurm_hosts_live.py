@@ -15,7 +15,7 @@ import slurm_cluster
 from dbdyno import plan as plans
 from dbdyno.run import looks
 from dbdyno.run.slurm.cluster import ClusterRequest
-from dbdyno.run.slurm.way import Patience, SlurmRunner
+from dbdyno.run.slurm.runner import Patience, SlurmRunner
 from dbdyno.store import Results
 from server_place import ends
 from slurm_cluster import TestCluster
@@ -79,8 +79,8 @@ def test_a_job_of_two_nodes_has_the_server_on_one_and_its_load_from_the_other(
 ) -> None:
     path = tmp_path / "plan.toml"
     path.write_text(PLAN.format(build=ends()[-1]))
-    way = SlurmRunner(ClusterRequest(), command=cluster.command, times=TIMES)
-    outcome = looks.run(plans.load(path), tmp_path / "out", SOONER, way=way, quiet=True)
+    runner = SlurmRunner(ClusterRequest(), command=cluster.command, times=TIMES)
+    outcome = looks.run(plans.load(path), tmp_path / "out", SOONER, runner=runner, quiet=True)
     assert (outcome.failed, outcome.voids) == (0, 0)
     results = Results.open(outcome.folder)
     (block,) = results.blocks()

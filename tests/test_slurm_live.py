@@ -26,11 +26,11 @@ from dbdyno.model import Plan
 from dbdyno.model.error import HostError, ResultError
 from dbdyno.run import looks
 from dbdyno.run.blocks import PlanOutcome
-from dbdyno.run.slurm import way as by_slurm
+from dbdyno.run.runner import LocalRunner
+from dbdyno.run.slurm import runner as by_slurm
 from dbdyno.run.slurm.cluster import ClusterRequest
+from dbdyno.run.slurm.runner import Patience, SlurmRunner
 from dbdyno.run.slurm.spool import BegunFile, Spool
-from dbdyno.run.slurm.way import Patience, SlurmRunner
-from dbdyno.run.way import LocalRunner
 from dbdyno.store import Results
 from server_place import ends, within
 from slurm_cluster import TestCluster
@@ -135,7 +135,7 @@ def slurm(command: tuple[str, ...], **asked: str) -> SlurmRunner:
 
 
 def run(plan: Plan, out: Path, command: tuple[str, ...], **asked: str) -> PlanOutcome:
-    return looks.run(plan, out, compare.load, way=slurm(command, **asked))
+    return looks.run(plan, out, compare.load, runner=slurm(command, **asked))
 
 
 def measuring(plan: Plan, out: Path) -> int:
@@ -149,7 +149,7 @@ def measuring(plan: Plan, out: Path) -> int:
 
 
 def parts_begun(plan: Plan, out: Path) -> list[BegunFile]:
-    """begun.json of the jobs that are on their way."""
+    """begun.json of the jobs that are on their runner."""
     return [begun for part in Spool.of(out, plan).parts() if (begun := part.begun()) is not None]
 
 
@@ -189,7 +189,7 @@ def test_both_nodes_measure_at_once_and_the_result_is_that_of_one_host(
     spans = sorted((b.begun_unix_ns, b.lasted_s() or 0) for b in results.blocks())
     assert spans[1][0] - spans[0][0] < spans[0][1] * 1e9, "one block after the other"
     alone = looks.run(
-        fakes, tmp_path / "alone", compare.load, way=LocalRunner(wait=True), quiet=True
+        fakes, tmp_path / "alone", compare.load, runner=LocalRunner(wait=True), quiet=True
     )
     assert files(results.folder) == files(alone.folder)
     orders = [
@@ -278,7 +278,7 @@ ONCE: dict[str, Kill] = {"slurmd and slurmctld": kill_daemons, "a node": fail_no
 """Those of `make test`, at one moment each; `make soak` kills each at random ones."""
 RANDOM_MOMENTS = 10
 SPAN_S = 5.0
-"""About how long a plan of fakes is under way."""
+"""About how long a plan of fakes is under runner."""
 
 
 def survive(kill: Kill, after_s: float, cluster: TestCluster, plan: Plan, out: Path) -> None:
@@ -446,6 +446,6 @@ def test_blocks_of_one_host_are_not_pooled_with_those_of_nodes(
     cluster: TestCluster, fakes: Plan, out: Path
 ) -> None:
     alone = replace(fakes, schedule=replace(fakes.schedule, rest_s=0))
-    looks.run(alone, out, compare.load, way=LocalRunner(wait=True), quiet=True)
+    looks.run(alone, out, compare.load, runner=LocalRunner(wait=True), quiet=True)
     with pytest.raises(ResultError, match="block 1 was not measured by Slurm"):
         run(alone, out, cluster.command)

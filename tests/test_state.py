@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from dbdyno.analysis.step.state import state
 from dbdyno.engine.postgres.probe.debt import run, thresholds
+from dbdyno.findings.state.step import state
 from dbdyno.model import Json
 from dbdyno.model.metric.state import STATES
 from dbdyno.model.snapshot import Autovacuum, Snapshot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbdyno.analysis.compare.subsystems import Subsystems, of_arm, part_of
+from dbdyno.evidence.subsystems import Subsystems, of_arm, part_of
 from dbdyno.model.plan_record import ArmRecord, PlanRecord
 
 

@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare.suspects import LEADING_MAX, suspects, with_suspects
 from dbdyno.builds import Build, cache, touched
 from dbdyno.builds.source import Source
-from dbdyno.model import StepComparison
+from dbdyno.findings.profiles.facts import FunctionCost
+from dbdyno.findings.suspects import show as section
+from dbdyno.findings.suspects.plan import LEADING_MAX, derived, suspects
 from dbdyno.model.error import ResultError
-from dbdyno.model.profile import NO_SYMBOL, FunctionCost
+from dbdyno.model.profile import NO_SYMBOL
 from dbdyno.model.suspects import CommitBetween, CommitsBetween
-from dbdyno.report.section import suspects as section
+from dbdyno.parts.part import Finding
 from dbdyno.run import commits
 from dbdyno.store import Results
 from fake_source import commit, git
 from profile_builder import beside, cost
 from result_builder import build, make_plan
-from run_builder import concluded, plan_of, run
 
 SCAN = """static int
 ExecScanFetch(int node)
@@ -274,7 +274,7 @@ def test_commits_that_touched_least_come_first_and_those_of_the_file_beside_them
 
 
 def test_only_changes_that_were_found_are_suspect() -> None:
-    sure, unsure = cost("ExecScan", 0.9), cost("sort", 2.0, found=False, p=0.4)
+    sure, unsure = cost("ExecScan", 0.9), cost("sort", 2.0, changed=False, q=0.4)
     nameless = cost(NO_SYMBOL, 3.0)
     found = suspects(beside(unsure, nameless, sure), BETWEEN)
     assert found.sure
@@ -282,8 +282,8 @@ def test_only_changes_that_were_found_are_suspect() -> None:
 
 
 def test_of_one_block_the_largest_changes_are_taken() -> None:
-    many = [cost(f"f{size}", size / 10, found=False, p=None) for size in range(20)]
-    found = suspects(beside(*many, cost("fewer", -5.0, found=False, p=None)), BETWEEN)
+    many = [cost(f"f{size}", size / 10, changed=False, q=None) for size in range(20)]
+    found = suspects(beside(*many, cost("fewer", -5.0, changed=False, q=None)), BETWEEN)
     assert not found.sure
     assert [one.function.name for one in found.functions][:2] == ["fewer", "f19"]
     assert len(found.functions) == LEADING_MAX
@@ -291,25 +291,21 @@ def test_of_one_block_the_largest_changes_are_taken() -> None:
 
 def test_where_no_change_is_sure_those_that_lead_are_taken_in_their_order() -> None:
     leads, follows = (
-        cost("sort", 0.1, found=False, p=0.2),
-        cost("ExecScan", 2.0, found=False, p=0.4),
+        cost("sort", 0.1, changed=False, q=0.2),
+        cost("ExecScan", 2.0, changed=False, q=0.4),
     )
-    untested = cost("rare", 3.0, found=False, p=None)
+    untested = cost("rare", 3.0, changed=False, q=None)
     found = suspects(beside(leads, follows, untested), BETWEEN)
     assert not found.sure
     assert [one.function.name for one in found.functions] == ["sort", "ExecScan"]
 
 
-def step_of(*functions: FunctionCost) -> StepComparison:
-    runs = [run(arm, block, 9_000.0) for arm in ("old", "new") for block in (1, 2)]
-    (step,) = concluded(runs, plan_of(("old", "new"))).steps
-    assert isinstance(step, StepComparison)
-    return replace(step, profiles=(beside(*functions),))
+def told(*functions: FunctionCost, known: Sequence[CommitsBetween] = (BETWEEN,)) -> list[Finding]:
+    return list(section.findings(derived([beside(*functions)], known).suspects))
 
 
 def test_the_report_names_functions_with_their_commits() -> None:
-    (step,) = with_suspects([step_of(cost("ExecScan", 0.9), cost("memcpy", -0.3))], [BETWEEN])
-    (found,) = section.findings(step)
+    (found,) = told(cost("ExecScan", 0.9), cost("memcpy", -0.3))
     assert found.text == (
         "new: 3 commits with code between bbbbbbbbbb (old) and aaaaaaaaaa; of 2 functions whose"
         " cost surely changed 1 was touched."
@@ -322,20 +318,17 @@ def test_the_report_names_functions_with_their_commits() -> None:
 
 
 def test_without_changes_it_says_so_and_without_commits_nothing() -> None:
-    (step,) = with_suspects([step_of(cost("ExecScan", 0.9, found=False))], [BETWEEN])
-    (found,) = section.findings(step)
+    (found,) = told(cost("ExecScan", 0.9, changed=False))
     assert found.text.endswith(
         "; no function's cost surely changed; those that lead, which may be chance, are listed."
     )
-    (empty,) = section.findings(*with_suspects([step_of()], [BETWEEN]))
+    (empty,) = told()
     assert empty.text.endswith("; no function's cost surely changed.")
-    (bare,) = with_suspects([step_of(cost("ExecScan", 0.9))], [])
-    assert list(section.findings(bare)) == []
+    assert told(cost("ExecScan", 0.9), known=()) == []
 
 
 def test_another_base_sees_the_same_commits_from_the_other_side() -> None:
     turned = replace(beside(cost("ExecScan", 0.9)), arm="old", base="new")
-    (step,) = with_suspects([replace(step_of(), profiles=(turned,))], [BETWEEN])
-    (found,) = step.suspects
+    (found,) = derived([turned], [BETWEEN]).suspects
     assert (found.between.arm_commit, found.between.base_commit) == ("b" * 40, "a" * 40)
     assert {one.of for one in found.between.commits} == {"base"}

@@ -20,6 +20,7 @@ from dbdyno.analysis import compare, verification
 from dbdyno.analysis.step import collect
 from dbdyno.judge import tampering
 from dbdyno.model import Comparison, Json, StepRun
+from dbdyno.model.step_run import ImprintFacts
 from dbdyno.run import blocks
 from dbdyno.store import Results
 from result_builder import build
@@ -313,8 +314,8 @@ def test_no_example_is_accused(packed: Path, tmp_path: Path) -> None:
 def shared_marks(runs: Sequence[StepRun], results: Results) -> int:
     """How many marks two runs of real servers have both."""
     real = {arm.name for arm in results.plan.arms if arm.engine != "fake"}
-    prints = [run.imprint for run in runs if run.imprint is not None and run.arm in real]
-    marks = [mark for own in prints for mark in (*own.times, *own.ticks)]
+    prints = [run.of(ImprintFacts).imprint for run in runs if run.arm in real]
+    marks = [mark for own in prints if own is not None for mark in (*own.times, *own.ticks)]
     return len(marks) - len(set(marks))
 
 

@@ -12,10 +12,13 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from dbdyno.analysis.step import time_ledger
 from dbdyno.evidence import evidence
 from dbdyno.evidence.evidence import Evidence
-from dbdyno.model import Json, WaitLoad, Waits
+from dbdyno.findings.owners import metrics as owners
+from dbdyno.findings.server_counters import metrics as server_counters
+from dbdyno.findings.waits import metrics
+from dbdyno.findings.waits.facts import Sampling, SessionLoad, WaitFacts
+from dbdyno.model import Json
 from result_planted import plant
 from test_analysis import change, change_lines, step_folder
 
@@ -23,24 +26,25 @@ PER_SESSION_US = 200.0
 """A session throughout the window is 20 s by 100,000 queries."""
 
 
-def load(kind: str, event: str, sessions: float, owner: str = "role:query") -> WaitLoad:
+def load(kind: str, event: str, sessions: float, owner: str = "role:query") -> SessionLoad:
     """What sessions of an owner were seen to do."""
-    return WaitLoad(owner=owner, kind=kind, event=event, statement="query", sessions=sessions)
+    return SessionLoad(owner=owner, kind=kind, event=event, statement="query", sessions=sessions)
 
 
-def waits(*loads: WaitLoad, idle: float = 0.0) -> Waits:
+def waits(*loads: SessionLoad, idle: float = 0.0) -> WaitFacts:
     """Samples of a window."""
-    return Waits(
-        samples=400,
-        asked_s=0.05,
-        interval_s=0.05,
-        interval_s_max=0.06,
-        sample_us=300.0,
-        lab_cpu_us=1.0,
-        server_cpu_us=1.0,
-        load=loads,
-        idle={"role:query": idle},
-        over_time={},
+    return WaitFacts(
+        waits=(
+            Sampling(
+                samples=400,
+                asked_s=0.05,
+                interval_s=0.05,
+                interval_s_max=0.06,
+                sample_us=300.0,
+                lab_cpu_us=1.0,
+                loads=(*loads, SessionLoad(owner="role:query", kind="idle", sessions=idle)),
+            ),
+        )
     )
 
 
@@ -73,7 +77,7 @@ def test_what_is_known_and_the_rest_add_up_to_the_time_of_a_connection(tmp_path:
         idle=0.6,
     )
     # 100,000 us of run delay a second by 5,000 queries are 20 us
-    parts = time_ledger.ledger(found(tmp_path, run_delay_ns=100_000_000), seen)
+    parts = metrics.ledger(found(tmp_path, run_delay_ns=100_000_000), seen)
     expected = {
         "connection_us_per_op": 400.0,
         "runnable_us_per_op": 20.0,
@@ -95,21 +99,21 @@ def test_waits_that_were_seen_for_longer_than_sessions_slept_share_the_time_asle
 ) -> None:
     """Of two sessions, 1.4 slept by the counters and 2 by the samples: 280 us are 400 us seen."""
     seen = waits(load("IO", "DataFileRead", 0.5), idle=1.5)
-    parts = time_ledger.ledger(found(tmp_path, run_delay_ns=100_000_000), seen)
+    parts = metrics.ledger(found(tmp_path, run_delay_ns=100_000_000), seen)
     assert parts["wait_io_us_per_op"] == pytest.approx(70.0)
     assert parts["client_us_per_op"] == pytest.approx(210.0)
     assert parts["unaccounted_us_per_op"] == 0.0
 
 
 def test_without_samples_what_is_off_the_core_is_not_accounted_for(tmp_path: Path) -> None:
-    parts = time_ledger.ledger(found(tmp_path, run_delay_ns=100_000_000), None)
+    parts = metrics.ledger(found(tmp_path, run_delay_ns=100_000_000), WaitFacts())
     assert parts["wait_io_us_per_op"] is None
     assert parts["client_us_per_op"] is None
     assert parts["unaccounted_us_per_op"] == pytest.approx(280.0)
 
 
 def test_older_results_have_no_run_delay(tmp_path: Path) -> None:
-    parts = time_ledger.ledger(found(tmp_path), None)
+    parts = metrics.ledger(found(tmp_path), WaitFacts())
     assert parts["runnable_us_per_op"] is None
     assert parts["unaccounted_us_per_op"] == pytest.approx(300.0)
 
@@ -117,13 +121,13 @@ def test_older_results_have_no_run_delay(tmp_path: Path) -> None:
 def test_a_step_without_a_headline_has_no_ledger(tmp_path: Path) -> None:
     evidence = found(tmp_path)
     evidence = replace(evidence, step=structs.replace(evidence.step, headline=None))
-    parts = time_ledger.ledger(evidence, waits(idle=1.0))
+    parts = metrics.ledger(evidence, waits(idle=1.0))
     assert set(parts.values()) == {None}
 
 
 def test_both_classes_of_lwlocks_of_9_6_are_lwlocks() -> None:
     for kind in ("LWLock", "LWLockNamed", "LWLockTranche"):
-        assert time_ledger.kind_of(kind) == "lwlock"
+        assert metrics.part_of(kind) == "wait_lwlock"
 
 
 def test_pages_are_those_of_the_steps_tables_and_of_their_indexes(tmp_path: Path) -> None:
@@ -138,7 +142,7 @@ def test_pages_are_those_of_the_steps_tables_and_of_their_indexes(tmp_path: Path
         folder.path / "after.json",
         lambda one: one.update(tables={"pi1": counted(4), "pi2": counted(1)}),
     )
-    parts = time_ledger.of_role(evidence.read(folder))
+    parts = server_counters.metrics(evidence.read(folder))
     assert parts["buffers_hit_per_op"] == pytest.approx(2 * 5.0), "a new table began at 0"
     assert parts["buffers_read_per_op"] == pytest.approx(2 * 0.05)
 
@@ -148,7 +152,7 @@ def test_counters_that_were_set_back_say_nothing(tmp_path: Path) -> None:
     for name, value in (("before.json", 10), ("after.json", 5)):
         tables = {"pi1": {"heap_blks_hit": value}}
         change(folder.path / name, lambda one, its=tables: one.update(tables=its))
-    assert time_ledger.of_role(evidence.read(folder))["buffers_hit_per_op"] is None
+    assert server_counters.metrics(evidence.read(folder))["buffers_hit_per_op"] is None
 
 
 def test_bytes_are_those_of_the_roles_own_processes(tmp_path: Path) -> None:
@@ -162,6 +166,6 @@ def test_bytes_are_those_of_the_roles_own_processes(tmp_path: Path) -> None:
         return lines
 
     change_lines(folder.path / "host.jsonl", moved)
-    parts = time_ledger.of_role(evidence.read(folder))
+    parts = owners.metrics(evidence.read(folder))
     assert parts["role_read_kib_per_op"] == pytest.approx(2.0)
     assert parts["role_write_kib_per_op"] == 0.0

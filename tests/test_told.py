@@ -16,7 +16,7 @@ from dbdyno.engine import Server
 from dbdyno.model import Address, Headline, Json, MetricSource, Requirement, Right, Step
 from dbdyno.model.error import ServerError
 from dbdyno.model.step_files import HeadlineWork, StepDone, ToldMetric
-from dbdyno.run import dropped_tables, server_parts, told
+from dbdyno.run import dropped_tables, load_output, server_parts
 from dbdyno.run.check import rights
 from dbdyno.run.step import summary
 
@@ -76,7 +76,7 @@ def of(step: Step, tmp_path: Path, server: Answers | None = None) -> StepDone:
     lines = ({"event": "paused", "mono_ns": 1}, VACUUM, PLAN, {"event": "resumed", "mono_ns": 1})
     events.write_text("".join(json.dumps(line) + "\n" for line in lines))
     done = StepDone(status="ok")
-    told.take(cast(Server, server or Answers()), step, events, done, {})
+    load_output.take(cast(Server, server or Answers()), step, events, done, {})
     return done
 
 
@@ -262,10 +262,10 @@ LASTED = (
 
 def change(tmp_path: Path, by: str, first: object, last: object) -> StepDone:
     step = replace(STEP, metrics=(replace(SOURCE, query="q", change=by),))  # type: ignore[arg-type]
-    earlier = told.before(cast(Server, Answers(q=first)), step)
+    earlier = load_output.before(cast(Server, Answers(q=first)), step)
     events, done = tmp_path / "events.jsonl", StepDone(status="ok")
     events.write_text("".join(json.dumps(line) + "\n" for line in LASTED))
-    told.take(cast(Server, Answers(q=last)), step, events, done, earlier)
+    load_output.take(cast(Server, Answers(q=last)), step, events, done, earlier)
     return done
 
 

@@ -14,8 +14,9 @@ from msgspec import structs
 
 from comparison_builder import comparison
 from dbdyno.analysis.step import assemble, series
-from dbdyno.evidence import background_spans, evidence, raw_files
+from dbdyno.evidence import evidence, raw_files
 from dbdyno.evidence.evidence import NO_JOB, Evidence
+from dbdyno.findings.background import step as background
 from dbdyno.model import Json, Schedule, TargetFacts
 from dbdyno.model.host_reading import MemoryBytes, Reading
 from dbdyno.model.job import SETTLE_S_DEFAULT, Job, Stop
@@ -159,7 +160,7 @@ def test_a_checkpoint_counts_as_far_as_it_lies_in_the_arms_own_turns(
         LogEvent(unix_ms=begun_s * 1e3, name="checkpoint starting", text="time"),
         LogEvent(unix_ms=ended_s * 1e3, name="checkpoint complete", text=""),
     ]
-    found = background_spans.spans(of(load, *log))
+    found = background.of_step(of(load, *log)).spans
     if wanted is None:
         assert found == ()
         return

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.analysis import compare
+from dbdyno.findings.waits.facts import WaitFacts
 from dbdyno.host import place
 from dbdyno.model import Comparison
 from mysql_place import RELEASES
@@ -100,7 +101,7 @@ def test_a_step_runs_on_each_version_that_is_fetched(base_dir: Path, tmp_path: P
     (cell,) = step.cells
     assert step.step == "point-query"
     assert cell.value is not None and cell.value > 0
-    assert (cell.runs[0].server.waits is not None) == waits(base_dir)
+    assert bool(cell.runs[0].of(WaitFacts).waits) == waits(base_dir)
 
 
 @pytest.mark.soak

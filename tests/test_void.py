@@ -25,7 +25,7 @@ from dbdyno.model.processor import CPU_STATES
 from dbdyno.plan import calibration
 from dbdyno.report import page
 from dbdyno.run import arm, blocks, disk_space, looks, measurement, void
-from dbdyno.run.way import LocalRunner
+from dbdyno.run.runner import LocalRunner
 from dbdyno.store import JsonLines, Results
 
 PLAN = """
@@ -261,7 +261,7 @@ def test_a_plan_with_looks_repeats_its_blocks_too(
 ) -> None:
     once(monkeypatch, load)
     of = planned('blocks = "until decided"\nminutes_max = 1')
-    looked = looks.run(of, tmp_path, compare.load, way=LocalRunner(wait=True))
+    looked = looks.run(of, tmp_path, compare.load, runner=LocalRunner(wait=True))
     assert looked.voids == 1
     assert names(looked.folder)[:4] == ["001", "001.void1", "002", "003"]
     assert compare.load(looked.folder).incomplete is None

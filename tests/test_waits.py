@@ -10,17 +10,21 @@ import msgspec
 import pytest
 from msgspec import convert, structs
 
-from dbdyno.analysis.step import assemble, metrics, waits
+from dbdyno.analysis.step import assemble
 from dbdyno.analysis.step.collect import Kept
 from dbdyno.engine import activity
 from dbdyno.engine.activity import ActivitySample, Names, look
 from dbdyno.engine.postgres.activity import NOT_SHOWN, Row, session
 from dbdyno.engine.wait_sampler import moment
 from dbdyno.evidence import evidence
+from dbdyno.findings.owners import metrics as owner_metrics
+from dbdyno.findings.waits import step as waits
+from dbdyno.findings.waits.facts import WaitFacts
 from dbdyno.model import Json, StepRun
 from dbdyno.model.job.statements import Statement
 from dbdyno.model.wait_samples import SessionCount
 from result_planted import MONO_NS
+from run_builder import owners
 from test_analysis import step_folder
 
 POINT: Json = {
@@ -190,17 +194,19 @@ def test_load_is_the_mean_of_the_samples_within_the_window(tmp_path: Path) -> No
         sample(2.4, idle=3),
         sample(20.1, READ),
     )
-    found = run.server.waits
-    assert found is not None
+    (found,) = run.of(WaitFacts).waits
     assert found.samples == 4
     assert (found.asked_s, found.interval_s) == (0.5, pytest.approx(0.8))
     assert found.interval_s_max == pytest.approx(1.2)
     assert (found.sample_us, found.lab_cpu_us, found.server_cpu_us) == (300.0, 900.0, None)
-    assert [(one.kind, one.sessions) for one in found.load] == [("IO", 1.0), ("CPU", 0.5)]
-    assert found.idle == {"role:query": 1.0}
-    assert found.over_time["IO"].x_s == (1.0, 2.0, 3.0)
-    assert found.over_time["IO"].y == (1.0, 2.0, 0.0)
-    assert found.over_time["CPU"].y == (1.0, 0.0, 0.0)
+    assert [(load.owner, load.kind, load.event, load.sessions) for load in found.loads] == [
+        ("role:query", "IO", "DataFileRead", 1.0),
+        ("role:query", "CPU", None, 0.5),
+        ("role:query", "idle", None, 1.0),
+    ]
+    assert run.series["waits.IO"].x_s == (1.0, 2.0, 3.0)
+    assert run.series["waits.IO"].y == (1.0, 2.0, 0.0)
+    assert run.series["waits.CPU"].y == (1.0, 0.0, 0.0)
 
 
 def test_the_ledger_has_what_was_seen(tmp_path: Path) -> None:
@@ -217,34 +223,33 @@ def test_what_was_sampled_between_turns_does_not_count(tmp_path: Path) -> None:
     found = evidence.read(folder)
     pause = (MONO_NS + 2_000_000_000, MONO_NS + 6_000_000_000)
     found = replace(found, load=replace(found.load, pauses=(pause,)))
-    seen = waits.waits(found)
-    assert seen is not None
-    assert [(one.kind, one.sessions) for one in seen.load] == [("IO", 2.0)]
+    (seen,) = waits.of_step(found).waits
+    assert [(load.kind, load.sessions) for load in seen.loads] == [("IO", 2.0), ("idle", 0.0)]
     assert seen.interval_s == pytest.approx(3.0), "in active time"
 
 
 def test_hidden_sessions_are_a_mean_of_the_samples(tmp_path: Path) -> None:
     run = derived(tmp_path, sample(1.0, READ) | {"hidden": 3}, sample(2.0, READ))
-    assert run.server.waits is not None
-    assert run.server.waits.hidden == pytest.approx(1.5)
+    (sampling,) = run.of(WaitFacts).waits
+    assert sampling.hidden == pytest.approx(1.5)
 
 
 def test_a_window_without_samples_has_no_waits_and_says_nothing_of_them(tmp_path: Path) -> None:
     run = derived(tmp_path, sample(-1.0, READ))
-    assert run.server.waits is None
+    assert run.of(WaitFacts) == WaitFacts()
     assert run.metrics["wait_io_us_per_op"] is None
 
 
 def test_samples_without_their_last_line_are_left_out_with_a_warning(tmp_path: Path) -> None:
     run = derived(tmp_path, sample(1.0, READ), ended=False)
     assert run.ending.status == "ok"
-    assert run.server.waits is None
+    assert run.of(WaitFacts) == WaitFacts()
     assert any("waits.jsonl: lacks its first or last line" in text for text in run.warnings)
 
 
 def test_a_sample_of_another_form_is_named(tmp_path: Path) -> None:
     run = derived(tmp_path, {**sample(1.0), "sessions": "none"})
-    assert run.server.waits is None
+    assert run.of(WaitFacts) == WaitFacts()
     assert any("the key `sessions`: expected `array`, got `str`" in text for text in run.warnings)
 
 
@@ -252,10 +257,8 @@ def test_waits_survive_being_kept(tmp_path: Path) -> None:
     run = derived(tmp_path, sample(1.0, READ), sample(2.0, RUNS))
     entry = msgspec.msgpack.encode(Kept.of(run))
     again = msgspec.msgpack.decode(entry, type=Kept).step_run()
-    assert again.server.waits is not None
-    assert run.server.waits is not None
-    assert again.server.waits.load == run.server.waits.load
-    assert dict(again.server.waits.over_time) == dict(run.server.waits.over_time)
+    assert again.of(WaitFacts) == run.of(WaitFacts)
+    assert again.series["waits.IO"] == run.series["waits.IO"]
 
 
 def test_a_samples_cost_to_the_server_is_the_labs(tmp_path: Path) -> None:
@@ -268,9 +271,9 @@ def test_a_samples_cost_to_the_server_is_the_labs(tmp_path: Path) -> None:
         line["owners"]["lab:waits"] = {"cpu_ns": spent_ns}
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     run = assemble.step_run(folder)
-    assert run.server.waits is not None
-    assert run.server.waits.server_cpu_us == pytest.approx(200_000.0), "1 % of 20 s"
-    before = metrics.costs(replace(evidence.read(folder), owners=dict(run.owners)))
+    (sampling,) = run.of(WaitFacts).waits
+    assert sampling.server_cpu_us == pytest.approx(200_000.0), "1 % of 20 s"
+    before = owner_metrics.costs(replace(evidence.read(folder), owners=owners(run)))
     assert run.metrics["generator_share"] == before["generator_share"]
     assert run.metrics["generator_share"] == pytest.approx(100 * 40_000 / 511_600)
     assert run.metrics["lab_cpu_share"] == pytest.approx(0.1 + 0.5)

@@ -13,7 +13,7 @@ from dbdyno.cli.slurm import SlurmChoice
 from dbdyno.farm import journal
 from dbdyno.farm.journal import MeasurementEntry
 from dbdyno.run.slurm.cluster import ClusterRequest
-from dbdyno.run.slurm.way import Patience, SlurmRunner
+from dbdyno.run.slurm.runner import Patience, SlurmRunner
 from dbdyno.store import Results
 from hosts_lab import Lab
 from server_place import an_open_folder, ends

@@ -13,7 +13,7 @@ import dbdyno
 import example_figures
 from dbdyno.analysis import compare
 from dbdyno.analysis.compare import work as analysis
-from dbdyno.analysis.compare.subsystems import Subsystems
+from dbdyno.evidence.subsystems import Subsystems
 from dbdyno.judge import witness
 from dbdyno.model.count import Count, FunctionWork
 from dbdyno.model.verdict import Verdict, Word

@@ -15,7 +15,7 @@ from compare_command import Dyno
 from dbdyno.analysis import compare
 from dbdyno.analysis.compare import work as analysis
 from dbdyno.analysis.compare import work_events
-from dbdyno.analysis.compare.subsystems import Subsystems
+from dbdyno.evidence.subsystems import Subsystems
 from dbdyno.model.count import Count, FunctionWork
 from dbdyno.model.work import Event, EventChange, WorkComparison
 from dbdyno.report import page

@@ -461,7 +461,7 @@ def test_the_reference_of_workload_files_names_every_key() -> None:
         schema.WorkloadFile, schema.TableForm, schema.FillForm, schema.ChildrenForm,
         schema.ColumnForm, maker_schema.Maker, maker_schema.TextForm, maker_schema.TextPartForm,
         schema.CursorForm, schema.StatementForm, schema.Transaction, schema.Repetition,
-        schema.RepeatedSqlForm, schema.AssignmentForm, schema.SleepForm, schema.StepSet,
+        schema.RepeatedSqlForm, schema.AssignForm, schema.SleepForm, schema.StepSet,
         schema.StepForm, schema.RoleForm, schema.Pace, schema.StopForm, schema.ErrorReactionForm,
         schema.StatementPartForm, schema.HeadlineForm, schema.QueryForm, schema.ToldMetricForm,
         schema.RightForm, schema.SlaForm,

@@ -160,7 +160,7 @@ def of_step(step: Json, base: str) -> Iterator[Pair]:
     """A step: what the base did, what the other arms did beside it, everything else."""
     place = (f"{step['workload']} {step['step']}",)
     arms, base_values = step.pop("arms"), step.pop("base_values")
-    for name in TABLES:  # they follow as means
+    for name in (*TABLES, "spans"):  # those follow as means; these are no figures
         step["tables"].pop(name, None)
     yield from walk(step, place)
     for metric, value in base_values.items():

@@ -28,7 +28,9 @@ from dbdyno.model import Cell, Comparison, Ratio, ToldFacts
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.error import DynoError, ResultError
 from dbdyno.model.host_facts import HostFacts
+from dbdyno.model.metric.over import taken
 from dbdyno.model.metric.primary import cpu_of
+from dbdyno.model.metric.state import StateFacts
 from dbdyno.model.plan_record import ArmRecord, PlanRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.parts import cells, number
@@ -265,9 +267,8 @@ def _conditions(of: Pair, keys: Sequence[Key]) -> str:
 
 def _before(cell: Cell | None, state: str) -> float | None:
     """A state before the step, the mean of the runs that have it."""
-    known = [run.server.before.get(state) for run in cell.runs] if cell is not None else []
-    shares = [share for share in known if share is not None]
-    return sum(shares) / len(shares) if shares else None
+    runs = cell.runs if cell is not None else ()
+    return taken(run.of(StateFacts).at("before").get(state) for run in runs)
 
 
 def _counts(pairs: Sequence[Pair], whole: Comparison, studies: Sequence[Study]) -> str:

@@ -12,9 +12,10 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -23,6 +24,14 @@ PACKAGE = ROOT / "dbdyno"
 FIGURES = ROOT / "tools" / "ratchet.json"
 NAMELESS = frozenset({"one", "its", "found", "told", "asked", "which", "kind"})
 """Names that say of a thing nothing but that it is there."""
+NO_NOUN = re.compile(
+    "_?(Across|Ask|Assign|Began|Begin|Begun|Beside|Best|Contest|Deliver|Doing|Drawn|Execute|Facing"
+    "|Found|Gave|Generate|Given|Held|Here|Inside|Into|Kept|Known|Left|Lost|Made|Measure|Newer"
+    "|Newest|Nothing|Observe|Off|Open|Over|Ran|Raw|Renew|Resolve|Said|Say|Seen|Send|Sent|Shown"
+    "|Sight|Spent|Still|Stop|Taken|Taking|There|Told|Took|Way|Ways|Went|Where|Whole|Wish|Written"
+    "|[A-Z][a-z]*[^e]ed)|.*[a-z](Beside|Here|Seen|Sent|There)"
+)
+"""What no class is called: participles, prepositions, adverbs, verbs."""
 DICTIONARIES = frozenset(
     f"{outer}[str, {inner}]"
     for outer in ("dict", "Mapping", "MutableMapping")
@@ -40,6 +49,8 @@ class Figures:
     one_line_functions: int  # private, and used once in their file
     nameless: int  # bindings of NAMELESS
     renamed_classes: int  # classes that are imported under another name
+    repeated_classes: int  # classes whose names other files have, too
+    no_nouns: int  # classes that are called NO_NOUN
 
     def above(self, kept: Figures) -> Iterator[str]:
         """What is above the kept figures, in words."""
@@ -49,8 +60,8 @@ class Figures:
                 yield f"{field.name.replace('_', ' ')}: {now}, and {before} are kept"
 
 
-def of_room(sources: Iterable[str]) -> Figures:
-    """The figures of these files together."""
+def of_room(sources: Iterable[str], repeated: Set[str] = frozenset()) -> Figures:
+    """The figures of these files together; `repeated`: the classes' names of several files."""
     counts: Counter[str] = Counter()
     for source in sources:
         tree = ast.parse(source)
@@ -60,6 +71,8 @@ def of_room(sources: Iterable[str]) -> Figures:
             one_line_functions=sum(1 for _ in one_line_functions(tree)),
             nameless=sum(name in NAMELESS for name in bindings(tree)),
             renamed_classes=sum(1 for _ in renamed_classes(tree)),
+            repeated_classes=sum(name in repeated for name in classes(tree)),
+            no_nouns=sum(NO_NOUN.fullmatch(name) is not None for name in classes(tree)),
         )
     return Figures(**{field.name: counts[field.name] for field in fields(Figures)})
 
@@ -121,6 +134,17 @@ def renamed_classes(tree: ast.AST) -> Iterator[ast.alias]:
             yield from (a for a in node.names if a.asname is not None and a.name[:1].isupper())
 
 
+def classes(tree: ast.Module) -> Iterator[str]:
+    """The names of a file's classes; those within others are as a library asks for them."""
+    return (node.name for node in tree.body if isinstance(node, ast.ClassDef))
+
+
+def repeated(sources: Iterable[str]) -> Set[str]:
+    """The names of classes that stand in several of these files."""
+    names = Counter(name for text in sources for name in classes(ast.parse(text)))
+    return {name for name, count in names.items() if count > 1}
+
+
 def rooms(package: Path = PACKAGE) -> dict[str, list[str]]:
     """The sources of each room of the package, by its name."""
     return {
@@ -157,7 +181,8 @@ def main() -> int:
             f"{count:6} {name}\n" for name, count in names.most_common(NAMES_SHOWN)
         )
         return 0
-    now = {room: of_room(texts) for room, texts in sources.items()}
+    twice = repeated(text for texts in sources.values() for text in texts)
+    now = {room: of_room(texts, twice) for room, texts in sources.items()}
     lines = list(above(now, kept())) if FIGURES.exists() else []
     sys.stdout.writelines(f"{line}: use a type, a field's word, or fold it\n" for line in lines)
     if arguments.write and not lines:

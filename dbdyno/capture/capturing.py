@@ -19,7 +19,7 @@ from dbdyno.capture.log.line_prefix import LogFormat
 from dbdyno.capture.log.tally import Tally
 from dbdyno.capture.mix import TransactionMix
 from dbdyno.capture.naming import named
-from dbdyno.capture.taken import (
+from dbdyno.capture.query_set import (
     ELSEWHERE,
     QuerySet,
     of_one_application,

@@ -14,8 +14,8 @@ from dbdyno.capture.cut import CUT, marked
 from dbdyno.capture.dialect import NESTED, Dialect, NormalForm
 from dbdyno.capture.folder import CallSample
 from dbdyno.capture.gather import Query, size_of
+from dbdyno.capture.query_set import ELSEWHERE
 from dbdyno.capture.senders import OWN, by_name, by_text
-from dbdyno.capture.taken import ELSEWHERE
 from dbdyno.capture.view import ServerView, StatementCost
 from dbdyno.model.own_query import Exclusion
 

@@ -18,7 +18,7 @@ from dbdyno.store import safe_name
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dbdyno.builds.followed import RepositoryClone
+    from dbdyno.builds.repository_clone import RepositoryClone
     from dbdyno.farm.file import Branch, Farm
     from dbdyno.farm.hands import HeadPair
 
@@ -36,7 +36,7 @@ class BranchOrigin:
     @property
     def repository(self) -> RepositoryClone:
         """The clone of a branch that has a repository."""
-        from dbdyno.builds.followed import RepositoryClone
+        from dbdyno.builds.repository_clone import RepositoryClone
 
         assert self.branch.source is not None, "it has a command"
         source = self.branch.source

@@ -34,7 +34,7 @@ from dbdyno.store import safe_name
 from dbdyno.store.file import made, write_atomically
 
 if TYPE_CHECKING:
-    from dbdyno.run.way import BlockRunner
+    from dbdyno.run.runner import BlockRunner
 
 INSTRUMENTS: tuple[Instrument, ...] = ("work", "time")
 
@@ -162,9 +162,9 @@ class HostFarmWorker:
             write_atomically(made(path.parent) / path.name, text.encode())
         plan = plans.parse(path.read_text(encoding="utf-8"), path)
         plan = measuring.with_lengths(plan, path.parent / path.stem)
-        way = None if wanted.count else self.by_slurm()
+        runner = None if wanted.count else self.by_slurm()
         before = copies()
-        folder = measuring.measure(plan, path.parent, True, quiet=True, way=way).folder
+        folder = measuring.measure(plan, path.parent, True, quiet=True, runner=runner).folder
         forget(copies() - before)
         return folder
 

@@ -24,7 +24,7 @@ from dbdyno.model.error import HostError, ResultError, ServerError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dbdyno.builds.followed import RepositoryClone
+    from dbdyno.builds.repository_clone import RepositoryClone
     from dbdyno.cli.bisect import BisectOptions, CheckedSearch
     from dbdyno.cli.farm_builds import BranchOrigin
     from dbdyno.cli.farm_plans import HeadPlan

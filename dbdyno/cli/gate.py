@@ -170,7 +170,7 @@ def checkout_of(source: Path | None) -> Path | None:
 
 def side_of(option: str, written: str, checkout: Path | None, source: Path | None) -> GateBuild:
     """What BASE or HEAD means: a commit of the checkout, or an arm as a race has it."""
-    from dbdyno.builds import standing
+    from dbdyno.builds import checkout_state
     from dbdyno.builds.commits import no_such_commit
     from dbdyno.cli import source_arm
     from dbdyno.cli.gating import GateBuild
@@ -178,7 +178,7 @@ def side_of(option: str, written: str, checkout: Path | None, source: Path | Non
 
     if checkout is not None:
         if written == TREE:
-            tree = standing.of(checkout)
+            tree = checkout_state.of(checkout)
             return GateBuild(
                 option=option, written=written, name=named(f"{checkout.name}-tree"),
                 commit=tree.commit, changed=tree.changed,

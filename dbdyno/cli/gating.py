@@ -275,14 +275,14 @@ class GateRequest:
         """
         from dbdyno.analysis import compare
         from dbdyno.cli import measuring, race
-        from dbdyno.run.way import LocalRunner
+        from dbdyno.run.runner import LocalRunner
 
         begun_s = time.monotonic()
         plan = race.planned(wanted, out, quiet=self.quiet, again=True)
-        way = LocalRunner(held=True)
+        runner = LocalRunner(held=True)
         self.folders.append(str(out / plan.name))
         try:
-            outcome = measuring.measure(plan, out, self.wait, quiet=self.quiet, way=way)
+            outcome = measuring.measure(plan, out, self.wait, quiet=self.quiet, runner=runner)
         finally:
             self.spent.append(time.monotonic() - begun_s)
         return compare.load(outcome.folder)

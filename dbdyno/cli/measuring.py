@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dbdyno.parts.part import AnyPart
     from dbdyno.run.blocks import PlanOutcome
     from dbdyno.run.check.host_checkup import Checkup
-    from dbdyno.run.way import BlockRunner
+    from dbdyno.run.runner import BlockRunner
 
 
 Counts = Annotated[
@@ -194,12 +194,12 @@ def doctor(
     """Report what on this host disturbs a benchmark, with remedies; changes nothing."""
     from dbdyno import plan
     from dbdyno.doctor import render
-    from dbdyno.run.agent import way
+    from dbdyno.run.agent import runner
     from dbdyno.run.check import host_checkup
 
     wanted = plan.load(plan_file) if plan_file is not None else None
-    if wanted is not None and way.is_needed(wanted):
-        show_check_ups(way.check_ups(wanted, shared_buffers), as_json=as_json)
+    if wanted is not None and runner.is_needed(wanted):
+        show_check_ups(runner.check_ups(wanted, shared_buffers), as_json=as_json)
         return
     its = host_checkup.check_up(wanted, data_dir, shared_buffers)
     if as_json:
@@ -261,11 +261,11 @@ def go_on(
     fail: str | None = None,
 ) -> None:
     """Runs a plan as it was chosen: here or by Slurm, or says what that would do."""
-    way = by.way()
+    runner = by.runner()
     if by.dry_run:
         show_outlook(plan, as_json=as_json)
     elif not by.cancelled(plan, out):
-        carry_out(plan, out, wait=wait, quiet=quiet, as_json=as_json, way=way, fail=fail)
+        carry_out(plan, out, wait=wait, quiet=quiet, as_json=as_json, runner=runner, fail=fail)
 
 
 def carry_out(
@@ -275,23 +275,23 @@ def carry_out(
     wait: bool,
     quiet: bool,
     as_json: bool,
-    way: BlockRunner | None = None,
+    runner: BlockRunner | None = None,
     fail: str | None = None,
 ) -> None:
     """Runs a plan, or what is missing of it, shows the results and ends `dyno` with the status."""
-    outcome = measure(plan, out, wait, quiet=quiet, way=way)
+    outcome = measure(plan, out, wait, quiet=quiet, runner=runner)
     comparison = show_results(outcome.folder, html=None, quiet=quiet, as_json=as_json)
     raise typer.Exit(exit_status.of(comparison, outcome.folder, fail=fail, as_json=as_json))
 
 
 def show_outlook(plan: Plan, *, as_json: bool = False) -> None:
     """Prints what a plan would do, after all checks."""
-    from dbdyno.run.agent import way
+    from dbdyno.run.agent import runner
     from dbdyno.run.check import dry_run as outlook
     from dbdyno.run.check import preflight
 
-    if way.is_needed(plan):
-        prepared, resources = way.checked(plan)
+    if runner.is_needed(plan):
+        prepared, resources = runner.checked(plan)
     else:
         prepared, resources = preflight.prepare(plan), None
     if as_json:
@@ -369,11 +369,11 @@ def show_placement(plan: Plan, *, wait: bool) -> None:
 
 
 def measure(
-    plan: Plan, out: Path, wait: bool, *, quiet: bool = False, way: BlockRunner | None = None
+    plan: Plan, out: Path, wait: bool, *, quiet: bool = False, runner: BlockRunner | None = None
 ) -> PlanOutcome:
     """Runs a plan; where it is interrupted, ends `dyno` with the status that says so.
 
-    `way`: how its blocks are run; None: as the plan says.
+    `runner`: how its blocks are run; None: as the plan says.
     """
     from dbdyno.analysis import compare
     from dbdyno.report import evidence
@@ -382,19 +382,24 @@ def measure(
     between = evidence.lines if plan.schedule.until_decided else None
     try:
         return looks.run(
-            plan, out, compare.load, evidence=between, way=way or way_of(plan, wait), quiet=quiet
+            plan,
+            out,
+            compare.load,
+            evidence=between,
+            runner=runner or runner_of(plan, wait),
+            quiet=quiet,
         )
     except KeyboardInterrupt:
         say("interrupted; everything measured is kept, the same command goes on")
         raise typer.Exit(INTERRUPTED) from None
 
 
-def way_of(plan: Plan, wait: bool) -> BlockRunner:
+def runner_of(plan: Plan, wait: bool) -> BlockRunner:
     """How the plan's blocks are run: on this host, or over the hosts that it names."""
-    from dbdyno.run.agent import way
-    from dbdyno.run.way import LocalRunner
+    from dbdyno.run.agent import runner
+    from dbdyno.run.runner import LocalRunner
 
-    return way.HostsRunner(wait=wait) if way.is_needed(plan) else LocalRunner(wait=wait)
+    return runner.HostsRunner(wait=wait) if runner.is_needed(plan) else LocalRunner(wait=wait)
 
 
 def show_results(

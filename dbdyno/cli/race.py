@@ -69,7 +69,7 @@ def race(
     from dbdyno.cli import drawn, measuring
     from dbdyno.host.lock import HostLock
     from dbdyno.report import fail_on
-    from dbdyno.run.way import LocalRunner
+    from dbdyno.run.runner import LocalRunner
 
     words = exit_status.words(fail)
     here = look_around(builds_sources=not dry_run)
@@ -100,10 +100,10 @@ def race(
     with HostLock(plan=name_of(wanted), wait=wait):
         drawn.draw_missing(wanted)
         plan = planned(wanted, out, quiet=quiet)
-        way = LocalRunner(
+        runner = LocalRunner(
             held=True
         )  # else another lab could measure between its trial and its blocks
-        outcome = measuring.measure(plan, out, wait, quiet=quiet, way=way)
+        outcome = measuring.measure(plan, out, wait, quiet=quiet, runner=runner)
     comparison = show(outcome.folder, as_json=as_json)
     raise typer.Exit(exit_status.of(comparison, outcome.folder, fail=fail, as_json=as_json))
 

@@ -13,7 +13,7 @@ from dbdyno.model import Plan
 from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
-    from dbdyno.run.slurm.way import SlurmRunner
+    from dbdyno.run.slurm.runner import SlurmRunner
 
 UseSlurm = Annotated[
     bool, typer.Option("--slurm", help="Run each block as a job of Slurm's, on a node of its own.")
@@ -55,13 +55,13 @@ class SlurmChoice:
     cancel: bool
     dry_run: bool
 
-    def way(self) -> SlurmRunner | None:
+    def runner(self) -> SlurmRunner | None:
         """How blocks are run; None: not by Slurm. Raises DynoError for options that do not go."""
         self._refuse_unfit()
         if not self.slurm:
             return None
         from dbdyno.run.slurm.cluster import ClusterRequest
-        from dbdyno.run.slurm.way import SlurmRunner
+        from dbdyno.run.slurm.runner import SlurmRunner
 
         return SlurmRunner(
             ClusterRequest(
@@ -76,9 +76,9 @@ class SlurmChoice:
         self._refuse_unfit()
         if not self.cancel:
             return False
-        from dbdyno.run.slurm import way
+        from dbdyno.run.slurm import runner
 
-        count = way.cancel(plan, out)
+        count = runner.cancel(plan, out)
         say(f"ended {count} job{'s' * (count != 1)} of Slurm's; all that was measured is kept")
         return True
 

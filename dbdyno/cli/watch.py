@@ -48,8 +48,8 @@ def watch(
     check(farm)
     options = tuple(slurm_option or ())
     choice = SlurmChoice(slurm, partition, nodelist, options, cancel=False, dry_run=False)
-    choice.way()  # options that do not go are refused before anything begins
-    hands = HostFarmWorker(farm=farm, say=silent if quiet else say, by_slurm=choice.way)
+    choice.runner()  # options that do not go are refused before anything begins
+    hands = HostFarmWorker(farm=farm, say=silent if quiet else say, by_slurm=choice.runner)
     try:
         with Journal(farm.folder, leftovers.boot_id()) as journal:
             watcher = Watcher(farm, journal, hands, silent if quiet else say)

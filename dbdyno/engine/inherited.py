@@ -14,7 +14,7 @@ from dbdyno.model.size import text_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Inherited:
+class InheritedSettings:
     """Settings of the source that an arm takes, and sentences on those that it takes otherwise."""
 
     values: Mapping[str, str] = field(default_factory=dict)
@@ -37,7 +37,7 @@ def of(
     known: Collection[str] | None,
     memory_bytes: int,
     memory: CacheMemory,
-) -> Inherited:
+) -> InheritedSettings:
     """The settings of the source for an arm whose server may take so much memory.
 
     `own`: names that the plan sets itself; `known`: those that the build knows, None: not told.
@@ -59,7 +59,7 @@ def of(
             f"{memory.setting} is {values[memory.setting]}, not the source's {wanted}: "
             "this host has less memory"
         )
-    return Inherited(values=values, said=tuple(said))
+    return InheritedSettings(values=values, said=tuple(said))
 
 
 def bytes_or_none(memory: CacheMemory, written: str) -> int | None:

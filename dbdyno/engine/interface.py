@@ -19,7 +19,7 @@ from dbdyno.engine.counting import CountMethod
 from dbdyno.engine.dsn_form import DsnForm
 from dbdyno.engine.footprint import Footprint
 from dbdyno.engine.golden_copy import Copy, CopyOrigin
-from dbdyno.engine.inherited import Inherited
+from dbdyno.engine.inherited import InheritedSettings
 from dbdyno.engine.inquiry import Inquirer
 from dbdyno.engine.limits import ServerLimits
 from dbdyno.engine.preset import Settings
@@ -301,7 +301,7 @@ class Engine(Protocol):
 
     def inherited(
         self, written: Mapping[str, str], arm: Arm, build: Build, share: Capacity
-    ) -> Inherited:
+    ) -> InheritedSettings:
         """Of another server's settings those that an arm takes; `share`: of the host, its part."""
 
     def footprint(self, setting: Setting) -> Footprint:

@@ -421,19 +421,18 @@ def owners(host: raw_files.Host) -> dict[str, OwnerCost]:
     if host.open is None or host.close is None:
         return {}
     grown = growth(host.open.owners, host.close.owners)
-    costs = {owner: _cost(counters, spent_ns) for owner, counters in grown.items()
+    costs = {owner: _cost(owner, counters, spent_ns) for owner, counters in grown.items()
              if (spent_ns := counters.cpu_ns) is not None}  # fmt: skip
     busy = busy_us(host)
     if busy is not None:
         spent = math.fsum(cost.cpu_us for cost in costs.values())
-        costs["rest"] = OwnerCost(
-            cpu_us=busy - spent, context_switches=None, read_bytes=None, write_bytes=None
-        )
+        costs["rest"] = OwnerCost(owner="rest", cpu_us=busy - spent)
     return costs
 
 
-def _cost(grown: OwnerCounters, cpu_ns: float) -> OwnerCost:
+def _cost(owner: str, grown: OwnerCounters, cpu_ns: float) -> OwnerCost:
     return OwnerCost(
+        owner=owner,
         cpu_us=cpu_ns / NS_PER_US,
         context_switches=raw_files.plus_all([grown.voluntary, grown.involuntary]),
         read_bytes=grown.read_bytes,

@@ -10,6 +10,7 @@ from pathlib import Path
 from dbdyno.analysis import compare
 from dbdyno.farm.chain import Instrument, LogRatio, Reading, Series
 from dbdyno.farm.journal import MICROSECONDS, ChangedFunction
+from dbdyno.findings.profiles.facts import ProfileFacts
 from dbdyno.model import Comparison
 from dbdyno.model.error import HostError, ResultError, ServerError
 from dbdyno.model.profile import NO_SYMBOL
@@ -145,26 +146,21 @@ def sampled(folder: Path, base: str, steps: Sequence[str]) -> tuple[ChangedFunct
 
     The largest change first. Raises ResultError where nothing was sampled.
     """
-    profiles = [
-        (compared.step, profile)
-        for compared in compare.load(folder, base=base).steps
-        if compared.step in steps
-        for profile in compared.profiles
-        if profile.arm == HEAD
-    ]
+    facts = compare.load(folder, base=base).of(ProfileFacts)
+    profiles = [each for each in facts.functions if each.step in steps and each.arm == HEAD]
     if not profiles:
         raise ResultError(f"nothing was sampled; see `{folder}`")
     every = [
         ChangedFunction(
             function=f"? of {cost.binary}" if cost.name == NO_SYMBOL else cost.name,
-            step=step,
+            step=profile.step,
             before=cost.base_us,
             after=cost.arm_us,
             unit=MICROSECONDS,
         )
-        for step, profile in profiles
+        for profile in profiles
         for cost in profile.functions
-        if cost.found
+        if cost.changed
     ]
     return tuple(sorted(every, key=lambda cost: -abs(cost.change)))
 

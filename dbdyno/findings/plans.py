@@ -7,10 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from dbdyno.findings.plan_finding import Compared, PlanFinding
+from dbdyno.findings.profiles import plan as profiles
+from dbdyno.findings.suspects import plan as suspects
 from dbdyno.findings.sweeps import plan as sweeps
 from dbdyno.model.facts import Facts
 
-FINDINGS: tuple[PlanFinding[Any], ...] = (sweeps.FINDING,)
+FINDINGS: tuple[PlanFinding[Any], ...] = (
+    sweeps.FINDING,
+    profiles.FINDING,
+    suspects.FINDING,
+)
 
 
 def facts(compared: Compared) -> Mapping[str, Facts]:

@@ -11,13 +11,19 @@ from typing import Any
 from msgspec import msgpack
 
 from dbdyno.evidence.evidence import Evidence
+from dbdyno.findings.background import step as background
 from dbdyno.findings.fairness import step as fairness
 from dbdyno.findings.finding import StepFinding
+from dbdyno.findings.imprint import step as imprint
+from dbdyno.findings.network import step as network
 from dbdyno.findings.outcomes import step as outcomes
+from dbdyno.findings.owners import step as owners
 from dbdyno.findings.response_times import step as response_times
+from dbdyno.findings.state import step as state
 from dbdyno.findings.statements import step as statements
 from dbdyno.findings.targets import step as targets
 from dbdyno.findings.told import step as told
+from dbdyno.findings.waits import step as waits
 from dbdyno.model.facts import Facts
 
 FINDINGS: tuple[StepFinding[Any], ...] = (
@@ -27,6 +33,12 @@ FINDINGS: tuple[StepFinding[Any], ...] = (
     response_times.FINDING,
     targets.FINDING,
     fairness.FINDING,
+    network.FINDING,
+    owners.FINDING,
+    waits.FINDING,
+    background.FINDING,
+    state.FINDING,
+    imprint.FINDING,
 )
 
 DECODERS = {finding.facts.__name__: msgpack.Decoder(finding.facts) for finding in FINDINGS}

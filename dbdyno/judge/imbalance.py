@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from dbdyno.evidence.background_spans import overlap_s
-from dbdyno.model import Cell, StepRun
+from dbdyno.model import BackgroundFacts, Cell, StepRun
+from dbdyno.model.metric.state import StateFacts
 from dbdyno.parts.number import ARMS_NAMED_MAX, listed
 
 LIVE_ROWS_MIN = 100_000
@@ -188,17 +188,21 @@ def _values(rule: _Rule, runs: Runs) -> dict[str, float]:
     }
     if not rule.across and len({runs[arm].server.statistics for arm in values}) > 1:
         return {}
-    live = [run.server.before.get("live_rows") for run in runs.values()]
+    live = [_before(run).get("live_rows") for run in runs.values()]
     large = any(rows is not None and rows >= LIVE_ROWS_MIN for rows in live)
     return values if large else {}
 
 
 def _value(name: str, run: StepRun) -> float | None:
     if name != "bytes":
-        return run.server.before.get(name)
-    parts = [run.server.before.get(part) for part in ("table_bytes", "index_bytes")]
+        return _before(run).get(name)
+    parts = [_before(run).get(part) for part in ("table_bytes", "index_bytes")]
     known = [part for part in parts if part is not None]
     return fsum(known) if len(known) == len(parts) else None
+
+
+def _before(run: StepRun) -> Mapping[str, float]:
+    return run.of(StateFacts).at("before")
 
 
 def _differs(rule: _Rule, values: Sequence[float]) -> bool:
@@ -256,11 +260,12 @@ def _seconds(event: str, run: StepRun) -> float | None:
         return None
     if event == "checkpoint":
         return run.metrics.get("checkpoint_overlap_s")
-    logged = any(span.kind == event for span in run.server.spans)
+    background = run.of(BackgroundFacts)
+    logged = any(span.kind == event for span in background.spans)
     counted = run.metrics.get("autovacuum_runs")
     if not logged and counted != 0:
         return None
-    return overlap_s(run.server.spans, event, run.window.seconds)
+    return background.overlap_s(event, run.window.seconds)
 
 
 # --- The shape of the rate --------------------------------------------------------------------

@@ -19,7 +19,7 @@ from dbdyno.evidence.damaged_files import PREFIX
 from dbdyno.model import StepRun, engine
 from dbdyno.model.looks import Looks
 from dbdyno.model.plan_record import PlanRecord
-from dbdyno.model.step_run import Imprint
+from dbdyno.model.step_run import Imprint, ImprintFacts
 from dbdyno.model.verdict import Aims
 from dbdyno.store import BlockFolder, Results, StepFolder
 
@@ -55,9 +55,9 @@ def refused(
     moved = {block.number: text for block in blocks if (text := _moved(block)) is not None}
     hosts = {block.number: block.host for block in blocks}
     seen = [
-        _Seen(index, folder, run.imprint, (hosts[run.block], arm.host))
+        _Seen(index, folder, imprint, (hosts[run.block], arm.host))
         for index, (folder, run) in enumerate(zip(folders, runs, strict=True))
-        if run.imprint is not None and run.facts.measured
+        if (imprint := run.of(ImprintFacts).imprint) is not None and run.facts.measured
         if (arm := plan.arm(run.arm)) is not None and "clock" in engine.recorded(arm.engine).can
     ]
     reasons = {**_at_once(seen), **_copied(seen)}

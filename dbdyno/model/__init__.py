@@ -32,12 +32,10 @@ from dbdyno.model.ratio import Bound, PairedEstimate, Ratio
 from dbdyno.model.response_times import ResponseFacts, ResponseTimes
 from dbdyno.model.step import Condition, Headline, MetricSource, Requirement, Right, Sla, Step
 from dbdyno.model.step_run import (
+    BackgroundFacts,
     Ending,
     Extent,
-    Link,
-    Network,
     OwnerCost,
-    Segment,
     Series,
     ServerSide,
     Span,
@@ -47,8 +45,6 @@ from dbdyno.model.step_run import (
     TargetFacts,
     ToldFacts,
     ToldValue,
-    WaitLoad,
-    Waits,
     Window,
 )
 
@@ -56,6 +52,7 @@ __all__ = [
     "Across",
     "Address",
     "Arm",
+    "BackgroundFacts",
     "Block",
     "Bound",
     "Cell",
@@ -71,9 +68,7 @@ __all__ = [
     "Host",
     "Initdb",
     "Json",
-    "Link",
     "MetricSource",
-    "Network",
     "Observation",
     "OwnerCost",
     "PairedEstimate",
@@ -88,7 +83,6 @@ __all__ = [
     "ResponseTimes",
     "Right",
     "Schedule",
-    "Segment",
     "Series",
     "ServerSide",
     "Sla",
@@ -104,8 +98,6 @@ __all__ = [
     "ToldValue",
     "Transport",
     "Void",
-    "WaitLoad",
-    "Waits",
     "Window",
     "WorkloadUse",
     "can",

@@ -14,12 +14,10 @@ from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.looks import Looked
 from dbdyno.model.nodes import ByNode
 from dbdyno.model.plan_record import PlanRecord
-from dbdyno.model.profile import ProfileComparison
 from dbdyno.model.query_change import QueryChanges
 from dbdyno.model.ratio import Bound, PairedEstimate, Ratio
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.step_run import F, StepRun
-from dbdyno.model.suspects import Suspects
 from dbdyno.model.tolerance import StepTolerance, Tolerance
 from dbdyno.model.verdict import Aims, Calibration, Explanation, Judgement, Overall, Verdict
 from dbdyno.model.work import WorkComparison
@@ -73,8 +71,6 @@ class StepComparison:
     group: str | None = None  # the title under which tables list it
     notices: tuple[str, ...] = ()  # what the arms did not have alike
     attributions: tuple[Attribution, ...] = ()  # by metric; none without a design
-    profiles: tuple[ProfileComparison, ...] = ()  # of each arm beside the base, where both have one
-    suspects: tuple[Suspects, ...] = ()  # of each arm whose commits since the base are known
 
     def each(self, facts: type[F]) -> Iterator[F]:
         """What a finding tells of each run, by arm and block."""

@@ -259,3 +259,10 @@ class HostFacts(Struct, frozen=True, kw_only=True):
     def machine(self) -> Machine:
         """The facts that identify the machine."""
         return Machine(kernel=self.kernel, cpu=self.cpu, memory_bytes=self.memory_bytes)
+
+    @property
+    def one_device(self) -> bool:
+        """Whether the log is known to lie on the data's device; old versions looked nowhere."""
+        if self.wal:
+            return bool(self.wal.device) and self.wal.device == self.data.device
+        return self.wal is None

@@ -14,7 +14,6 @@ from msgspec import Struct, field
 from dbdyno.model.events import PROTOCOL, Totals
 from dbdyno.model.find import SearchWindow
 from dbdyno.model.step import Headline, Sla
-from dbdyno.model.step_run import Link
 
 
 class StepRecord(Struct, frozen=True, kw_only=True):
@@ -36,6 +35,16 @@ class StepRecord(Struct, frozen=True, kw_only=True):
 
 
 # --- Parts of done.json ------------------------------------------------------------------------
+
+
+class Link(Struct, frozen=True, kw_only=True):
+    """The network between the host of a generator and the server; None: not known."""
+
+    round_trip_us: float | None  # to the server's port, before the load; the shortest of some
+    offset_us: float | None  # its CLOCK_MONOTONIC less that of the server's host
+    offset_bound_us: float | None  # how far wrong that may be
+    sent_bytes: int | None  # by its interface, from the load's beginning to the window's end
+    received_bytes: int | None
 
 
 class DeviceReading(Struct, frozen=True, kw_only=True):

@@ -28,35 +28,46 @@ class Series:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Segment:
-    """A second of a window, or a turn, or some short turns together."""
-
-    turn: int  # the number of its turn, or of the first, from 1; 0: the step had no turns
-    turns: int  # so many together; 0 without turns
-    seconds: float  # of active time
-    rate: float  # of what the headline counts, by second
-    cpu_us: float | None  # of the server for each of it; None: not known
-
-
-@dataclass(frozen=True, kw_only=True)
 class OwnerCost:
     """The cost of one owner in exactly the window."""
 
-    cpu_us: float
-    context_switches: float | None
-    read_bytes: float | None
-    write_bytes: float | None
-    run_delay_us: float | None = None  # ready and without a core; None: older results
+    owner: Annotated[str, says("role:NAME, parallel:ROLE, background:KIND, rest …")]
+    cpu_us: Annotated[float, says("CPU time, user and system", "µs")]
+    context_switches: Annotated[float | None, says("voluntary and involuntary")] = None
+    read_bytes: Annotated[float | None, says("read from disk", "bytes")] = None
+    write_bytes: Annotated[float | None, says("written to disk", "bytes")] = None
+    run_delay_us: Annotated[
+        float | None, says("ready, and without a core; null in older results", "µs")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """A time in which something ran, in seconds since the window's start (may begin before 0)."""
+    """A time in which something ran, on the window's clock."""
 
-    kind: str  # "checkpoint" or "autovacuum"
-    label: str
-    start_s: float
-    end_s: float
+    kind: Annotated[str, says("checkpoint or autovacuum")]
+    label: Annotated[str, says("the server's log message")]
+    start_s: Annotated[float, says("its begin, since the window opened (may be before 0)", "s")]
+    end_s: Annotated[float, says("its end", "s")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackgroundFacts(Facts):
+    """The checkpoints and autovacuum runs that touch a window; judges read it, too."""
+
+    spans: Annotated[
+        tuple[Span, ...], says("a time in which a checkpoint or an autovacuum ran beside a step")
+    ] = ()
+
+    def overlap_s(self, kind: str, window_s: float) -> float:
+        """Seconds of the window in which at least one span of the kind was running."""
+        covered_s = reached_s = 0.0
+        for span in sorted(self.spans, key=lambda span: span.start_s):
+            if span.kind == kind:
+                start_s, end_s = max(span.start_s, reached_s), min(span.end_s, window_s)
+                covered_s += max(end_s - start_s, 0.0)
+                reached_s = max(reached_s, end_s)
+        return covered_s
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,34 +142,6 @@ class ToldFacts(Facts):
         return {told.metric: told.value for told in self.told if told.value is not None}
 
 
-@dataclass(frozen=True, kw_only=True)
-class WaitLoad:
-    """How many sessions did one thing on average over a window."""
-
-    owner: str  # "role:query", "background:checkpointer", "backend:other"
-    kind: str  # "CPU", a class of wait events as the server has it, or "idle in transaction"
-    event: str  # the wait event; empty on CPU
-    statement: str  # its name in the job, else its text in short; empty in the background
-    sessions: float  # average active sessions
-
-
-@dataclass(frozen=True, kw_only=True)
-class Waits:
-    """The sampled activity of sessions in a window (spec pgbench-cbc-ybio.md 4.8)."""
-
-    samples: int
-    asked_s: float  # the interval that the plan asks for
-    interval_s: float  # achieved: mean
-    interval_s_max: float
-    sample_us: float  # mean time that a sample took
-    lab_cpu_us: float  # CPU of sampling in the window, on our side
-    server_cpu_us: float | None  # and of the connection that is asked
-    load: tuple[WaitLoad, ...]
-    idle: Mapping[str, float]  # by owner: sessions that waited for their client
-    over_time: Mapping[str, Series]  # by kind: active sessions, a mean for each second
-    hidden: float = 0.0  # other users' sessions, which the server does not show to the plan's user
-
-
 # --- What a step of a run came to ------------------------------------------------------------
 
 
@@ -220,33 +203,7 @@ class ServerSide:
     """The server's own figures."""
 
     statistics: str = "PostgreSQL"  # or "InnoDB": whose they are (dbdyno.model.metric.row)
-    before: Mapping[str, float | None] = field(default_factory=dict)  # dbdyno.model.metric.state
-    after: Mapping[str, float | None] = field(default_factory=dict)
     plans: Mapping[str, str] = field(default_factory=dict)  # by statement: its plan without costs
-    spans: tuple[Span, ...] = ()  # checkpoints and autovacuum that touch the window
-    waits: Waits | None = None  # None: nobody sampled them
-    # Of a server elsewhere: parts of its state and counters that it did not tell, with the reason.
-    unread: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Link:
-    """The network between the host of a generator and the server; None: not known."""
-
-    round_trip_us: float | None  # to the server's port, before the load; the shortest of some
-    offset_us: float | None  # its CLOCK_MONOTONIC less that of the server's host
-    offset_bound_us: float | None  # how far wrong that may be
-    sent_bytes: int | None  # by its interface, from the load's beginning to the window's end
-    received_bytes: int | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Network:
-    """The network of a step whose load came from other hosts."""
-
-    links: Mapping[str, Link]  # by host
-    seconds: float | None  # in which the bytes were counted
-    operations: int | None  # of the headline's role in that time; None: without one, or not told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,12 +216,19 @@ class Moment:
 
 @dataclass(frozen=True, kw_only=True)
 class Imprint:
-    """What only one run has (analysis.step.imprint): two with the same marks are copies."""
+    """What only one run has (findings.imprint.step): two with the same marks are copies."""
 
     begun: Moment  # its first event
     ended: Moment  # its last
     times: tuple[int, ...]  # marks of the times between its events
     ticks: tuple[int, ...]  # marks of what its seconds tell
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImprintFacts(Facts):
+    """The imprint of a step that ended well; judges read it."""
+
+    imprint: Imprint | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,12 +244,8 @@ class StepRun:
     window: Window = Window()
     metrics: Mapping[str, float | None] = field(default_factory=dict)  # by dbdyno.model.metric
     findings: Mapping[str, Any] = field(default_factory=dict)  # facts by their types' names
-    network: Network | None = None  # None: the load was made beside the server
     server: ServerSide = ServerSide()
-    owners: Mapping[str, OwnerCost] = field(default_factory=dict)
     series: Mapping[str, Series] = field(default_factory=dict)  # "insert.rate" …
-    segments: tuple[Segment, ...] = ()  # of a step that ended well
-    imprint: Imprint | None = None  # of such a step
     profile: Profile | None = None  # of an unjudged repetition of it; None: there is none
     warnings: tuple[str, ...] = ()
 

@@ -9,7 +9,6 @@ from typing import Literal
 from msgspec import Struct
 
 from dbdyno.model.json import Natural
-from dbdyno.model.profile import FunctionCost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,21 +40,3 @@ class CommitsFile(Struct, frozen=True):
     """commits.json.gz: the commits between the builds of a result's arms (docs/results.md)."""
 
     between: tuple[CommitsBetween, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Suspect:
-    """A function whose cost changed, and the commits to look at for it."""
-
-    function: FunctionCost
-    touched: tuple[CommitBetween, ...]  # that touched it: the one that touched the least first
-    beside: tuple[CommitBetween, ...]  # that touched its file and not it, likewise
-
-
-@dataclass(frozen=True, kw_only=True)
-class Suspects:
-    """The functions of a step whose cost changed, by how surely it did."""
-
-    between: CommitsBetween
-    sure: bool  # whether their cost surely changed; else it is not told from chance
-    functions: tuple[Suspect, ...]

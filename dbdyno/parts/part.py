@@ -125,6 +125,10 @@ class Lines:
     lines: tuple[Line, ...]
 
 
+CHART_BLOCKS_MAX = 6
+"""More blocks than these are measured but not drawn second by second."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Stack:
     """Activity of one run's sessions over time, by kind: the layers of a panel."""

@@ -8,30 +8,29 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 from msgspec import to_builtins
 
 from dbdyno import __version__
-from dbdyno.model import Across, Cell, Comparison, Json, Network, StepComparison
+from dbdyno.model import Across, Cell, Comparison, Json, StepComparison
 from dbdyno.model.attribution import Attribution, Effect
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.looks import Looked
 from dbdyno.model.metric.primary import cpu_of
-from dbdyno.model.profile import ProfileComparison
 from dbdyno.model.verdict import Explanation, Judgement, Overall
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import tolerate
-from dbdyno.report import network
 from dbdyno.report.estimate_form import of_estimate, of_judgement, of_ratio
 from dbdyno.report.export import derived
 from dbdyno.report.section.application import Answer
 
 FORMAT = 6
 """Counts up when a key goes away or changes its meaning."""
+UNCHANGED = {"kind": "function", "changed": False}
+"""Of a row that exports alone have: a server has thousands of functions."""
 
 
 def render(comparison: Comparison) -> str:
@@ -147,9 +146,7 @@ def _step(step: StepComparison) -> Json:
         },
         "notices": step.notices,
         "attributions": [_attribution(attribution) for attribution in step.attributions],
-        "profiles": [_profile(profile) for profile in step.profiles],
         "tables": _tables(step),
-        "network": [one for cell in step.cells for one in _network(cell)],
     }
 
 
@@ -172,27 +169,13 @@ def _effect(one: Effect) -> Json:
     }
 
 
-def _profile(one: ProfileComparison) -> Json:
-    """An arm's CPU by subsystem, and the functions whose cost changed beyond chance."""
-    return {
-        "base": one.base,
-        "arm": one.arm,
-        "samples": one.samples,
-        "base_us": one.base_us,
-        "arm_us": one.arm_us,
-        "base_window_us": one.base_window_us,
-        "arm_window_us": one.arm_window_us,
-        "subsystems": [asdict(part) for part in one.subsystems],
-        "functions": [asdict(part) for part in one.functions if part.found],
-    }
-
-
 def _whole_tables(comparison: Comparison) -> dict[str, list[Json]]:
-    """The tables of findings of the result, as exports have them."""
-    found: dict[str, list[Json]] = {}
+    """The tables of findings of the result, as exports have them; of functions what changed."""
+    tables: dict[str, list[Json]] = {}
     for table, row in derived.of_comparison(comparison):
-        found.setdefault(table, []).append(row)
-    return found
+        if not UNCHANGED.items() <= row.items():
+            tables.setdefault(table, []).append(row)
+    return tables
 
 
 def _tables(step: StepComparison) -> dict[str, list[Json]]:
@@ -203,34 +186,6 @@ def _tables(step: StepComparison) -> dict[str, list[Json]]:
             for table, row in derived.of_run(run):
                 found.setdefault(table, []).append({"arm": cell.arm, "block": run.block} | row)
     return found
-
-
-def _network(cell: Cell) -> Iterable[Json]:
-    """The arm's network in the step, where its load came from other hosts: means of the blocks."""
-    found = list(network.of(cell))
-    if found:
-        yield {
-            "arm": cell.arm,
-            **{
-                f"{way}_bytes_per_op": network.mean(found, partial(network.per_operation, way=way))
-                for way in network.WAYS
-            },
-            "hosts": [_link(found, link) for link in network.links(found)],
-        }
-
-
-def _link(found: Sequence[Network], one: network.LinkFigures) -> Json:
-    return {
-        "host": one.host,
-        "round_trip_us": one.round_trip_us,
-        "offset_bound_us": one.offset_bound_us,
-        **{
-            f"{way}_bytes_per_s": network.mean(
-                found, partial(network.per_s, way=way, host=one.host)
-            )
-            for way in network.WAYS
-        },
-    }
 
 
 def _arm(step: StepComparison, cell: Cell, base: Cell) -> Json:

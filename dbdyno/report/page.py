@@ -5,19 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from dbdyno.findings.device import show as device
 from dbdyno.findings.fairness import show as fairness
+from dbdyno.findings.fragmentation import show as fragmentation
 from dbdyno.findings.groups import show as groups
 from dbdyno.findings.highest_rate import show as highest_rate
 from dbdyno.findings.measured_steps import show as steps_section
+from dbdyno.findings.metrics import show as metrics
+from dbdyno.findings.network import show as network
 from dbdyno.findings.outcomes import show as outcomes
+from dbdyno.findings.owners import show as owners
+from dbdyno.findings.placement import show as placement
+from dbdyno.findings.profiles import show as profiles
 from dbdyno.findings.response_times import show as response_times
 from dbdyno.findings.scaling import show as scaling
+from dbdyno.findings.state import show as state
 from dbdyno.findings.statements import show as statements
 from dbdyno.findings.summary import show as summary
+from dbdyno.findings.suspects import show as suspects
 from dbdyno.findings.sweeps import show as sweeps
 from dbdyno.findings.targets import show as targets
 from dbdyno.findings.throughput import show as throughput
 from dbdyno.findings.told import show as told
+from dbdyno.findings.waits import show as waits
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.parts.colors import Scheme
 from dbdyno.parts.part import AnyPart, Group, Page, Section, Subject, anchored, flat
@@ -27,30 +37,18 @@ from dbdyno.report.section import (
     application,
     attribution,
     calibration,
-    changed_functions,
-    cost_by_owner,
-    device,
     differences,
     fill_noise,
-    flame,
-    fragmentation,
-    functions,
     headline,
     measured_on,
-    metrics,
-    network,
     nodes,
     notices,
     over_time,
     own_query,
-    placement,
     queries,
     query_plans,
     repeat,
     setup,
-    state,
-    suspects,
-    time_ledger,
     unseen,
     verdicts,
     warnings,
@@ -64,7 +62,7 @@ WORKLOAD: tuple[Section, ...] = (
     verdicts.SECTION,
     steps_section.SECTION,
     summary.SECTION,
-    changed_functions.SECTION,
+    profiles.OVERVIEW,
     groups.SECTION,
     fragmentation.SECTION,
     sweeps.SECTION,
@@ -86,10 +84,9 @@ STEP: tuple[Section, ...] = (
     device.SECTION,
     response_times.SECTION,
     over_time.SECTION,
-    time_ledger.SECTION,
-    cost_by_owner.SECTION,
-    functions.SECTION,
-    flame.SECTION,
+    waits.SECTION,
+    owners.SECTION,
+    profiles.SECTION,
     suspects.SECTION,
     fairness.SECTION,
     state.SECTION,

@@ -31,8 +31,8 @@ from dbdyno.run.driver.interface import Bench
 from dbdyno.run.hooks import Hooks
 from dbdyno.run.lab import Lab
 from dbdyno.run.measurement import StepFailed
-from dbdyno.run.prepared import ReadyPlan, provide_server
 from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, duration, rest_leg
+from dbdyno.run.ready_plan import ReadyPlan, provide_server
 from dbdyno.run.starting_state import StartingPoint
 from dbdyno.stats.few_operations import Claim
 from dbdyno.store.file import made

@@ -44,8 +44,8 @@ from dbdyno.run.arm import copy_leg
 from dbdyno.run.check import notices, plan_record, preflight
 from dbdyno.run.driver import ceiling
 from dbdyno.run.lab import Lab, Servers, SiteRuns
-from dbdyno.run.prepared import ReadyPlan
 from dbdyno.run.progress import RESTART_S, RUN_OVERHEAD_S, Leg, Watch, rest_leg
+from dbdyno.run.ready_plan import ReadyPlan
 from dbdyno.run.starting_state import StartingPoint
 from dbdyno.store import Results
 from dbdyno.store.folder_lock import FolderLock

@@ -37,8 +37,8 @@ from dbdyno.run.check import preflight
 from dbdyno.run.check.counting import counting_of
 from dbdyno.run.lab import Lab
 from dbdyno.run.measurement import Measurement, StepFailed
-from dbdyno.run.prepared import ReadyPlan, StepsOf
 from dbdyno.run.progress import Pulse
+from dbdyno.run.ready_plan import ReadyPlan, StepsOf
 from dbdyno.run.step import Load
 from dbdyno.store import Results
 

@@ -25,7 +25,7 @@ from dbdyno.plan import counted_step
 from dbdyno.run import blocks
 from dbdyno.run.check import preflight
 from dbdyno.run.lab import Lab
-from dbdyno.run.prepared import ReadyPlan, StepsOf
+from dbdyno.run.ready_plan import ReadyPlan, StepsOf
 from dbdyno.run.starting_state import StartingPoint
 from dbdyno.run.step import Load
 from dbdyno.stats.work import between_fills, together

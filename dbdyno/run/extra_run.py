@@ -23,8 +23,8 @@ from dbdyno.run import profile, starting_state
 from dbdyno.run import step as steps
 from dbdyno.run.arm import Run, copy_leg
 from dbdyno.run.measurement import StepFailed
-from dbdyno.run.prepared import ReadyPlan
 from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, rest_leg
+from dbdyno.run.ready_plan import ReadyPlan
 from dbdyno.run.recorder import Sampling
 from dbdyno.run.starting_state import StartingPoint
 from dbdyno.store.profile import made, write

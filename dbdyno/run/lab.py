@@ -12,8 +12,8 @@ from dbdyno.model import Block, Plan, Step, WorkloadUse
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.run.driver.interface import Generators
 from dbdyno.run.measurement import Measurement
-from dbdyno.run.prepared import ReadyPlan, in_order
 from dbdyno.run.progress import Watch
+from dbdyno.run.ready_plan import ReadyPlan, in_order
 from dbdyno.run.step import Load
 from dbdyno.store import Results
 

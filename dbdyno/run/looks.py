@@ -17,13 +17,12 @@ from dbdyno.model.looks import Looked, Looks
 from dbdyno.model.open_steps import open_steps
 from dbdyno.model.step import StepName
 from dbdyno.plan import schedule
-from dbdyno.run import blocks as runner
-from dbdyno.run import count, refusal
+from dbdyno.run import blocks, count, refusal
 from dbdyno.run import look_words as words
 from dbdyno.run.blocks import PlanOutcome
 from dbdyno.run.check import step_lengths
 from dbdyno.run.lab import Lab
-from dbdyno.run.way import BlockRunner, LocalRunner
+from dbdyno.run.runner import BlockRunner, LocalRunner
 from dbdyno.stats import looks as stats
 from dbdyno.store import Results
 
@@ -41,18 +40,18 @@ def run(  # noqa: PLR0913 (each by its name)
     read: Read,
     *,
     evidence: Evidence | None = None,
-    way: BlockRunner | None = None,
+    runner: BlockRunner | None = None,
     quiet: bool = False,
 ) -> PlanOutcome:
     """Runs `plan`, or what is missing of it, into `parent`/<plan's name>, from look to look.
 
     `evidence`: shown after each block; None: nothing is shown between looks.
-    `way`: how blocks are run; None: on this host, which no other lab may use now.
+    `runner`: how blocks are run; None: on this host, which no other lab may use now.
     `quiet`: shows no progress at all.
-    Raises what `runner.run` does, and what `read` does.
+    Raises what `blocks.run` does, and what `read` does.
     """
-    way, read = way or LocalRunner(), remembered(read)
-    with way.opened(plan, parent, quiet=quiet) as lab:
+    runner, read = runner or LocalRunner(), remembered(read)
+    with runner.opened(plan, parent, quiet=quiet) as lab:
         count.go(lab)
         if plan.counts_only:
             return PlanOutcome(folder=lab.results.folder, failed=0, voids=0)
@@ -62,7 +61,7 @@ def run(  # noqa: PLR0913 (each by its name)
             lab.watch.say(f"looks: {words.planned(plan)}")
         whole = PlanOutcome(folder=lab.results.folder, failed=0, voids=0)
         while blocks := next_blocks(lab, read):
-            ended = way.run_blocks(
+            ended = runner.run_blocks(
                 replace(lab, through=blocks[-1].number),
                 blocks,
                 fits=lambda: goes_on(lab, read, evidence),
@@ -86,7 +85,7 @@ def next_blocks(lab: Lab, read: Read) -> list[Block]:
     judged = judged_steps(lab, read) if is_at_look(looked, complete) else ()
     for line in words.of_look(judged, looked, plan):
         lab.watch.say(line)
-    missing = runner.missing_blocks(plan, lab.results)
+    missing = blocks.missing_blocks(plan, lab.results)
     if not plan.schedule.until_decided:
         measured = any(in_every(lab, use) for use in plan.workloads)
         if not missing and complete and measured and not is_at_look(looked, complete):

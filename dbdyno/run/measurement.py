@@ -23,7 +23,7 @@ from dbdyno.host.observe import canary
 from dbdyno.model import HookMoment, Step
 from dbdyno.model.error import ServerError
 from dbdyno.model.step_files import Canary, CanaryReading, DeviceReading, StepDone, StepFailure
-from dbdyno.run import dropped_tables, invariants, told
+from dbdyno.run import dropped_tables, invariants, load_output
 from dbdyno.run.driver.interface import Bench
 
 LOG_LINES_MAX = 60
@@ -48,7 +48,7 @@ class Measurement:
         self.done = StepDone(status="ok")
         self._is_set_up = False  # so that tables that the step makes are the lab's
         self._answers: list[str] = []  # to the step's invariants, before its load
-        self._first: told.Before = {}  # what is told as a change, before its load
+        self._first: load_output.Before = {}  # what is told as a change, before its load
         self.sampler = bench.sampler(store.JsonLines(folder / "host.jsonl"))
         self._first_log_position = log_position(bench.server)
         self._log_position = self._first_log_position
@@ -77,7 +77,7 @@ class Measurement:
         dropped_tables.set_up(server, step.setup)
         self._is_set_up = True
         self._answers = invariants.answers(server, step)
-        self._first = told.before(server, step)
+        self._first = load_output.before(server, step)
         if server.client is not None and step.warm != "none":  # last: answers read whole tables
             self.done.warm = server.client.warm_up(step.warm, server.execute)
         write_probe("before", self.bench, step, self.folder / "before.json")
@@ -153,7 +153,7 @@ class Measurement:
         server, step = self.bench.server, self.step
         if (reason := dropped_tables.made(server, step.makes, step.setup)) is not None:
             raise StepFailed(reason)
-        told.take(server, step, self.folder / "events.jsonl", self.done, self._first)
+        load_output.take(server, step, self.folder / "events.jsonl", self.done, self._first)
 
     def _hook(self, moment: HookMoment) -> None:
         """Runs the plan's hooks of this moment. Raises ServerError where one fails."""

@@ -31,8 +31,8 @@ from dbdyno.run import blocks
 from dbdyno.run.driver import registry
 from dbdyno.run.driver.interface import Bench
 from dbdyno.run.measurement import Measurement, StepFailed
-from dbdyno.run.prepared import ReadyPlan
 from dbdyno.run.progress import Pulse
+from dbdyno.run.ready_plan import ReadyPlan
 from dbdyno.run.sessions import Sessions
 from dbdyno.run.step import Load
 

@@ -161,10 +161,7 @@ class Watch:
         self._so_far: Sequence[str] = ()
         self._end_s: float | None = None  # by the monotonic clock
         self._live = Live(
-            console=self.console,
-            get_renderable=self.view,
-            refresh_per_second=1,
-            transient=True,
+            console=self.console, get_renderable=self.view, refresh_per_second=1, transient=True
         )
 
     def __enter__(self) -> Self:

@@ -17,14 +17,14 @@ from msgspec.structs import replace
 from dbdyno import store
 from dbdyno.engine import Server
 from dbdyno.engine.interface import WaitSampler
-from dbdyno.model import Headline, Link, Step, events
+from dbdyno.model import Headline, Step, events
 from dbdyno.model.error import ServerError
 from dbdyno.model.headlines import kind_of, unit_of
 from dbdyno.model.job import Job
 from dbdyno.model.job.role import Role, RoleStop, Tied
 from dbdyno.model.server_status import StatusLook
 from dbdyno.model.standby_lag import StandbyLag
-from dbdyno.model.step_files import StepCheck, StepDone
+from dbdyno.model.step_files import Link, StepCheck, StepDone
 from dbdyno.run.driver import registry
 from dbdyno.run.driver.interface import Bench, Generators, Keep, NetworkReading, RunningLoad, Seat
 from dbdyno.run.driver.spread import SpreadLoad

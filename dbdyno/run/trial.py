@@ -25,8 +25,8 @@ from dbdyno.run import refusal, site
 from dbdyno.run.arm import copy_leg
 from dbdyno.run.check.plan_record import plan_json
 from dbdyno.run.lab import Lab, Servers
-from dbdyno.run.prepared import ReadyPlan, StepsOf
 from dbdyno.run.progress import RUN_OVERHEAD_S, Forecast, Leg, Watch
+from dbdyno.run.ready_plan import ReadyPlan, StepsOf
 from dbdyno.run.step import Load
 from dbdyno.store import Results
 from dbdyno.store.file import read_struct_if_there

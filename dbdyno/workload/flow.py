@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from dbdyno.model.job.programs import Assignment, ConditionalJump, Expression, Instruction
 from dbdyno.workload import computed
-from dbdyno.workload.schema import AssignmentForm, RollbackForm
+from dbdyno.workload.schema import AssignForm, RollbackForm
 from dbdyno.workload.scope import TURN, Scope
 from dbdyno.workload.script.compile import Scripts
 from dbdyno.workload.script.expression import Node
@@ -42,7 +42,7 @@ class Flow:
         if part.when is not None:
             branch = self._branch(self._tree(part.when, scope.at("when")), scope)
         for doe in part.does:
-            if isinstance(doe, AssignmentForm):
+            if isinstance(doe, AssignForm):
                 place = scope.at("to")
                 self._set(doe.set, self._tree(doe.to, place), place)
             elif isinstance(doe, RollbackForm):

@@ -162,7 +162,7 @@ class StatementForm(EngineSqlForm):
     progress: str | None = Field(default=None, min_length=1)
 
 
-class AssignmentForm(Form):
+class AssignForm(Form):
     """A variable that becomes what an expression makes of values and variables."""
 
     set: str
@@ -181,7 +181,7 @@ class Repetition(Form):
     repeat: Number = 1
     draw: list[str] = Field(default_factory=list)
     when: str | None = None
-    do: list[str | AssignmentForm | RollbackForm | Repetition] = Field(min_length=1)
+    do: list[str | AssignForm | RollbackForm | Repetition] = Field(min_length=1)
 
 
 class SleepForm(Form):
@@ -198,9 +198,7 @@ class Transaction(Form):
     """
 
     draw: list[str] = Field(default_factory=list)
-    do: list[str | Repetition | SleepForm | AssignmentForm | RollbackForm] = Field(
-        default_factory=list
-    )
+    do: list[str | Repetition | SleepForm | AssignForm | RollbackForm] = Field(default_factory=list)
     script: str | None = None
     protocol: str | None = None
     values: bool = True

@@ -9,7 +9,7 @@ from dbdyno.model.document import suggestion
 from dbdyno.workload import schema
 from dbdyno.workload.scope import Scope
 
-Item = str | schema.Repetition | schema.SleepForm | schema.AssignmentForm | schema.RollbackForm
+Item = str | schema.Repetition | schema.SleepForm | schema.AssignForm | schema.RollbackForm
 """What a transaction or a repetition does."""
 OUTCOMES = ("rolled_back",)
 """How a transaction may end itself; each is an instruction of this name."""
@@ -25,7 +25,7 @@ class TransactionPart:
     A turn for which `when` is not true is left out.
     """
 
-    does: Sequence[str | int | schema.AssignmentForm | schema.RollbackForm | TransactionPart]
+    does: Sequence[str | int | schema.AssignForm | schema.RollbackForm | TransactionPart]
     times: int = 1
     draw: Sequence[str] = ()
     when: str | None = None
@@ -46,7 +46,7 @@ class TransactionPart:
     @property
     def computes(self) -> bool:
         """Whether it assigns or ends, or something in it has a condition."""
-        computing = (schema.AssignmentForm, schema.RollbackForm, TransactionPart)
+        computing = (schema.AssignForm, schema.RollbackForm, TransactionPart)
         return self.when is not None or any(isinstance(doe, computing) for doe in self.does)
 
 
@@ -54,7 +54,7 @@ def kept(file: schema.WorkloadFile) -> frozenset[str]:
     """The variables of a file's transactions: kept columns, and what is assigned."""
     columns = (name for statement in file.statements.values() for name in statement.keep)
     items = (item for form in file.transactions.values() for item in _items(form.do))
-    assigned = (item.set for item in items if isinstance(item, schema.AssignmentForm))
+    assigned = (item.set for item in items if isinstance(item, schema.AssignForm))
     return frozenset({*columns, *assigned})
 
 
@@ -93,7 +93,7 @@ def parts(transaction: schema.Transaction, scope: Scope) -> list[TransactionPart
 
 def _part(item: schema.Repetition, scope: Scope) -> TransactionPart:
     """A repetition, with those within it; these draw nothing anew."""
-    does: list[str | int | schema.AssignmentForm | schema.RollbackForm | TransactionPart] = []
+    does: list[str | int | schema.AssignForm | schema.RollbackForm | TransactionPart] = []
     for number, doe in enumerate(item.do, start=1):
         if not isinstance(doe, schema.Repetition):
             does.append(_doe(doe, scope))
@@ -107,8 +107,8 @@ def _part(item: schema.Repetition, scope: Scope) -> TransactionPart:
 
 
 def _doe(
-    item: str | schema.SleepForm | schema.AssignmentForm | schema.RollbackForm, scope: Scope
-) -> str | int | schema.AssignmentForm | schema.RollbackForm:
+    item: str | schema.SleepForm | schema.AssignForm | schema.RollbackForm, scope: Scope
+) -> str | int | schema.AssignForm | schema.RollbackForm:
     if isinstance(item, schema.RollbackForm) and item.end not in OUTCOMES:
         raise scope.at("end").error(f"no outcome `{item.end}`; {suggestion(item.end, OUTCOMES)}")
     if isinstance(item, schema.SleepForm):

@@ -13,11 +13,9 @@ from pathlib import Path
 from dbdyno.analysis.compare import (
     application,
     attribution,
-    functions,
     provider,
     query_changes,
     restores,
-    suspects,
     void_blocks,
     work,
 )
@@ -53,8 +51,6 @@ from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.server_facts import ServerFacts
-from dbdyno.model.suspects import CommitsBetween
-from dbdyno.model.work import WorkComparison
 from dbdyno.parts.number import ARMS_NAMED_MAX, listed
 from dbdyno.store import BlockFolder, Results, checksums, safe_name
 from dbdyno.store.checksums import Checksums
@@ -89,10 +85,10 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         nodes=where,
         plans=known.queries.plans,
     )
-    ran = functions.with_profiles(application.without_common_failures(rows, plan), plan)
-    ended = conclusions.conclude(ran, arms, rules)
-    steps = _with_reasons(ended.steps, plan, known.counts, lost.usable(results.commits) or ())
-    compared = Compared(results, plan, blocks, arms, aims, rows, lost, steps)
+    ended = conclusions.conclude(application.without_common_failures(rows, plan), arms, rules)
+    reasoned = witness.with_counts(ended.steps, known.counts)
+    steps = attribution.with_attributions(reasoned, plan.design)
+    findings = plans.facts(Compared(results, plan, blocks, arms, aims, rows, lost, steps))
     return Comparison(
         title=_title(plan, arms.shown),
         label=plan.label,
@@ -130,7 +126,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
             *about_hosts,
         ),
         one_fill=counted.alone,
-        findings=plans.facts(compared),
+        findings=findings,
         incomplete=arms_and_blocks.incomplete(
             results, arms, looked, _in_every_block(ended.steps, blocks, copies)
         ),
@@ -146,17 +142,6 @@ def _known(
         counts=lost.usable(partial(work.load, results, arms.base)),
         restores=restores.load([*blocks, *work.repeats(results)], lost),
     )
-
-
-def _with_reasons(
-    steps: Sequence[StepComparison],
-    plan: PlanRecord,
-    counts: WorkComparison | None,
-    commits: Sequence[CommitsBetween],
-) -> tuple[StepComparison, ...]:
-    """The steps with what explains their changes: counted work, factors, commits."""
-    attributed = attribution.with_attributions(witness.with_counts(steps, counts), plan.design)
-    return suspects.with_suspects(attributed, commits)
 
 
 def _derived(results: Results, blocks: Sequence[BlockFolder], lost: Damage) -> list[StepRun]:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from msgspec import UNSET
 
 from dbdyno import store
-from dbdyno.analysis.compare import subsystems, work_events, work_fills
-from dbdyno.analysis.compare.subsystems import BINARY, Subsystems
+from dbdyno.analysis.compare import work_events, work_fills
+from dbdyno.evidence import subsystems
+from dbdyno.evidence.subsystems import BINARY, Subsystems
 from dbdyno.model.count import Count, FunctionWork
 from dbdyno.model.count_storage import Storage
 from dbdyno.model.engine import recorded

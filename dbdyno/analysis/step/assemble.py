@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dbdyno.analysis.step import idle_work, metrics, profile, step_warnings
-from dbdyno.analysis.step.imprint import imprint
-from dbdyno.analysis.step.network import network
-from dbdyno.analysis.step.segments import segments
+from dbdyno.analysis.step import metrics, step_warnings
 from dbdyno.analysis.step.series import series
-from dbdyno.analysis.step.state import state, unread
-from dbdyno.analysis.step.waits import waits
-from dbdyno.evidence import damaged_files, evidence, generator_limit
-from dbdyno.evidence.background_spans import spans
+from dbdyno.evidence import damaged_files, evidence, generator_limit, profile
 from dbdyno.evidence.evidence import NO_JOB, Evidence
 from dbdyno.evidence.query_plans import plans
 from dbdyno.evidence.raw_files import NS_PER_S
@@ -52,12 +46,7 @@ def _joined(folder: StepFolder, basis: Evidence) -> StepRun:
         generator=basis.load.generator,
         server=ServerSide(
             statistics=basis.servers,
-            before=state(basis.before),
-            after=state(basis.after),
             plans=plans(basis.before),
-            spans=spans(basis),
-            waits=waits(basis),
-            unread=unread(basis.after or basis.before) if basis.remote else {},
         ),
         series=series(basis),
     )
@@ -100,10 +89,6 @@ def _measured(run: StepRun, basis: Evidence) -> StepRun:
         run,
         window=window,
         metrics=values,
-        network=network(basis),
-        owners={**basis.owners, **idle_work.named(basis)},
-        segments=segments(basis),
-        imprint=imprint(basis.load),
         warnings=(*basis.unusable, *step_warnings.warnings(basis, values, run, window)),
     )
 

@@ -75,47 +75,36 @@ class Kept(Struct, frozen=True):
     run: StepRun  # without them
     findings: Mapping[str, bytes]  # by the name of their facts
     series: SeriesBytes
-    waits_over_time: SeriesBytes | None
     stacks: bytes | None
 
     @classmethod
     def of(cls, run: StepRun) -> Kept:
         """A step to be kept."""
-        waits, profile = run.server.waits, run.profile
+        profile = run.profile
         return cls(
-            run=replace(
-                _with_large_parts(run, series={}, waits_over_time={}, stacks={}), findings={}
-            ),
+            run=replace(_with_large_parts(run, series={}, stacks={}), findings={}),
             findings={name: msgpack.encode(facts) for name, facts in run.findings.items()},
             series=PackedSeries.of(run.series).content,
-            waits_over_time=None if waits is None else PackedSeries.of(waits.over_time).content,
             stacks=None if profile is None else PackedStacks.of(profile.stacks).content,
         )
 
     def step_run(self) -> StepRun:
         """The step with its findings, and its series and call stacks packed."""
-        over_time, stacks = self.waits_over_time, self.stacks
+        stacks = self.stacks
         return _with_large_parts(
             replace(self.run, findings=steps.decoded(self.findings)),
             series=PackedSeries(self.series),
-            waits_over_time={} if over_time is None else PackedSeries(over_time),
             stacks={} if stacks is None else PackedStacks(stacks),
         )
 
 
 def _with_large_parts(
-    run: StepRun,
-    *,
-    series: Mapping[str, Series],
-    waits_over_time: Mapping[str, Series],
-    stacks: Mapping[Stack, int],
+    run: StepRun, *, series: Mapping[str, Series], stacks: Mapping[Stack, int]
 ) -> StepRun:
-    server, profile = run.server, run.profile
-    if server.waits is not None:
-        server = replace(server, waits=replace(server.waits, over_time=waits_over_time))
+    profile = run.profile
     if profile is not None:
         profile = replace(profile, stacks=stacks)
-    return replace(run, series=series, server=server, profile=profile)
+    return replace(run, series=series, profile=profile)
 
 
 class _Task(NamedTuple):

@@ -6,49 +6,27 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from dbdyno.analysis.step import (
-    device_peaks,
-    failures,
-    idle_work,
-    innodb,
-    iostat,
-    pages,
-    plan_choice,
-    replay_lag,
-    time_ledger,
-)
-from dbdyno.evidence import counters, own_queue, raw_files, sums
+from dbdyno.evidence import counters, own_queue, plan_choice, raw_files, sums
 from dbdyno.evidence import evidence as basis
-from dbdyno.evidence.background_spans import overlap_s
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.evidence.generator_limit import LAG_OPERATIONS_MIN
 from dbdyno.evidence.raw_files import per, scaled
+from dbdyno.findings.device import metrics as device
+from dbdyno.findings.failures import metrics as failures
 from dbdyno.findings.fairness.facts import FairnessFacts
+from dbdyno.findings.owners import metrics as owners
+from dbdyno.findings.replay_lag import metrics as replay_lag
+from dbdyno.findings.server_counters import metrics as server_counters
 from dbdyno.findings.statements.facts import StatementFacts, StatementUse
-from dbdyno.model import Headline, Span, StepRun, TargetFacts, metric
+from dbdyno.findings.waits import metrics as waits
+from dbdyno.findings.waits.facts import WaitFacts
+from dbdyno.model import BackgroundFacts, Headline, StepRun, TargetFacts, metric
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.host_reading import Reading
 from dbdyno.model.job.role import Rate
 from dbdyno.model.snapshot import Figures, Snapshot, number
-from dbdyno.model.step_run import SERVER_OWNERS
 from dbdyno.stats import amounts, interval
 from dbdyno.stats.response_times import Histogram
-
-BACKGROUND = {
-    "checkpointer": ("background:checkpointer",),
-    "writer": ("background:background writer", "background:walwriter"),
-    "autovacuum": ("background:autovacuum",),
-    "io_worker": ("background:io worker",),
-    "parallel": ("parallel:", "background:parallel worker"),
-    "page_cleaner": ("background:page cleaner",),
-    "log": ("background:log ",),
-    "purge": ("background:purge",),
-    "io_thread": ("background:io read", "background:io write", "background:io other"),
-}
-"""The kinds of background that have a metric of their own, and how their owners' names begin."""
-
-NAMED_THREAD = "background:page cleaner"
-"""An owner that every MySQL and MariaDB has whose threads are known by name."""
 
 Metrics = Mapping[str, float | None]
 
@@ -58,9 +36,8 @@ KIB, MIB, GIB = float(1 << 10), float(1 << 20), float(1 << 30)
 def metrics(evidence: Evidence, run: StepRun) -> dict[str, float | None]:
     """All metrics by name; None where a step, a machine or a version does not have one.
 
-    `run`: the step with what its findings tell, and the server's own figures.
+    `run`: the step with what its findings tell.
     """
-    server = run.server
     values = {
         **throughput(evidence),
         **apart(evidence, run.of(StatementFacts).statements),
@@ -70,19 +47,13 @@ def metrics(evidence: Evidence, run: StepRun) -> dict[str, float | None]:
         **trouble(evidence),
         **own_queue.metrics(evidence),
         **failures.metrics(evidence),
-        **device(evidence),
-        **iostat.metrics(evidence.host),
-        **device_peaks.metrics(evidence),
+        **device.metrics(evidence),
         **machine(evidence),
-        **costs(evidence),
-        **background(evidence),
-        **idle_work.metrics(evidence),
-        **time_ledger.ledger(evidence, server.waits),
-        **time_ledger.of_role(evidence),
-        **pages.per_second(evidence),
+        **owners.metrics(evidence),
+        **waits.ledger(evidence, run.of(WaitFacts)),
+        **server_counters.metrics(evidence),
         **sizes(evidence),
-        **writes(evidence, server.spans),
-        **innodb.metrics(evidence),
+        **writes(evidence, run.of(BackgroundFacts)),
         **replay_lag.metrics(evidence),
         **canary(evidence),
         **counters.metrics(None),  # a profile's, where there is one
@@ -253,25 +224,6 @@ def largest_p99_us(by_role: Iterable[Histogram]) -> float | None:
     return max((whole.percentile_us(0.99) for whole in by_role if whole.count), default=None)
 
 
-def device(evidence: Evidence) -> Metrics:
-    """Reads and writes of the data device: by operation, by row inserted."""
-    operations = evidence.operations
-    host = evidence.host
-    reads = host.moved(lambda reading: reading.of("disk").reads)
-    writes = host.moved(lambda reading: reading.of("disk").writes)
-    read_bytes = host.moved(lambda reading: reading.of("disk").read_bytes)
-    write_bytes = host.moved(lambda reading: reading.of("disk").write_bytes)
-    rows = evidence.rows_inserted
-    return {
-        "rpq": per(reads, operations),
-        "rkbpq": scaled(per(read_bytes, operations), 1 / KIB),
-        "wpq": per(writes, operations),
-        "wkbpq": scaled(per(write_bytes, operations), 1 / KIB),
-        "wpi": per(writes, rows),
-        "wkbpi": scaled(per(write_bytes, rows), 1 / KIB),
-    }
-
-
 def machine(evidence: Evidence) -> Metrics:
     """The whole host: context switches, CPU, memory."""
     host, operations = evidence.server_host, evidence.operations
@@ -299,59 +251,6 @@ def unwritten_mb(reading: Reading | None) -> float | None:
     return scaled(raw_files.plus_all([memory.dirty, memory.writeback]), 1 / MIB)
 
 
-def costs(evidence: Evidence) -> Metrics:
-    """CPU and context switches by owner, for each operation or row."""
-    operations, headline = evidence.operations, evidence.step.headline
-    roles = [headline.role] if headline is not None else []
-    in_operations = raw_files.plus(basis.operations_cpu_us(evidence, role) for role in roles)
-    server = basis.cpu_us(evidence, *SERVER_OWNERS)
-    generator = basis.cpu_us(evidence, "generator") if "generator" in evidence.owners else None
-    # With less than that known, a change of owners would pass for one of the operations' CPU.
-    owned = operations if basis.without_owner(evidence) <= basis.WITHOUT_OWNER_MAX else None
-    return {
-        "cpu_per_op": per(in_operations, owned),
-        "server_cpu_per_op": per(basis.roles_cpu_us(evidence, roles), owned),
-        "connections_cpu_per_op": per(basis.connections_cpu_us(evidence), operations),
-        "cs_per_op": per(_switches(evidence, roles), operations),
-        "background_cpu_per_op": per(_background_cpu_us(evidence), operations),
-        "whole_server_cpu_per_op": per(server, operations),
-        "generator_cpu_per_op": per(generator, operations),
-        "generator_share": scaled(per(generator, server), 100.0),
-        "insert_cpu_per_row": _cpu_per_row(evidence, "insert"),
-        "delete_cpu_per_row": _cpu_per_row(evidence, "delete"),
-    }
-
-
-def _background_cpu_us(evidence: Evidence) -> float | None:
-    """The server's background without what is counted with operations."""
-    whole = basis.cpu_us(evidence, "background:", "exited")
-    return None if whole is None else whole - basis.helpers_cpu_us(evidence)
-
-
-def background(evidence: Evidence) -> Metrics:
-    """CPU of the server's background for each operation, by task.
-
-    Of InnoDB's threads only where the server names them, else none of a task is no 0.
-    """
-    unnamed = evidence.servers == "InnoDB" and NAMED_THREAD not in evidence.owners
-    return {
-        f"{task}_cpu_per_op": None
-        if unnamed
-        else per(basis.cpu_us(evidence, *owners), evidence.operations)
-        for task, owners in BACKGROUND.items()
-    }
-
-
-def _switches(evidence: Evidence, roles: Iterable[str]) -> float | None:
-    known = [evidence.owners.get(f"role:{role}") for role in roles]
-    return raw_files.plus(cost.context_switches for cost in known if cost is not None)
-
-
-def _cpu_per_row(evidence: Evidence, work: str) -> float | None:
-    rows = evidence.rows_inserted if work == "insert" else evidence.rows(work)
-    return per(basis.roles_cpu_us(evidence, evidence.roles(work)), rows)
-
-
 def sizes(evidence: Evidence) -> Metrics:
     """Sizes and debt after the step."""
     after = Snapshot() if evidence.after is None else evidence.after
@@ -364,7 +263,7 @@ def sizes(evidence: Evidence) -> Metrics:
     }
 
 
-def writes(evidence: Evidence, spans: tuple[Span, ...]) -> Metrics:
+def writes(evidence: Evidence, background: BackgroundFacts) -> Metrics:
     """WAL, checkpoints and autovacuum, from before the step to after it."""
     before, after = evidence.before or Snapshot(), evidence.after or Snapshot()
 
@@ -381,13 +280,13 @@ def writes(evidence: Evidence, spans: tuple[Span, ...]) -> Metrics:
         "fpi_per_op": per(moved(before.wal, after.wal, "full_page_images"), evidence.operations),
         "checkpoints": checkpoints,
         "checkpoints_requested": requested,
-        "checkpoint_overlap_s": checkpoint_overlap_s(evidence, spans, checkpoints),
+        "checkpoint_overlap_s": checkpoint_overlap_s(evidence, background, checkpoints),
         "autovacuum_runs": raw_files.moved(before.autovacuum_runs, after.autovacuum_runs),
     }
 
 
 def checkpoint_overlap_s(
-    evidence: Evidence, spans: tuple[Span, ...], counted: float | None
+    evidence: Evidence, background: BackgroundFacts, counted: float | None
 ) -> float | None:
     """Seconds of the window with a checkpoint running; None where the log says nothing of them.
 
@@ -397,7 +296,7 @@ def checkpoint_overlap_s(
     logged = any(event.name.startswith("checkpoint") for event in evidence.log_events)
     if evidence.load.seconds is None or evidence.remote or (counted != 0 and not logged):
         return None
-    return overlap_s(spans, "checkpoint", evidence.load.seconds)
+    return background.overlap_s("checkpoint", evidence.load.seconds)
 
 
 def canary(evidence: Evidence) -> Metrics:

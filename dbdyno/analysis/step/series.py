@@ -7,10 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from dbdyno.analysis.step import iostat, replay_lag, waits
-from dbdyno.evidence import client_rates, raw_files
+from dbdyno.evidence import client_rates, iostat, raw_files
 from dbdyno.evidence.evidence import KINDS, Evidence
 from dbdyno.evidence.raw_files import BytesOf, Tick
+from dbdyno.findings.replay_lag import metrics as replay_lag
+from dbdyno.findings.waits import step as waits
 from dbdyno.model import Series
 from dbdyno.model.host_reading import Device, Reading
 from dbdyno.model.metric.device import DEVICES
@@ -37,9 +38,9 @@ def series(evidence: Evidence) -> dict[str, Series]:
     rows, queries or transactions), `KIND.max_us` (the longest response), `host.cpu_pct`,
     of the devices `disk` and `wal_disk` `.read_mbps`, `.write_mbps` (10^6 bytes), `.r_await`,
     `.w_await`, `.aqu_sz` and `.util_pct` (as iostat), `blocks.read` and `blocks.hit` (pages a
-    second of the server's cache, where waits were sampled), `lag.seconds` and `lag.mb` (10^6 bytes;
-    of a standby). KIND is insert, delete, query, or other: that has the headline's role where it is
-    none of these.
+    second of the server's cache, where waits were sampled), `waits.KIND` (active sessions),
+    `lag.seconds` and `lag.mb` (10^6 bytes; of a standby). KIND is insert, delete, query, or other:
+    that has the headline's role where it is none of these; of waits it is what sessions do.
     """
     curves: dict[str, Series] = {}
     for work, roles in _roles(evidence).items():
@@ -54,7 +55,7 @@ def series(evidence: Evidence) -> dict[str, Series]:
         curves |= dict(_known("host.cpu_pct", busy))
         for device in DEVICES:
             curves |= dict(_of_device(evidence, device))
-    return curves | waits.blocks(evidence) | replay_lag.series(evidence)
+    return curves | waits.blocks(evidence) | waits.over_time(evidence) | replay_lag.series(evidence)
 
 
 def _roles(evidence: Evidence) -> dict[str, list[str]]:

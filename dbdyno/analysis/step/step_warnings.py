@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from dbdyno.analysis.step import failures, idle_work
 from dbdyno.evidence import evidence as basis
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.evidence.role_seconds import headline_rates
+from dbdyno.findings.failures import metrics as failures
 from dbdyno.findings.fairness.facts import Fairness, FairnessFacts
+from dbdyno.findings.owners import step as owners
 from dbdyno.findings.statements.facts import StatementFacts, StatementUse
 from dbdyno.model import StepRun, Target, TargetFacts, Window
 from dbdyno.model.comparison import FOUND_MIN
@@ -53,7 +54,7 @@ def warnings(
         *_limits(evidence),
         *_deletes(run.of(TargetFacts).targets),
         *_disturbed(evidence, metrics),
-        *idle_work.warnings(evidence),
+        *owners.warnings(evidence),
         *_unknown(evidence, metrics),
         *_errors(evidence, metrics),
         *(_level(evidence) if window.shape not in (None, "flat") else ()),

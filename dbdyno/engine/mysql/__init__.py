@@ -16,7 +16,7 @@ from dbdyno.engine.counting import CountMethod
 from dbdyno.engine.dsn_form import CERTIFICATE, HOST, KEY, MODE, ROOT, DsnForm
 from dbdyno.engine.external import ExternalServer
 from dbdyno.engine.footprint import Footprint
-from dbdyno.engine.inherited import CacheMemory, Inherited
+from dbdyno.engine.inherited import CacheMemory, InheritedSettings
 from dbdyno.engine.interface import Fingerprint, LabServer, Server, Setting
 from dbdyno.engine.mysql import (
     build,
@@ -146,7 +146,7 @@ class MysqlEngine:
 
     def inherited(
         self, written: Mapping[str, str], arm: Arm, build: Build, share: Capacity
-    ) -> Inherited:
+    ) -> InheritedSettings:
         """Those of another server's settings that an arm takes. Raises ServerError."""
         known = None
         if build.made:

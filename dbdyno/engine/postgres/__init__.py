@@ -14,7 +14,7 @@ from dbdyno.engine.counting import CountMethod
 from dbdyno.engine.dsn_form import DsnForm
 from dbdyno.engine.external import ExternalServer
 from dbdyno.engine.footprint import Footprint
-from dbdyno.engine.inherited import CacheMemory, Inherited
+from dbdyno.engine.inherited import CacheMemory, InheritedSettings
 from dbdyno.engine.interface import Fingerprint, LabServer, Server, Setting
 from dbdyno.engine.postgres import (
     build,
@@ -118,7 +118,7 @@ class PostgresEngine:
 
     def inherited(
         self, written: Mapping[str, str], arm: Arm, build: Build, share: Capacity
-    ) -> Inherited:
+    ) -> InheritedSettings:
         """Those of another server's settings that an arm takes. Raises ServerError."""
         account = accounts.choose(arm.engine)
         known = settings.known_names(build, account) if build.made else None

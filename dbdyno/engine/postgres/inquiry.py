@@ -326,7 +326,7 @@ class PostgresInquirer:
         return [frozenset((row[0] or "").split("\n")) for row in rows]
 
     def _taken(self, send: Callable[[], None]) -> PGresult:
-        """The result of what is sent. Raises Refused, or ServerError where it is lost."""
+        """The result of what is sent. Raises StatementError, or ServerError where it is lost."""
         import psycopg
         from psycopg.pq import ExecStatus
 
@@ -390,7 +390,7 @@ class PostgresInquirer:
     def _results(self, text: str, call: QueryCall | None = None) -> Iterator[PGresult]:
         """The results of a statement, some rows each, then its end.
 
-        Raises Refused where the server refuses it, ServerError where the connection is lost.
+        Raises StatementError where the server refuses it, ServerError where it is lost.
         """
         from psycopg.pq import ExecStatus
 

@@ -1,12 +1,16 @@
 """The table of states: the state of a database before and after a step, while nothing runs.
 
 Each value is a row of STATES with its unit and its computation, from which the table in
-docs/metrics.md is made. `dbdyno.analysis.step.state` computes them.
+docs/metrics.md is made. `dbdyno.findings.state.step` computes them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from dbdyno.model.facts import Facts, says
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +125,32 @@ _BY_NAME = {row.name: row for row in STATES}
 def by_name(name: str) -> State:
     """The row of this name. Raises KeyError where there is none."""
     return _BY_NAME[name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateValue:
+    """A quantity of the database before or after a step, of those that it tells."""
+
+    moment: Annotated[Literal["before", "after"], says("before or after")]
+    name: Annotated[str, says("the quantity")]
+    unit: Annotated[str, says("its unit")]
+    value: Annotated[float, says("its value", "by name")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateFacts(Facts):
+    """The database's state before and after a step; judges read it, too."""
+
+    states: Annotated[
+        tuple[StateValue, ...],
+        says("a quantity of the database's state before or after a step (docs/metrics.md)"),
+    ] = ()
+    # Of a server elsewhere: parts of its state and counters that it did not tell, with the reason.
+    unread: Mapping[str, str] = field(default_factory=dict)
+
+    def at(self, moment: str) -> Mapping[str, float]:
+        """The values by name before, or after, the step."""
+        return {state.name: state.value for state in self.states if state.moment == moment}
 
 
 def document() -> str:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from dbdyno.findings.waits.facts import KINDS, kind_place
 from dbdyno.model import Json, Series
 from dbdyno.parts.part import Layers, Stack
 from dbdyno.report.chart import lines, style
-from dbdyno.report.section.waits import KINDS, kind_place
 
 PANEL_HEIGHT = 84
 LEGEND_COLUMNS = 4  # so many fit beside each other on a telephone

@@ -19,7 +19,7 @@ ARM_COLORS: tuple[tuple[str, str], ...] = (  # on white, on dark; after Okabe an
     ("#6a4fb3", "#a994ea"),
     ("#8c4a2f", "#c98a6c"),
 )
-KIND_COLORS: tuple[tuple[str, str], ...] = (  # of section.waits.KINDS, on white and on dark
+KIND_COLORS: tuple[tuple[str, str], ...] = (  # of findings.waits.facts.KINDS, on white and on dark
     ("#3a9a58", "#5cc47f"),
     ("#3b7fc4", "#6fb0ee"),
     ("#e08a1e", "#f2ab52"),

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from dbdyno.analysis.step import iostat
-from dbdyno.evidence import raw_files
+from dbdyno.evidence import iostat, raw_files
 from dbdyno.evidence.raw_files import NS_PER_S, Host
 from dbdyno.model.host_reading import Reading
 from dbdyno.model.metric.device import DEVICES

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dbdyno.analysis import compare
-from dbdyno.model import StepComparison
+from dbdyno.findings.profiles import flame
+from dbdyno.findings.profiles.facts import ProfileComparison, ProfileFacts
 from dbdyno.model.error import ExportError
 from dbdyno.model.flame import Draw
-from dbdyno.model.profile import ProfileComparison
-from dbdyno.report import flame
 from dbdyno.store import safe_name
 
 
@@ -28,15 +27,11 @@ def files(
     found: dict[Path, bytes] = {}
     for folder, name in zip(folders, names, strict=True):
         within = to if len(folders) == 1 else to / name
-        for step in compare.load(folder, base=base).steps:
-            for profile in step.profiles:
-                place = (
-                    within
-                    / safe_name(step.workload)
-                    / _step_name(step)
-                    / "-beside-".join(map(safe_name, dict.fromkeys((profile.arm, profile.base))))
-                )
-                found |= {place / file: text for file, text in _files(step, profile, draw).items()}
+        for profile in compare.load(folder, base=base).of(ProfileFacts).functions:
+            beside = map(safe_name, dict.fromkeys((profile.arm, profile.base)))
+            step = f"{profile.ordinal:02}-{safe_name(profile.step)}"
+            place = within / safe_name(profile.workload) / step / "-beside-".join(beside)
+            found |= {place / file: text for file, text in _files(profile, draw).items()}
     if not found:
         raise ExportError(
             f"--flame {to}: no step was profiled in two arms; a plan asks for it by "
@@ -45,19 +40,15 @@ def files(
     return found
 
 
-def _step_name(step: StepComparison) -> str:
-    return f"{step.ordinal:02}-{safe_name(step.step)}"
-
-
-def _files(step: StepComparison, profile: ProfileComparison, draw: Draw) -> Mapping[str, bytes]:
+def _files(profile: ProfileComparison, draw: Draw) -> Mapping[str, bytes]:
     """The files of an arm beside the base in a step, by name."""
     scale = flame.scale(profile.base_stacks, profile.arm_stacks)
     sides = {
-        profile.base: (flame.base_graph(step, profile), profile.base_stacks),
-        profile.arm: (flame.graph(step, profile), profile.arm_stacks),
+        profile.base: (flame.base_graph(profile), profile.base_stacks),
+        profile.arm: (flame.graph(profile), profile.arm_stacks),
     }
     both = {name: stacks for name, (_, stacks) in sides.items()}
-    whole = flame.speedscope(f"{profile.title}, {step.step}", both)
+    whole = flame.speedscope(f"{profile.title}, {profile.step}", both)
     texts = {f"{safe_name(profile.arm)}.speedscope.json": whole}
     for name, (graph, stacks) in sides.items():
         texts[f"{safe_name(name)}.svg"] = draw(graph)

@@ -29,7 +29,7 @@ MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
         step_rows.facts,
     ),
     (
-        frozenset({"steps", "metrics", "costs", "waits", "spans", "network", "states"})
+        frozenset({"steps", "metrics"})
         | {table.name for finding in steps.FINDINGS for table in tables(finding.facts, RUN)},
         step_rows.steps,
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
 from functools import partial
 
 from dbdyno.model import (
@@ -16,14 +15,12 @@ from dbdyno.model import (
     TargetFacts,
     metric,
 )
-from dbdyno.model.metric import state
 from dbdyno.model.plan_record import ArmRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.report.estimate_form import of_estimate, of_judgement, of_ratio
 from dbdyno.report.export import (
     derived,
     effect_rows,
-    function_rows,
     node_rows,
     query_rows,
     work_rows,
@@ -35,7 +32,6 @@ Rows = Iterator[tuple[str, Json]]
 """Rows by the name of their table."""
 
 CAUSES: Mapping[str, Callable[[Comparison], Iterator[Json]]] = {
-    "functions": function_rows.functions,
     "work": work_rows.operations,
     "work_functions": work_rows.functions,
     "effects": effect_rows.effects,
@@ -226,36 +222,4 @@ def _figures(run: StepRun) -> Rows:
             known = metric.by_name(name)
             row = {"metric": name, "unit": known.unit, "direction": known.direction}
             yield "metrics", row | {"value": value}
-    for owner, cost in run.owners.items():
-        yield "costs", {"owner": owner} | asdict(cost)
-    yield from _waits(run)
-    yield from _network(run)
-    for span in run.server.spans:
-        yield "spans", asdict(span)
     yield from derived.of_run(run)
-    for moment, values in (("before", run.server.before), ("after", run.server.after)):
-        for name, value in values.items():
-            if value is not None:
-                row = {"moment": moment, "name": name, "unit": state.by_name(name).unit}
-                yield "states", row | {"value": value}
-
-
-def _waits(run: StepRun) -> Rows:
-    waits = run.server.waits
-    if waits is None:
-        return
-    sampled: Json = {"samples": waits.samples, "interval_s": waits.interval_s}
-    for one in waits.load:
-        seen = {"event": one.event or None, "statement": one.statement or None}
-        yield "waits", asdict(one) | seen | sampled
-    for owner, sessions in waits.idle.items():
-        idle: Json = {"owner": owner, "kind": "idle", "event": None, "statement": None}
-        yield "waits", idle | {"sessions": sessions} | sampled
-
-
-def _network(run: StepRun) -> Rows:
-    found = run.network
-    if found is not None:
-        counted: Json = {"seconds": found.seconds, "operations": found.operations}
-        for host, link in found.links.items():
-            yield "network", {"host": host} | asdict(link) | counted

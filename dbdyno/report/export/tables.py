@@ -254,32 +254,6 @@ TABLES: tuple[Table, ...] = (
         """,
     ),
     table(
-        "costs",
-        "an owner's costs in exactly a step's window, of idle:OWNER between its turns; rest: costs "
-        "without an owner",
-        """
-        owner            | text   |       | role:NAME, parallel:ROLE, background:KIND, rest …
-        cpu_us           | number | µs    | CPU time, user and system
-        context_switches | number |       | voluntary and involuntary
-        read_bytes       | number | bytes | read from disk
-        write_bytes      | number | bytes | written to disk
-        run_delay_us     | number | µs    | ready, and without a core; null in older results
-        """,
-    ),
-    table(
-        "waits", """what sessions of an owner did, in samples of a step's window; only if the
-        plan's `[observe]` asks for them""",
-        """
-        owner      | text    |   | role:NAME, background:KIND, backend:other …
-        kind       | text    |   | CPU, a class of wait events, or idle: waiting for its client
-        event      | text    |   | the wait event; null on CPU and of idle ones
-        statement  | text    |   | its name in the job, else its short text; null: unknown
-        sessions   | number  |   | sessions that did so, mean of the samples
-        samples    | integer |   | samples in the window
-        interval_s | number  | s | the mean time between them
-        """,
-    ),
-    table(
         "wait_samples", """a session in a sample of a step's window; only if the plan's
         `[observe]` has `waits_sessions`""",
         """
@@ -296,39 +270,7 @@ TABLES: tuple[Table, ...] = (
         xact_start  | time    |   | when the transaction began, likewise
         """,
     ),
-    table(
-        "network", """a generator's host in a step whose load came from other hosts: its network to
-        the server""",
-        """
-        host            | text    |       | the host's name
-        round_trip_us   | number  | µs    | until a connection is up, before the load; the shortest
-        offset_us       | number  | µs    | its monotonic clock less that of the server's host
-        offset_bound_us | number  | µs    | how far wrong the offset may be
-        sent_bytes      | integer | bytes | by its interface, from the load's begin to window's end
-        received_bytes  | integer | bytes | likewise
-        seconds         | number  | s     | in which the bytes were counted
-        operations      | integer |       | of the headline's role in that time, all hosts
-        """,
-    ),
-    table(
-        "spans", "a time in which a checkpoint or an autovacuum ran beside a step",
-        """
-        kind    | text   |   | checkpoint or autovacuum
-        label   | text   |   | the server's log message
-        start_s | number | s | its begin, since the window opened (may be before 0)
-        end_s   | number | s | its end
-        """,
-    ),
     *(table for finding in steps.FINDINGS for table in tables(finding.facts, RUN)),
-    table(
-        "states", "a quantity of the database's state before or after a step (docs/metrics.md)",
-        """
-        moment | text   | | before or after
-        name   | text   | | the quantity
-        unit   | text   | | its unit
-        value  | number | by name | its value
-        """,
-    ),
 )  # fmt: skip
 
 _BY_NAME = {one.name: one for one in TABLES}

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from dbdyno.analysis.step import waits
 from dbdyno.evidence import raw_files
+from dbdyno.findings.waits import step as waits
 from dbdyno.model import Json
 from dbdyno.model.wait_samples import SeenSession, WaitLook
 from dbdyno.report.export.source import Place, Source

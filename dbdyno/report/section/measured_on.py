@@ -270,18 +270,11 @@ def _storage(data: Storage) -> str:
     )
 
 
-def shared(host: HostFacts) -> bool:
-    """Whether the log is known to lie on the data's device; results of old versions say nothing."""
-    if host.wal:
-        return bool(host.wal.device) and host.wal.device == host.data.device
-    return host.wal is None
-
-
 def _log(host: HostFacts) -> Iterable[tuple[str, str]]:
     """The storage of a log that has a folder of its own; of one on the data's device only that."""
     if host.wal:
         here = f"on the data's device, in {host.wal.path}"
-        yield "Storage of the log", here if shared(host) else _storage(host.wal)
+        yield "Storage of the log", here if host.one_device else _storage(host.wal)
 
 
 def _virtual(host: HostFacts) -> str:

@@ -10,11 +10,10 @@ from dataclasses import replace
 
 from dbdyno.findings.fairness import show as fairness
 from dbdyno.findings.fairness.facts import FairnessFacts
-from dbdyno.model import StepComparison, StepRun
+from dbdyno.model import BackgroundFacts, StepComparison, StepRun
 from dbdyno.parts import number
-from dbdyno.parts.part import Chart, Group, Line, Lines, Section, Subject
+from dbdyno.parts.part import CHART_BLOCKS_MAX, Chart, Group, Line, Lines, Section, Subject
 
-CHART_BLOCKS_MAX = 6  # more blocks than this are measured but not drawn second by second
 CLIENT_LINES_MAX = 16
 """So many clients are drawn in a panel; of more some from the slowest to the fastest."""
 
@@ -58,7 +57,12 @@ def charts(step: StepComparison, prefix: str) -> Iterable[Chart]:
     """A chart for each quantity that a run has, all clients together."""
     for name, (title, logarithmic, scale) in _SERIES.items():
         lines = tuple(
-            Line(arm=run.arm, block=run.block, series=run.series[name], spans=run.server.spans)
+            Line(
+                arm=run.arm,
+                block=run.block,
+                series=run.series[name],
+                spans=run.of(BackgroundFacts).spans,
+            )
             for run in _drawn(step)
             if name in run.series and run.series[name].x_s
         )
@@ -117,7 +121,7 @@ def _client_lines(run: StepRun, kind: str) -> Iterable[Line]:
             arm=run.arm,
             block=run.block,
             series=found[client],
-            spans=run.server.spans,
+            spans=run.of(BackgroundFacts).spans,
             label=f"client {client}",
         )
 
@@ -135,7 +139,7 @@ def note(step: StepComparison, found: Sequence[Chart]) -> str:
     """Explains the charts and their marks, in sentences."""
     if not found:
         return ""
-    kinds = {span.kind for result in step.cells for run in result.runs for span in run.server.spans}
+    kinds = {span.kind for facts in step.each(BackgroundFacts) for span in facts.spans}
     most = max((len(result.runs) for result in step.cells), default=0)
     columns = ", one column per block" if most > 1 else ""
     lines = (line for chart in found if isinstance(chart.data, Lines) for line in chart.data.lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dbdyno.model import Comparison
+from dbdyno.model.metric.state import StateFacts
 from dbdyno.parts.part import Callout, Finding, Section, Subject
 
 HOST = "CPU, context switches, memory, log, and reads and writes of the device"
@@ -31,7 +32,7 @@ def _unread(comparison: Comparison, arm: str) -> dict[str, list[str]]:
     for step in comparison.steps:
         for result in step.cells:
             for run in result.runs if result.arm == arm else ():
-                for part, reason in run.server.unread.items():
+                for part, reason in run.of(StateFacts).unread.items():
                     parts = found.setdefault(reason, [])
                     if part not in parts:
                         parts.append(part)

@@ -18,15 +18,15 @@ from dbdyno.model import Block, Plan, WorkloadUse
 from dbdyno.model.block_files import Order
 from dbdyno.run import blocks, site, starting_state
 from dbdyno.run.agent import wire
+from dbdyno.run.agent.channels import AgentChannels
 from dbdyno.run.agent.files import FileSender
 from dbdyno.run.agent.seat import RelayedGenerators
-from dbdyno.run.agent.upward import AgentChannels
 from dbdyno.run.check import dry_run, host_checkup
 from dbdyno.run.check.preflight import prepare
 from dbdyno.run.driver import ceiling
 from dbdyno.run.lab import Lab, Servers, SiteRuns
-from dbdyno.run.prepared import ReadyPlan
 from dbdyno.run.progress import Leg, Pulse, Watch
+from dbdyno.run.ready_plan import ReadyPlan
 from dbdyno.store import Results, handover
 from dbdyno.store.file import read_struct_if_there
 from dbdyno.store.handover import BlockEnds

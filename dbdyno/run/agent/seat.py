@@ -15,8 +15,8 @@ from dbdyno.engine import Server
 from dbdyno.model import events
 from dbdyno.model.error import GeneratorError, LabDied
 from dbdyno.model.job import Job
+from dbdyno.run.agent.channels import AgentChannels, Channel
 from dbdyno.run.agent.session import ROUND_TRIPS
-from dbdyno.run.agent.upward import AgentChannels, Channel
 from dbdyno.run.agent.wire import (
     ClockReading,
     ClockRequest,

@@ -18,9 +18,9 @@ from typing import BinaryIO
 
 from dbdyno.model.error import DynoError, disk_errors_named
 from dbdyno.run.agent import network, wire
+from dbdyno.run.agent.channels import AgentChannels
 from dbdyno.run.agent.lab import HostLab
 from dbdyno.run.agent.load import Loads
-from dbdyno.run.agent.upward import AgentChannels
 
 
 class AgentOutput:

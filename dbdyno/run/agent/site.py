@@ -20,8 +20,8 @@ from dbdyno.run.agent.files import Receiver
 from dbdyno.run.agent.session import AgentSession, UnreachableError
 from dbdyno.run.check.host_checkup import Checkup
 from dbdyno.run.lab import Lab
-from dbdyno.run.prepared import ReadyPlan
 from dbdyno.run.progress import Watch
+from dbdyno.run.ready_plan import ReadyPlan
 from dbdyno.store import handover
 
 AGAIN_S_MAX = 120.0

@@ -27,8 +27,8 @@ from dbdyno.model.json import decoder, encoder, misfit_words
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.run.check.host_checkup import Checkup
 from dbdyno.run.driver.interface import NetworkReading
-from dbdyno.run.prepared import ReadyPlan
 from dbdyno.run.progress import Leg, Pulse
+from dbdyno.run.ready_plan import ReadyPlan
 from dbdyno.store.handover import BlockEnds
 
 PROTOCOL = 2

@@ -12,7 +12,6 @@ from dbdyno.plan.calibration import BLOCKS_USUAL
 from dbdyno.run import extra_run, inquiries, interleave, profile, starting_state
 from dbdyno.run.check.counting import counted, counting_of
 from dbdyno.run.driver import ceiling
-from dbdyno.run.prepared import ReadyPlan
 from dbdyno.run.progress import (
     RESTART_S,
     RESTARTED_STEP_S,
@@ -22,6 +21,7 @@ from dbdyno.run.progress import (
     Forecast,
     duration,
 )
+from dbdyno.run.ready_plan import ReadyPlan
 from dbdyno.stats.looks import UNTIL_DECIDED
 
 TRIED_S = 2.0

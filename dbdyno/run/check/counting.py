@@ -17,7 +17,7 @@ from dbdyno.model.error import HostError, PlanError
 from dbdyno.model.host_facts import CountScatter, fills_key
 from dbdyno.plan import counted_step
 from dbdyno.plan.count import filling_steps
-from dbdyno.run.prepared import ReadyPlan, provide_server
+from dbdyno.run.ready_plan import ReadyPlan, provide_server
 
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 TIME = re.compile(r"(\d+(?:\.\d+)?) ?(us|ms|s|min|h|d)?")

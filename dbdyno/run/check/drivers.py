@@ -11,7 +11,7 @@ from dbdyno.model import Plan, Step
 from dbdyno.model.error import PlanError
 from dbdyno.plan import schedule
 from dbdyno.run.driver import registry
-from dbdyno.run.prepared import StepsOf
+from dbdyno.run.ready_plan import StepsOf
 
 
 def refuse_unfit(plan: Plan, steps: StepsOf, builds: Mapping[str, Build]) -> None:

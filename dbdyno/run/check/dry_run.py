@@ -22,8 +22,8 @@ from dbdyno.run.check.block_time import begins_from_copy, block_s, counts_s, res
 from dbdyno.run.check.plan_record import plan_json
 from dbdyno.run.check.preflight import NO_LOG
 from dbdyno.run.disk_space import gb
-from dbdyno.run.prepared import ReadyPlan, in_order, provide_server
 from dbdyno.run.progress import duration
+from dbdyno.run.ready_plan import ReadyPlan, in_order, provide_server
 from dbdyno.stats.looks import UNTIL_DECIDED
 
 COLUMNS = 80

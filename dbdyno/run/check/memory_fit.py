@@ -9,7 +9,7 @@ from dbdyno.model import Plan, WorkloadUse, can
 from dbdyno.run.check import preflight
 from dbdyno.run.check.preflight import NO_LOG
 from dbdyno.run.disk_space import gb
-from dbdyno.run.prepared import ReadyPlan, provide_server
+from dbdyno.run.ready_plan import ReadyPlan, provide_server
 
 
 def notices(plan: Plan, prepared: ReadyPlan) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dbdyno import workload
 from dbdyno.engine import dsn
 from dbdyno.model import Plan
 from dbdyno.run.check import counting, memory_fit, profiling, source_settings
-from dbdyno.run.prepared import ReadyPlan
+from dbdyno.run.ready_plan import ReadyPlan
 
 
 def notices(plan: Plan, prepared: ReadyPlan) -> Iterator[str]:

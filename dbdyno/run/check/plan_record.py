@@ -31,7 +31,7 @@ from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.verdict import Aims
 from dbdyno.run.check.preflight import load
 from dbdyno.run.driver import registry
-from dbdyno.run.prepared import ReadyPlan
+from dbdyno.run.ready_plan import ReadyPlan
 
 KEYS = {"aa_arm": "ghost", "turn_s_chosen": "slice_s"}
 """The keys of plan.json, where they have another name in `Schedule`."""

@@ -39,7 +39,7 @@ from dbdyno.run.check import (
 from dbdyno.run.check import existing_tables as kept
 from dbdyno.run.disk_space import Need
 from dbdyno.run.driver import spread
-from dbdyno.run.prepared import ReadyPlan, StepsOf, provide_server
+from dbdyno.run.ready_plan import ReadyPlan, StepsOf, provide_server
 from dbdyno.run.starting_state import StartingPoint
 
 FILL_STREAMS_MAX = 4

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dbdyno.host.perf import elf
 from dbdyno.model import Plan
-from dbdyno.run.prepared import ReadyPlan
+from dbdyno.run.ready_plan import ReadyPlan
 
 
 def notices(plan: Plan, prepared: ReadyPlan) -> Iterator[str]:

@@ -7,21 +7,21 @@ from collections.abc import Iterator
 
 from dbdyno import engine, workload
 from dbdyno.builds import Build
-from dbdyno.engine.inherited import Inherited
+from dbdyno.engine.inherited import InheritedSettings
 from dbdyno.host import capacity
 from dbdyno.model import Arm, Plan, can
 from dbdyno.model.size import Capacity
-from dbdyno.run.prepared import ReadyPlan
+from dbdyno.run.ready_plan import ReadyPlan
 
 
-def of(plan: Plan, arm: Arm, build: Build, host: Capacity) -> Inherited:
+def of(plan: Plan, arm: Arm, build: Build, host: Capacity) -> InheritedSettings:
     """The settings that an arm takes of the source; none where it has a configuration of its own.
 
     `host`: what the arm's server can have; where all are up at once each has its share. Raises
     ServerError.
     """
     if not (written := written_for(plan, arm)):
-        return Inherited()
+        return InheritedSettings()
     servers = len(plan.arms) if plan.schedule.together else 1
     share = dataclasses.replace(host, memory_bytes=host.memory_bytes // servers)
     return engine.of(arm.engine).inherited(written, arm, build, share)

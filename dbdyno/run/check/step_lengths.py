@@ -17,7 +17,7 @@ from dbdyno.model.plan import LENGTH
 from dbdyno.plan.calibration import BLOCKS_USUAL
 from dbdyno.run.check import preflight
 from dbdyno.run.check.block_time import LOOK_S, before_s, block_s
-from dbdyno.run.prepared import ReadyPlan
+from dbdyno.run.ready_plan import ReadyPlan
 from dbdyno.store import Results
 
 SECONDS_MIN = 4

@@ -1,6 +1,6 @@
 """Blocks by Slurm: one job per block, on nodes that the scheduler chooses.
 
-`way` is what a command uses, `batch` follows the jobs up to a look, `collect` takes what they have
+`runner` is what a command uses, `batch` follows jobs up to a look, `collect` takes what they have
 measured, `job` is what runs on a node; `spool` has the files between them, and `cluster` is all
 that is said to Slurm.
 """

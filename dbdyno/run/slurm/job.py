@@ -27,7 +27,7 @@ from dbdyno.host.lock import HostLock
 from dbdyno.model import Block, Plan
 from dbdyno.model.error import DynoError, HostError, disk_errors_named
 from dbdyno.run import blocks as runner
-from dbdyno.run.agent.way import HostsRunner
+from dbdyno.run.agent.runner import HostsRunner
 from dbdyno.run.blocks import PlanOutcome
 from dbdyno.run.check import plan_record
 from dbdyno.run.lab import Lab

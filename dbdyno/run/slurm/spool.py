@@ -38,7 +38,7 @@ from dbdyno.model import Block, Json, Plan
 from dbdyno.model.error import HostError, ResultError
 from dbdyno.model.json import plain
 from dbdyno.run.agent import wire
-from dbdyno.run.prepared import ReadyPlan
+from dbdyno.run.ready_plan import ReadyPlan
 from dbdyno.store import Results, write_json
 from dbdyno.store.file import read_struct, read_struct_if_there
 

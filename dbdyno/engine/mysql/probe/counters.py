@@ -126,7 +126,7 @@ def binlog(reader: MysqlProbe) -> Binlog:
     """The binary log: whether it is on, its files with their sizes, and where the next event goes.
 
     A position counts within its file, so what was written between two snapshots is found from the
-    files of the second one (dbdyno/analysis/step/innodb.py).
+    files of the second one (dbdyno/findings/server_counters/metrics.py).
     """
     if int(reader.row("SELECT @@global.log_bin AS yes")["yes"]) == 0:
         return Binlog(enabled=False, file=None, position_bytes=None, files={})

@@ -1,0 +1,58 @@
+"""The profile of a step: what its processes were seen to do in an unjudged repetition of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dbdyno.evidence import counters, evidence
+from dbdyno.model import Profile, StepRun
+from dbdyno.model.error import ResultError
+from dbdyno.model.profile import NotSampled, Sampled
+from dbdyno.model.step_run import SERVER_OWNERS
+from dbdyno.store import StepFolder
+
+
+def added(run: StepRun, folder: StepFolder) -> StepRun:
+    """The step with its profile, or with a warning that says why a wanted one is missing."""
+    if run.ending.status != "ok":
+        return run
+    try:
+        repetition = folder.profile()
+        outcome = None if repetition is None else repetition.profiled()
+        taken = None
+        if repetition is not None and isinstance(outcome, Sampled):
+            taken = _profile(repetition, outcome)
+    except ResultError as error:
+        text = str(error).removeprefix(f"{folder.path}/")
+        return replace(run, warnings=(*run.warnings, f"left out: {text}; the profile is missing"))
+    if isinstance(outcome, NotSampled):
+        warning = f"not profiled: {outcome.failure}"
+        return replace(run, warnings=(*run.warnings, warning))
+    return replace(run, profile=taken, metrics={**run.metrics, **counters.metrics(taken)})
+
+
+def _profile(repetition: StepFolder, sampled: Sampled) -> Profile:
+    """The profile of a repetition. Raises ResultError where its files are damaged."""
+    basis, stacks = evidence.read(repetition), repetition.stacks()
+    seconds = basis.load.seconds
+    if seconds is None:
+        raise ResultError(f"{repetition.path}/events.jsonl: has no window; restore it from a copy")
+    return Profile(
+        seconds=seconds,
+        event=sampled.event,
+        hertz=sampled.hertz,
+        call_graph=sampled.call_graph,
+        samples=sampled.samples,
+        lost=sampled.lost,
+        stacks=stacks,
+        without_symbols={
+            binary.path: binary.samples for binary in sampled.binaries if not binary.symbols
+        },
+        operations=basis.operations,
+        cpu_us=evidence.cpu_us(basis, *SERVER_OWNERS),
+        counters={
+            name: value * seconds / (sampled.seconds or seconds)
+            for name, value in sampled.counters.items()
+        },
+        no_counters=sampled.no_counters,
+    )

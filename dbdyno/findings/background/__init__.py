@@ -1,0 +1,1 @@
+"""What the server did by itself beside a step: checkpoints and autovacuum."""

@@ -1,0 +1,1 @@
+"""How operations failed, were tried again, or missed their latency limit."""

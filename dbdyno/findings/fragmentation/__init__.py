@@ -1,0 +1,1 @@
+"""What the writes made slower: the same steps before and after them."""

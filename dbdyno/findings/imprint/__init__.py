@@ -1,0 +1,1 @@
+"""What only one run of a step can have, by which copied and moved blocks are told."""

@@ -1,0 +1,1 @@
+"""All metrics of a step: the published ones, then the others."""

@@ -1,0 +1,1 @@
+"""The network between generators on other hosts and a step's server."""

@@ -1,0 +1,1 @@
+"""How far a standby was behind its primary."""

@@ -1,0 +1,97 @@
+"""Where to look first: the commits that touched the functions whose cost changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dbdyno.findings.profiles.facts import FunctionCost
+from dbdyno.findings.profiles.form import CostForm
+from dbdyno.findings.suspects.facts import Suspect, SuspectFacts, Suspects
+from dbdyno.model.bisection import short
+from dbdyno.model.suspects import CommitBetween
+from dbdyno.parts import number
+from dbdyno.parts.part import Finding, Section, Subject, Text
+
+FUNCTIONS_MAX = 15
+"""So many functions are listed, the surest; the others are counted."""
+COMMITS_MAX = 4
+"""So many commits of a function are named, those that touched the fewest functions."""
+SUBJECT_MAX = 60
+"""Characters of a commit's subject."""
+CAUTION = (
+    "A commit is listed since it touched the function, or another one of its file that a compiler "
+    "may have put into it. dyno does not claim that it changed the cost."
+)
+
+
+def findings(suspects: Iterable[Suspects]) -> Iterable[Finding]:
+    """A finding for each arm whose commits are known, with the functions whose cost changed."""
+    for suspect in suspects:
+        form = CostForm.of(suspect.profile)
+        listed = [_listed(function, form) for function in suspect.functions]
+        more = len(listed) - FUNCTIONS_MAX
+        items = [Finding(text=number.unbroken(text)) for text in listed[:FUNCTIONS_MAX]]
+        items += [Finding(text=f"{more} more functions")] if more > 0 else []
+        yield Finding(text=_between(suspect), items=tuple(items))
+
+
+def _between(suspects: Suspects) -> str:
+    """`pg18: 18 commits between 3f2a91c0de (pg17) and 77ab01c2d3; 2 of 5 functions …`."""
+    between, count = suspects.between, len(suspects.between.commits)
+    text = (
+        f"{between.arm}: {count:,} commit{'s' * (count != 1)} with code between"
+        f" {short(between.base_commit)} ({between.base}) and {short(between.arm_commit)}"
+    )
+    text += f" ({between.missing})" if between.missing else ""
+    if not suspects.sure:
+        leading = "; those that lead, which may be chance, are listed" if suspects.functions else ""
+        return f"{text}; no function's cost surely changed{leading}."
+    touched = sum(bool(function.touched) for function in suspects.functions)
+    return (
+        f"{text}; of {len(suspects.functions)} functions whose cost surely changed {touched}"
+        f" {'was' if touched == 1 else 'were'} touched."
+    )
+
+
+def _listed(suspect: Suspect, form: CostForm) -> str:
+    """`ExecScan, +0.90 µs per query [0.52, 1.28]: touched by 3f2a91c0de (Recheck quals)`."""
+    said = []
+    if suspect.touched:
+        said.append(f"touched by {_commits(suspect.touched)}")
+    if suspect.beside:
+        said.append(f"its file by {_commits(suspect.beside)}")
+    return f"{_cost(suspect.function, form)}: {'; '.join(said) or 'no commit touched its file'}"
+
+
+def _cost(cost: FunctionCost, form: CostForm) -> str:
+    ends = [form.figure(end) for end in (cost.low_us, cost.high_us) if end is not None]
+    interval = f" [{', '.join(ends)}]" if ends else ""
+    return f"`{cost.name}`, {form.more(cost.more_us)} {form.unit} per {form.per}{interval}"
+
+
+def _commits(commits: Sequence[CommitBetween]) -> str:
+    return number.few([_commit(commit) for commit in commits], COMMITS_MAX)
+
+
+def _commit(commit: CommitBetween) -> str:
+    """A commit with its subject; one that only the base has is said so."""
+    subject = commit.subject
+    if len(subject) > SUBJECT_MAX:
+        subject = f"{subject[: SUBJECT_MAX - 1]}…"
+    only = ", in the base alone" if commit.of == "base" else ""
+    return f"{short(commit.commit)} ({subject}{only})"
+
+
+def _parts(subject: Subject) -> Iterable[Text]:
+    suspects = subject.comparison.of(SuspectFacts).suspects
+    items = tuple(findings(each for each in suspects if each.profile.is_of(subject.step)))
+    if items:
+        yield Text(
+            name=f"{subject.anchor}-suspects",
+            title="Where to look first",
+            items=(*items, Finding(text=CAUTION)),
+            entry="suspects",
+        )
+
+
+SECTION = Section("step", _parts)

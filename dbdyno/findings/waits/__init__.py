@@ -1,0 +1,1 @@
+"""What sessions do, by samples, and where the time of an operation goes."""

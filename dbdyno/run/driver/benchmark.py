@@ -199,9 +199,9 @@ def of_bench(job: Job, bench: Bench, program: str) -> Job:
     )
 
 
-def version_with(version: str, kind: str, scripts: Sequence[Path]) -> str:
+def version_with(version: str, label: str, scripts: Sequence[Path]) -> str:
     """The version of a program, and a hash of the scripts of a user that it runs."""
     if not scripts:
         return version
     content = b"\0".join(path.read_bytes() for path in scripts)
-    return f"{version}, {kind} {hashlib.sha256(content).hexdigest()[:VERSION_DIGITS]}"
+    return f"{version}, {label} {hashlib.sha256(content).hexdigest()[:VERSION_DIGITS]}"

@@ -216,8 +216,9 @@ def _asked(change: _Change) -> Iterable[Reason]:
 def _judgement(change: _Change, reason: Reason) -> Judgement | None:
     """A cost's own; where nothing helps sessions, their CPU is what the step is judged by."""
     alone = reason.metric == SESSIONS_CPU and all(
-        cell.metrics.get(CPU) is not None and cell.metrics[CPU] == cell.metrics.get(SESSIONS_CPU)
+        run.metrics.get(CPU) == run.metrics.get(SESSIONS_CPU)
         for cell in (change.cell, change.base)
+        for run in cell.runs
     )
     if alone or reason.metric == change.cpu_metric:
         return change.cpu

@@ -96,6 +96,16 @@ def changed(its: StepRun, **values: Any) -> StepRun:
     return replace(its, **values)
 
 
+def operation(its: StepRun, name: str) -> ResponseTimes:
+    """The response times of an operation."""
+    (times,) = (
+        each
+        for each in its.of(ResponseFacts).response
+        if (each.of, each.name) == ("operation", name)
+    )
+    return times
+
+
 def states(
     moment: Literal["before", "after"], values: Mapping[str, float | None]
 ) -> Iterator[StateValue]:

@@ -16,8 +16,8 @@ from msgspec import structs
 import comparison_facts as facts
 from comparison_builder import Made, all_cells, one_run
 from dbdyno.findings.statements.facts import StatementUse
-from dbdyno.judge.pairing import ratio
-from dbdyno.model import Across, Comparison, Extent, Ratio, StepComparison, StepRun
+from dbdyno.findings.step_pairs import plan as step_pairs
+from dbdyno.model import Comparison, Extent, StepComparison, StepRun
 from dbdyno.model.plan_record import WorkloadRecord
 from run_builder import changed
 
@@ -127,7 +127,7 @@ def comparison(
         servers={arm: facts.server(arm) for arm in arms},
         plan=structs.replace(facts.plan(arms, blocks), workloads=(suite,)),
         steps=steps,
-        across=tuple(_across(steps)),
+        findings={"StepPairFacts": step_pairs.derived(steps)},
         differences=facts.differences(arms),
         warnings=(),
         incomplete=None,
@@ -230,39 +230,4 @@ def _statements(plain: Plain, rate: float, found: float) -> Sequence[StatementUs
         use("begin", "control", per_s, None),
         use("point", "statement", per_s * (each - 2), 1.0),
         use("commit", "control", per_s, None),
-    ]
-
-
-def _across(steps: Sequence[StepComparison]) -> list[Across]:
-    by_name = {step.step: step for step in steps}
-    twins = [(name, name.replace(".pre", "")) for name in by_name if ".pre" in name]
-    found = [
-        Across(
-            kind="post by pre", workload=WORKLOAD, arm=arm, first=first, second=second, ratio=ratio
-        )
-        for first, second in twins
-        if second in by_name and by_name[first].headline
-        for arm, ratio in _by_arm(by_name[first], by_name[second])
-    ]
-    first = f"point-query@clients={CLIENTS[0]}"
-    return found + [
-        Across(
-            kind="scale-up",
-            workload=WORKLOAD,
-            arm=arm,
-            first=first,
-            second=f"point-query@clients={clients}",
-            ratio=ratio,
-            clients=(CLIENTS[0], clients),
-        )
-        for clients in CLIENTS[1:]
-        if first in by_name
-        for arm, ratio in _by_arm(by_name[first], by_name[f"point-query@clients={clients}"])
-    ]
-
-
-def _by_arm(first: StepComparison, second: StepComparison) -> list[tuple[str, Ratio | None]]:
-    return [
-        (one.arm, ratio(one.runs, other.runs, first.headline or ""))
-        for one, other in zip(first.cells, second.cells, strict=True)
     ]

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from comparison_builder import comparison
 from dbdyno.analysis.compare import application
+from dbdyno.findings.application import show as section
 from dbdyno.model import Comparison, Ratio
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.own_query import OwnQuery
@@ -17,7 +18,6 @@ from dbdyno.model.plan_record import ApplicationRecord, PlanRecord, QueryRecord,
 from dbdyno.model.size import Capacity
 from dbdyno.model.work import Amounts, WorkChange, WorkComparison, WorkWord
 from dbdyno.plan.race import Race, RaceArm, text_of
-from dbdyno.report.section import application as section
 from run_builder import plan_of
 
 ARMS = ("base", "arm")

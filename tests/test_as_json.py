@@ -20,7 +20,6 @@ from dbdyno.findings import plans, steps
 from dbdyno.findings.profiles.facts import ProfileFacts
 from dbdyno.findings.sweeps.facts import Peak, SweepFacts
 from dbdyno.model import (
-    Across,
     Comparison,
     Json,
     Ratio,
@@ -84,7 +83,7 @@ FORM = {
     "": "format dyno title label plan base arms ghost blocks unverified nodes aims tolerate "
     "looks design "
     "calibration "
-    "overall steps applications queries across work tables warnings void_blocks incomplete",
+    "overall steps applications queries work tables warnings void_blocks incomplete",
     "applications": "workload arm covered queries cpu cpu_lacks time time_bound failed base_failed "
     "both_failed work answer basis",
     "applications.basis": "by parts lacks dumped first last cut",
@@ -122,7 +121,6 @@ FORM = {
     "steps.arms.metrics": f"primary value base {JUDGEMENT}",
     "steps.arms.findings": "text explained causes unchanged",
     "steps.arms.findings.causes": "metric words",
-    "across": "kind workload arm first second clients blocks ratio low high",
     "work": "repeats tool left_out scatter scatter_of_writes calibration changes",
     "work.calibration": "repeats pairs beyond deviation freedom deviation_of_writes "
     "freedom_of_writes fills",
@@ -239,15 +237,6 @@ WORK = WorkComparison(
 def whole(made: Comparison) -> Comparison:
     """The made-up comparison with everything that one may have."""
     ratio = Ratio(value=0.93, low=0.9, high=0.96, blocks=3)
-    across = Across(
-        kind="scale-up",
-        workload="w",
-        arm="pg18",
-        first="a",
-        second="b",
-        ratio=ratio,
-        clients=(1, 4),
-    )
     made = with_judgements(made, "l.i2", lambda one: at_look(one, 0.93, 0.89, 0.97))
     first, *others = made.steps
     first = replace(first, attributions=(ATTRIBUTION,))
@@ -266,7 +255,6 @@ def whole(made: Comparison) -> Comparison:
             throughput=at_look(judgement("ips", ratio), 0.93, 0.89, 0.97),
             cpu=judgement(CPU, ratio),
         ),
-        across=(across,),
         findings={
             "SweepFacts": SweepFacts(peaks=(PEAK,)),
             "ProfileFacts": ProfileFacts(functions=(PROFILE,)),

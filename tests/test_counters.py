@@ -10,12 +10,12 @@ import pytest
 from changed_builder import changed
 from dbdyno.evidence import counters
 from dbdyno.findings.metrics import show as metrics
+from dbdyno.findings.why import show as why
 from dbdyno.judge import witness
 from dbdyno.judge.explanation import explain
 from dbdyno.model.metric.counter import COUNTER, INSTRUCTIONS
 from dbdyno.model.profile import Profile
 from dbdyno.model.verdict import Aims
-from dbdyno.report.section import why
 from profile_builder import profile
 
 pytestmark = pytest.mark.usefixtures("independent_blocks")

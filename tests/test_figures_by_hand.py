@@ -27,7 +27,7 @@ from dbdyno.model.metric import METRICS
 from dbdyno.run import blocks
 from dbdyno.store import Results, StepFolder
 from one_arm import ONE_LIVE_ARM
-from run_builder import served
+from run_builder import operation, served
 
 STEPS = ("l.i0", "l.x", "l.i1", "cleanup", "qr100", "qp100", "qr1000")
 PUBLISHED = {metric.name for metric in METRICS if metric.published}
@@ -240,7 +240,7 @@ def compare_traced(folder: StepFolder) -> None:
     traced = {one["operation"] for one in raw.operations}
     assert traced
     for name in traced:
-        ours = run.of(ResponseFacts).by_operation[name]
+        ours = operation(run, name)
         exact = [
             (one["end_ns"] - one["due_ns"]) / 1e3
             for one in raw.operations

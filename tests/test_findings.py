@@ -14,7 +14,7 @@ from dbdyno.analysis.step import assemble
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.findings import plans, steps
 from dbdyno.findings.finding import StepFinding
-from dbdyno.model.facts import Facts, says
+from dbdyno.model.facts import Facts, columns, says
 from dbdyno.report.export import derived
 from dbdyno.report.export.form import RESULT, RUN, Column
 from dbdyno.store import Results, StepFolder
@@ -36,6 +36,8 @@ class Spell:
     """A further row."""
 
     second: Annotated[int, says("when it began", "s")]
+    waited: Annotated[tuple[int, ...], columns({"short": "up to 1 s", "long": "above that"})]
+    exact: bool = True  # no column
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +58,7 @@ class SilenceFacts(Facts):
 
 def of_step(evidence: Evidence) -> SilenceFacts:
     """Two spells of each role."""
-    spells = (Spell(second=1), Spell(second=5))
+    spells = (Spell(second=1, waited=(3, 4)), Spell(second=5, waited=(3, 4)))
     longest = Longest(client=3, wait_s=0.5)
     return SilenceFacts(
         silences=tuple(
@@ -91,13 +93,19 @@ def test_the_columns_of_a_newcomer_follow_from_its_fields() -> None:
         Column(name="longest_client", type="integer", unit="", what="the client's number"),
         Column(name="longest_wait_s", type="number", unit="s", what="how long it waited"),
         Column(name="second", type="integer", unit="s", what="when it began"),
+        Column(name="short", type="integer", unit="", what="up to 1 s"),
+        Column(name="long", type="integer", unit="", what="above that"),
     )
 
 
 def test_a_row_without_its_nested_one_has_nulls() -> None:
-    silence = Silence(role="query", longest=None, spells=(Spell(second=2),))
+    silence = Silence(role="query", longest=None, spells=(Spell(second=2, waited=(1, 0)),))
     assert list(derived.rows(SilenceFacts(silences=(silence,)))) == [
-        ("silences", {"role": "query", "longest_client": None, "longest_wait_s": None, "second": 2})
+        (
+            "silences",
+            {"role": "query", "longest_client": None, "longest_wait_s": None, "second": 2}
+            | {"short": 1, "long": 0},
+        )
     ]
 
 
@@ -114,6 +122,7 @@ def test_a_newcomer_is_derived_kept_and_exported(
     rows = [row for table, row in derived.of_run(run) if table == "silences"]
     assert rows == [
         {"role": role, "longest_client": 3, "longest_wait_s": 0.5, "second": second}
+        | {"short": 3, "long": 4}
         for role in roles
         for second in (1, 5)
     ]

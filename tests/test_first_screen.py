@@ -18,6 +18,9 @@ from rich.console import Console
 import example_figures
 from application_builder import another_plan, compared, planned
 from dbdyno.analysis import compare
+from dbdyno.findings.application import basis as basis
+from dbdyno.findings.application.show import Answer
+from dbdyno.findings.own_query.show import TEXT_MAX
 from dbdyno.model import Comparison
 from dbdyno.model.answer_word import WORDS, AnswerWord
 from dbdyno.model.golden import Restored
@@ -26,9 +29,6 @@ from dbdyno.model.plan_record import QueryRecord
 from dbdyno.parts import number
 from dbdyno.report import json_document, page, race
 from dbdyno.report.render import html, markdown, terminal
-from dbdyno.report.section import basis
-from dbdyno.report.section.application import Answer
-from dbdyno.report.section.own_query import TEXT_MAX
 
 WORDS_MAX = 25
 SLOWER = {"slow": (100.0, 340.0)}

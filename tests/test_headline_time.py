@@ -12,14 +12,14 @@ from dbdyno.evidence import generator_limit, raw_files
 from dbdyno.evidence.evidence import NO_JOB, Evidence
 from dbdyno.findings.fairness import show as fairness
 from dbdyno.findings.groups import cost_per_operation
+from dbdyno.findings.step_pairs import plan as step_pairs
 from dbdyno.findings.summary import show as summary
-from dbdyno.judge import step_pairs
+from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.judge.conclusions import Concluded
 from dbdyno.model import Headline, StepComparison, StepRun
 from dbdyno.model.metric.primary import called
 from dbdyno.model.step_files import StepDone, StepRecord
 from dbdyno.parts import known
-from dbdyno.report.section import verdicts
 from run_builder import NOISE, cell, changed, concluded, lifted, plan_of, run
 from verdict_builder import said, so_far
 
@@ -137,9 +137,9 @@ def test_what_cannot_be_told_is_said_the_right_way_round() -> None:
 
 def test_times_before_and_after_are_no_pair_of_rates() -> None:
     runs = [*timed("base", [1.0], step="read.pre"), *timed("base", [2.0], step="read", ordinal=2)]
-    assert not step_pairs.across(concluded(runs, plan_of(("base",))).steps)
+    assert not step_pairs.derived(concluded(runs, plan_of(("base",))).steps).across
     rates = [run("base", 1, 1.0, step="read.pre"), run("base", 1, 2.0, step="read", ordinal=2)]
-    assert step_pairs.across(concluded(rates, plan_of(("base",))).steps)
+    assert step_pairs.derived(concluded(rates, plan_of(("base",))).steps).across
 
 
 def test_operations_per_second_are_no_seconds() -> None:

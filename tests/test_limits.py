@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dbdyno.analysis.step import assemble
-from dbdyno.model import Json, ResponseFacts, StepRun
-from run_builder import served
+from dbdyno.model import Json, StepRun
+from run_builder import operation, served
 from test_pgbench import complaint as pgbench_complaint
 from test_pgbench import steps as pgbench_steps
 from test_statements import edit_json, edit_ticks, folder
@@ -222,10 +222,8 @@ def test_means_and_deviations_are_of_exact_sums(tmp_path: Path) -> None:
     run = limited(tmp_path, {"sums_us": sums}, pace=RATE)
     names = ("response_us_mean", "response_us_sd", "late_us_mean", "late_us_sd")
     assert [run.metrics[name] for name in names] == [200.0, 100.0, 100.0, 100.0]
-    assert (
-        run.of(ResponseFacts).by_operation["query"].mean_us,
-        run.of(ResponseFacts).by_operation["query"].sd_us,
-    ) == (200.0, 100.0)
+    query = operation(run, "query")
+    assert (query.mean_us, query.sd_us) == (200.0, 100.0)
     assert (served(run)["query"].mean_us, served(run)["query"].sd_us) == (100.0, 0.0)
     closed = limited(tmp_path / "closed", {"sums_us": sums})
     assert closed.metrics["late_us_mean"] is None, "nothing says when it should have been sent"

@@ -18,6 +18,7 @@ from dbdyno.engine.postgres import initdb, settings
 from dbdyno.engine.preset import study
 from dbdyno.engine.preset.show import show
 from dbdyno.engine.settings import ArmSettings, Demand
+from dbdyno.findings.setup import show as setup
 from dbdyno.host import locales
 from dbdyno.judge import differences
 from dbdyno.model import Arm, Initdb, Json
@@ -27,7 +28,6 @@ from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.size import Capacity
 from dbdyno.plan import attribute as attributes
 from dbdyno.plan.attribute import Sides
-from dbdyno.report.section import setup
 from dbdyno.run import blocks
 from dbdyno.run.check import dry_run, plan_record, preflight
 from dbdyno.run.check.block_time import rests_s

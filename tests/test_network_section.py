@@ -16,11 +16,11 @@ from comparison_builder import comparison
 from dbdyno import store
 from dbdyno.analysis import compare
 from dbdyno.findings.network.facts import HostLink, NetworkFacts
+from dbdyno.findings.setup import show as setup
 from dbdyno.model import Comparison, Json, StepRun
 from dbdyno.model.plan_record import GeneratorRecord
 from dbdyno.parts.part import Table, flat
 from dbdyno.report import json_document, page
-from dbdyno.report.section import setup
 from dbdyno.run.agent import network as interfaces
 from dbdyno.run.driver.interface import NetworkReading
 from result_builder import build, plant

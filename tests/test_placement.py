@@ -16,6 +16,7 @@ from comparison_builder import comparison
 from dbdyno import plan
 from dbdyno.analysis.across import work
 from dbdyno.findings.placement import show as section
+from dbdyno.findings.setup import show as setup
 from dbdyno.host import core_sets, placement
 from dbdyno.host.lock import HostLock
 from dbdyno.host.observe.reader import HostReader
@@ -25,7 +26,6 @@ from dbdyno.model.events import ConnectedEvent
 from dbdyno.model.placement import PlacedCost, PlacementTrial, freely
 from dbdyno.model.plan_record import ScheduleRecord
 from dbdyno.plan.race import text
-from dbdyno.report.section import setup
 from dbdyno.run import blocks, placement_trial, sessions
 from dbdyno.run.check import drivers, plan_record
 from dbdyno.run.measurement import StepFailed

@@ -9,12 +9,12 @@ from msgspec import UNSET, UnsetType, structs
 
 from comparison_builder import comparison
 from dbdyno.findings.device import show as device
+from dbdyno.findings.measured_on import show as measured_on
 from dbdyno.findings.metrics import show as metrics
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.model.host_facts import Storage
 from dbdyno.model.metric.device import COLUMNS, Device, name_of
 from dbdyno.parts.part import Table, flat
-from dbdyno.report.section import measured_on
 from run_builder import concluded, plan_of, run
 
 PUBLISHED = {

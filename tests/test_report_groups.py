@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 import report_parts
+from dbdyno.findings.step_pairs.facts import StepPairFacts
 from dbdyno.model import Bound, Comparison, PairedEstimate, StepComparison
 from dbdyno.model.error import DynoError
 from dbdyno.parts import colors, step_groups
@@ -292,7 +293,7 @@ def test_what_the_writes_cost_stands_beside_before_and_after(two: Comparison, sh
     cells = table.rows[1].cells
     assert [cell.text for cell in cells[1:3]] == [f"{before:,.0f}", f"{after:,.0f}"]
     assert cells[3].text == f"{after / before:.2f}"
-    across = next(one for one in two.across if one.arm == "pg18")
+    across = next(one for one in two.of(StepPairFacts).across if one.arm == "pg18")
     assert across.ratio is not None and across.ratio.low is not None
     assert cells[3].detail.startswith(f"{across.ratio.low:.2f}–")
 
@@ -346,14 +347,16 @@ def two_sweeps(times: int = 1) -> Comparison:
     across = [
         replace(
             one,
-            first="insert@clients=1",
-            second=one.second.replace("point-query", "insert"),
-            clients=(times * one.clients[0], times * one.clients[1]),
+            first_step="insert@clients=1",
+            second_step=one.second_step.replace("point-query", "insert"),
+            first_clients=times * (one.first_clients or 0),
+            second_clients=times * (one.second_clients or 0),
         )
-        for one in made.across
-        if one.clients is not None
+        for one in made.of(StepPairFacts).of("scale-up", {step.workload for step in made.steps})
     ]
-    return replace(made, steps=(*made.steps, *more), across=(*across, *made.across))
+    pairs = StepPairFacts(across=(*across, *made.of(StepPairFacts).across))
+    findings = {**made.findings, "StepPairFacts": pairs}
+    return replace(made, steps=(*made.steps, *more), findings=findings)
 
 
 @pytest.mark.long

@@ -9,13 +9,14 @@ import pytest
 
 import report_parts
 from comparison_builder import comparison
+from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Comparison, Ratio
 from dbdyno.model.looks import Looks
 from dbdyno.model.verdict import Judgement
 from dbdyno.parts import known, looks
 from dbdyno.parts.part import TableCell
 from dbdyno.report import page
-from dbdyno.report.section import headline, verdicts
+from dbdyno.report.section import headline
 from dbdyno.stats.looks import looked
 from dbdyno.stats.sample import Sample
 from verdict_builder import CPU, at_look, judgement, looked_at, so_far, with_judgements, with_word

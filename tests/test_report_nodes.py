@@ -14,6 +14,8 @@ from rich.console import Console
 import comparison_facts as facts
 import report_parts
 from comparison_builder import comparison
+from dbdyno.findings.measured_on import show as measured_on
+from dbdyno.findings.setup import show as setup
 from dbdyno.host import flame
 from dbdyno.model import Comparison
 from dbdyno.model.ceiling import Ceiling
@@ -24,7 +26,6 @@ from dbdyno.model.plan_record import GeneratorRecord
 from dbdyno.parts.part import Page, Table
 from dbdyno.report import page
 from dbdyno.report.render import html, markdown, terminal
-from dbdyno.report.section import measured_on, setup
 from dbdyno.report.section import nodes as section
 from verdict_builder import CPU
 

@@ -11,12 +11,12 @@ from rich.console import Console
 
 import report_parts
 from comparison_builder import comparison
+from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Bound, Comparison
 from dbdyno.model.verdict import Verdict
 from dbdyno.parts.part import Page, Table, TableCell
 from dbdyno.report import page
 from dbdyno.report.render import html, markdown, terminal
-from dbdyno.report.section import verdicts
 from verdict_builder import explained, overall, so_far, with_judgements, with_words
 
 STEPS = ("l.i0", "l.x", "l.i1", "l.i2", "qr100", "qp100", "qr500", "qp500", "qr1000", "qp1000")

@@ -15,8 +15,8 @@ import pytest
 from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.engine import LabServer
+from dbdyno.findings.application import show as application
 from dbdyno.model import Arm, Comparison
-from dbdyno.report.section import application
 from dbdyno.run import blocks
 from server_place import a_place, address, ends, started
 

@@ -17,6 +17,7 @@ from dbdyno import store
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
 from dbdyno.findings.fairness.facts import FairnessFacts
+from dbdyno.findings.statements import show
 from dbdyno.findings.statements.facts import StatementFacts, StatementUse
 from dbdyno.model import Headline, Json, StepRun
 from dbdyno.model.job import Job, first_words, is_control
@@ -29,6 +30,7 @@ from dbdyno.stats.response_times import Histogram
 from dbdyno.store import Results, StepFolder
 from result_builder import build
 from result_planted import plant
+from run_builder import concluded, plan_of, run
 from test_progress import PROGRAMS, STATEMENTS, encoded, operation, role, step, tick
 
 FOUND = {"query": 1.0, "insert": 1.0, "delete": 1.0}
@@ -64,20 +66,6 @@ def uses(run: StepRun) -> dict[str, StatementUse]:
 # --- How often, how many rows, how many of them had any --------------------------------------
 
 
-def test_a_statement_has_its_rate_its_rows_and_the_share_that_found_one(tmp_path: Path) -> None:
-    run = assemble.step_run(folder(tmp_path, FOUND | {"query": 0.998}))
-    assert [(one.role, one.name, one.kind) for one in run.of(StatementFacts).statements] == [
-        (name, name, "statement") for name in ("insert", "delete", "query")
-    ]
-    query = uses(run)["query"]
-    assert (query.per_s, query.rows_per_s) == (5_000.0, 50_000.0)
-    assert query.found == pytest.approx(0.998)
-    assert uses(run)["delete"].per_s == 4.0
-    assert run.metrics["found_share"] == pytest.approx(99.8)
-    assert (run.metrics["tps"], run.metrics["rows_ps"]) == (5_000.0, 50_000.0)
-    assert run.warnings == (), "one in five hundred is a chance"
-
-
 def test_an_older_result_does_not_say_what_found_a_row(tmp_path: Path) -> None:
     run = assemble.step_run(folder(tmp_path, {}))
     assert {one.found for one in run.of(StatementFacts).statements} == {None}
@@ -109,21 +97,6 @@ def test_under_99_percent_are_a_warning_that_names_the_statement(
     """Also of a background role: what it does beside the queries is less than it seems."""
     warnings = assemble.step_run(folder(tmp_path, FOUND | {name: share})).warnings
     assert [text.split(" % of ")[1].split(";")[0] for text in warnings] == [f"`{name}`"] * said
-
-
-def test_the_warning_says_what_was_really_done(tmp_path: Path) -> None:
-    at = folder(tmp_path, FOUND | {"delete": 0.5}, delete_rows_share=0.5)
-
-    def with_sql(job: Json) -> None:
-        for statement in job["statements"]:
-            if statement["name"] == "delete":
-                statement["pieces"] = ["DELETE FROM ", {"table": "pi"}, " WHERE id=", {"value": 0}]
-
-    edit_json(at.path / "job.json", with_sql)
-    edit_json(at.path / "step.json", lambda step: step.update(sla=None))
-    assert assemble.step_run(at).warnings == (
-        "found no row: 50.0 % of `delete`; its 4/s really deleted 100 rows/s",
-    )
 
 
 def test_the_same_misses_of_many_steps_are_one_line(tmp_path: Path) -> None:
@@ -360,3 +333,17 @@ def test_a_step_without_a_measured_second_says_its_length_alone() -> None:
     counted = HeadlineWork(seconds=0.0, operations=0, rows=0, statements=0)
     found = StepDone(status="ok", window_ns=4_000_000, counted=counted)
     assert summary(step(role("query"), headline=QPS), found) == "0.0 s"
+
+
+def test_rates_counted_in_other_ways_agree_with_the_throughput() -> None:
+    rates = {"control_ps": 2.0, "tps": 1.0, "rows_ps": 5.0}
+    runs = [
+        run("base", block, qps, metrics={"statements_ps": qps - 2, **rates})
+        for block, qps in enumerate((12.0, 27.0), start=1)
+    ]
+    (step,) = concluded(runs, plan_of(("base",))).steps
+    (table,) = show.tables(step, "a")
+    assert step.cells[0].value == pytest.approx(18.0)  # the geometric mean
+    assert [cell.text for cell in table.rows[0].cells] == [
+        *("base", "18.0", "15.8", "2.00", "1.00", "5.00")
+    ]

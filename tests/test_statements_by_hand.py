@@ -22,6 +22,7 @@ from dbdyno.findings.statements.facts import StatementFacts
 from dbdyno.model import Json, ResponseFacts, StepRun
 from dbdyno.store import StepFolder
 from one_arm import ONE_LIVE_ARM
+from run_builder import operation
 from test_figures_by_hand import compare, move_counters, steps_of
 
 WORKLOAD = """
@@ -176,11 +177,8 @@ def test_of_a_transaction_each_statement_is_told_and_begin_and_commit_apart(
     run = assemble.step_run(steps["transactions"])
     found = {one.name: one for one in run.of(StatementFacts).statements}
     assert list(found) == ["BEGIN", "point", "update", "delete", "COMMIT"]
-    assert [one.kind for one in run.of(StatementFacts).statements] == [
-        "control",
-        *["statement"] * 3,
-        "control",
-    ]
+    kinds = [use.kind for use in found.values()]
+    assert kinds == ["control", *["statement"] * 3, "control"]
     tps = run.metrics["tps"] or 0.0
     assert found["point"].per_s == pytest.approx(4 * tps, rel=0.01)
     assert run.metrics["qps"] == pytest.approx(8 * tps, rel=0.01)
@@ -189,9 +187,7 @@ def test_of_a_transaction_each_statement_is_told_and_begin_and_commit_apart(
     assert run.metrics["found_share"] == pytest.approx(100 * (6 - 0.404) / 6, rel=0.01)
     assert found["BEGIN"].found is None
     assert run.of(ResponseFacts).by_kind == {}, "a role of another kind"
-    assert run.of(ResponseFacts).by_operation["mixed"].count == round(
-        tps * (run.window.seconds or 0)
-    )
+    assert operation(run, "mixed").count == round(tps * (run.window.seconds or 0))
 
 
 def test_a_scan_of_which_few_end_has_the_rate_of_their_times(steps: dict[str, StepFolder]) -> None:

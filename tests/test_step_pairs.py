@@ -6,8 +6,9 @@ import math
 
 import pytest
 
-from dbdyno.judge.step_pairs import across
-from dbdyno.model import Across, Cell, StepComparison
+from dbdyno.findings.step_pairs.facts import StepPair
+from dbdyno.findings.step_pairs.plan import derived
+from dbdyno.model import Cell, StepComparison
 from run_builder import step_run
 
 RATES = {
@@ -41,11 +42,11 @@ def step(
 
 
 def pairs(*steps: StepComparison) -> list[tuple[str, str]]:
-    return [(pair.first, pair.second) for pair in across(steps)]
+    return [(pair.first_step, pair.second_step) for pair in derived(steps).across]
 
 
-def one(*steps: StepComparison) -> Across:
-    (found,) = across(steps)
+def one(*steps: StepComparison) -> StepPair:
+    (found,) = derived(steps).across
     return found
 
 
@@ -54,8 +55,8 @@ def one(*steps: StepComparison) -> Across:
 
 def test_a_step_before_the_writes_is_beside_its_twin_after_them() -> None:
     found = one(step("read.pre", 200.0, 400.0), step("read", 150.0, 300.0))
-    assert (found.kind, found.first, found.second) == ("post by pre", "read.pre", "read")
-    assert found.clients is None
+    assert (found.kind, found.first_step, found.second_step) == ("post by pre", "read.pre", "read")
+    assert (found.first_clients, found.second_clients) == (None, None)
     assert found.ratio is not None
     assert found.ratio.blocks == 2
     for value in (found.ratio.value, found.ratio.low, found.ratio.high):
@@ -104,7 +105,7 @@ def test_pairs_are_of_the_same_block_and_a_failed_step_has_none() -> None:
 
 
 def test_more_clients_are_beside_the_fewest_whatever_the_order_of_the_steps() -> None:
-    found = across(
+    found = derived(
         [
             step("read@clients=10", 900.0),
             step("read@clients=2", 200.0),
@@ -112,11 +113,13 @@ def test_more_clients_are_beside_the_fewest_whatever_the_order_of_the_steps() ->
             step("read@clients=4", 380.0),
             step("write@clients=4", 100.0),
         ]
-    )
-    assert [(pair.first, pair.second, pair.clients) for pair in found] == [
-        ("read@clients=2", "read@clients=4", (2, 4)),
-        ("read@clients=2", "read@clients=10", (2, 10)),
-        ("write@clients=2", "write@clients=4", (2, 4)),
+    ).across
+    clients = [(pair.first_clients, pair.second_clients) for pair in found]
+    assert clients == [(2, 4), (2, 10), (2, 4)]
+    assert [(pair.first_step, pair.second_step) for pair in found] == [
+        ("read@clients=2", "read@clients=4"),
+        ("read@clients=2", "read@clients=10"),
+        ("write@clients=2", "write@clients=4"),
     ]
     assert all(pair.kind == "scale-up" for pair in found)
     values = [pair.ratio.value for pair in found if pair.ratio is not None]
@@ -141,7 +144,7 @@ def test_every_arm_has_its_own_pairs_the_base_first() -> None:
         )
         for name in ("load", "read.pre", "read")
     ]  # fmt: skip
-    found = across(made)
+    found = derived(made).across
     assert [pair.arm for pair in found] == ["a", "b"]
     values = [pair.ratio.value for pair in found if pair.ratio is not None]
     assert values == pytest.approx([0.75, 0.95])

@@ -250,7 +250,6 @@ def shown() -> Comparison:
         overall=found.overall,
         servers={},
         differences=(),
-        across=(),
     )
 
 

@@ -17,12 +17,12 @@ from dbdyno.analysis.step import assemble, series
 from dbdyno.evidence import evidence, raw_files
 from dbdyno.evidence.evidence import NO_JOB, Evidence
 from dbdyno.findings.background import step as background
+from dbdyno.findings.setup import show as setup
 from dbdyno.model import Json, Schedule, TargetFacts
 from dbdyno.model.host_reading import MemoryBytes, Reading
 from dbdyno.model.job import SETTLE_S_DEFAULT, Job, Stop
 from dbdyno.model.plan_record import ArmRecord, ScheduleRecord
 from dbdyno.model.step_files import LogEvent, StepDone, StepRecord
-from dbdyno.report.section import setup
 from dbdyno.run.check import plan_record
 from dbdyno.store import Results, continuation
 from result_builder import build, plant

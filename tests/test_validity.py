@@ -9,10 +9,10 @@ from msgspec import structs
 
 from dbdyno import store
 from dbdyno.analysis import compare
+from dbdyno.findings.measured_on import show as measured_on
 from dbdyno.judge import differences
 from dbdyno.model import Difference, Json
 from dbdyno.model.plan_record import ArmRecord
-from dbdyno.report.section import measured_on
 from result_builder import build, make_plan, plan_json, plant, server
 from result_planted import Planted
 

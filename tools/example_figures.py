@@ -41,7 +41,10 @@ LABELS = ("workload", "step", "arm", "factors", "name", "metric")
 """What names an object of a list, in this order; objects with none of these have a number."""
 OF_METRIC = ("value", "kind", "bound", "estimate", "low", "high", "verdict", "within_margin")
 """What is kept of a metric that decides nothing."""
-TABLES = ("steps", "response", "service", "costs", "statements", "waits")
+TABLES = (
+    "steps", "response", "service", "costs", "statements", "waits", "targets", "fairness", "stalls",
+    "states",
+)  # fmt: skip
 """The tables of an export whose figures the comparison has not all."""
 NO_FIGURES = (
     "result", "plan", "block", "void", "judged", "ordinal", "second", "node", "started", "warnings",

@@ -8,12 +8,14 @@ from typing import Any
 
 from dbdyno.findings.plan_finding import Compared, PlanFinding
 from dbdyno.findings.profiles import plan as profiles
+from dbdyno.findings.step_pairs import plan as step_pairs
 from dbdyno.findings.suspects import plan as suspects
 from dbdyno.findings.sweeps import plan as sweeps
 from dbdyno.model.facts import Facts
 
 FINDINGS: tuple[PlanFinding[Any], ...] = (
     sweeps.FINDING,
+    step_pairs.FINDING,
     profiles.FINDING,
     suspects.FINDING,
 )

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from dbdyno.judge.pairing import Compared, Facing, by_block, by_block_of_each
 from dbdyno.model import Bound, Cell, PairedEstimate, StepComparison, ToldFacts, metric
-from dbdyno.model.metric.over import Over, taken
+from dbdyno.model.metric.over import Over, over_of, taken
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.ratio import OPPOSITE
 
@@ -91,13 +91,9 @@ def _overs(primary: Sequence[str | None], values: Sequence[Values]) -> dict[str,
     def over(row: metric.Metric) -> Over:
         if row.name in primary or row.over != "ratio":
             return row.over
-        return _alike(value for of in values for value in of.get(row.name, {}).values())
+        return over_of(value for of in values for value in of.get(row.name, {}).values())
 
     return {row.name: over(row) for row in metric.METRICS}
-
-
-def _alike(values: Iterable[float]) -> Over:
-    return "ratio" if all(value > 0 for value in values) else "sum"
 
 
 def _paired(faced: Facing, overs: Mapping[str, Over]) -> dict[str, PairedEstimate]:
@@ -148,7 +144,7 @@ def _compared(
 ) -> Cell:
     own_values = {
         name: own_value
-        for name in dict.fromkeys(name for told in cell.each(ToldFacts) for name in told.numbers)
+        for name in dict.fromkeys(name for facts in cell.each(ToldFacts) for name in facts.numbers)
         if (own_value := _of_own(faced.own_value(name))) is not None
     }
     estimates = {
@@ -160,7 +156,7 @@ def _compared(
 
 def _of_own(compared: Compared) -> PairedEstimate | None:
     """What the workload tells of itself, which no verdict uses."""
-    return _estimate(compared, _alike(value for pair in compared.both.values() for value in pair))
+    return _estimate(compared, over_of(value for pair in compared.both.values() for value in pair))
 
 
 def _estimate(compared: Compared, over: Over) -> PairedEstimate | None:

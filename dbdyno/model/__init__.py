@@ -6,7 +6,7 @@ Measuring and judging meet only here and in the files of a result folder.
 from __future__ import annotations
 
 from dbdyno.model.address import Address, Tls
-from dbdyno.model.comparison import Across, Cell, Comparison, Difference, StepComparison
+from dbdyno.model.comparison import Cell, Comparison, Difference, StepComparison
 from dbdyno.model.engine import can
 from dbdyno.model.json import Json
 from dbdyno.model.plan import (
@@ -49,7 +49,6 @@ from dbdyno.model.step_run import (
 )
 
 __all__ = [
-    "Across",
     "Address",
     "Arm",
     "BackgroundFacts",

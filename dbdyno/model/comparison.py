@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from dbdyno.model.attribution import Attribution, Design
 from dbdyno.model.basis import Basis
@@ -82,22 +81,14 @@ class StepComparison:
         return (run for cell in self.cells for run in cell.runs)
 
     @property
+    def blocks(self) -> int:
+        """The most blocks that an arm has of it."""
+        return max((len(cell.runs) for cell in self.cells), default=0)
+
+    @property
     def measured(self) -> bool:
         """Whether it has metrics: others only bring the database into a state."""
         return any(run.facts.measured for run in self.runs)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Across:
-    """Two steps of one arm: the throughput of the second by that of the first, paired by block."""
-
-    kind: Literal["post by pre", "scale-up"]
-    workload: str
-    arm: str
-    first: str  # a step's name: before the writes, or with the fewest clients
-    second: str
-    ratio: Ratio | None  # None: no block has both
-    clients: tuple[int, int] | None = None  # of both; scale-up only, where their quotient is ideal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +155,6 @@ class Comparison:
     servers: Mapping[str, ServerFacts]  # arm -> server.json of its last run
     plan: PlanRecord
     steps: tuple[StepComparison, ...]
-    across: tuple[Across, ...] = ()
     overall: tuple[Overall, ...] = ()
     applications: tuple[ApplicationResult, ...] = ()
     queries: QueryChanges = field(default_factory=QueryChanges)  # of applications

@@ -27,4 +27,4 @@ def says(what: str, unit: str = "") -> Meta:
 
 def columns(meanings: Mapping[str, str]) -> Meta:
     """The meanings of a tuple's items, each a column of this name."""
-    return Meta(extra={"columns": meanings})
+    return Meta(extra=dict(meanings))

@@ -76,8 +76,3 @@ class ResponseFacts(Facts):
     def by_kind(self) -> dict[str, ResponseTimes]:
         """The response times of kinds of work, by name."""
         return {times.name: times for times in self.response if times.of == "kind"}
-
-    @property
-    def by_operation(self) -> dict[str, ResponseTimes]:
-        """The response times of operations, by name."""
-        return {times.name: times for times in self.response if times.of == "operation"}

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from dbdyno.model import Cell, StepComparison, StepRun
+from dbdyno.model import StepComparison, StepRun
 from dbdyno.model.metric.over import taken
 from dbdyno.parts import number
 from dbdyno.parts.colors import Tone
-from dbdyno.parts.part import Column, Row, TableCell
+from dbdyno.parts.part import Column, Row, Table, TableCell
 
 R = TypeVar("R")
 
@@ -24,57 +24,46 @@ class GridFigure(Generic[R]):
     words: Callable[[float], str] = number.number
     tone: Callable[[float], Tone] = lambda _: ""
 
+    def cell(self, things: Iterable[R]) -> TableCell:
+        """The mean of a thing's blocks; blank where none has a value."""
+        mean = taken(map(self.of, things))
+        if mean is None:
+            return TableCell(text="")
+        return TableCell(text=self.words(mean), tone=self.tone(mean))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Grid(Generic[R]):
-    """Things of a step's runs by arms; `key`: the group and the name of a thing."""
+    """What a run has several of, each known by a group and a name."""
 
-    step: StepComparison
+    heading: str  # of the names
     things: Callable[[StepRun], Iterable[R]]
-    key: Callable[[R], tuple[str, str]]
+    key: Callable[[R], tuple[str, str]]  # group and name
     figures: Sequence[GridFigure[R]]
 
-    def columns(self, first: str) -> tuple[Column, ...]:
-        """The things' names, then each figure of each arm."""
-        return (
-            Column(text=first, left=True),
-            *(
-                Column(text=cell.arm, group=figure.heading)
-                for figure in self.figures
-                for cell in self.step.cells
+    def table(self, step: StepComparison, *, name: str, title: str) -> Table:
+        """A row for each thing, in the order of the runs; groups are named where several are."""
+        things: dict[tuple[str, str], dict[str, list[R]]] = {}
+        for run in step.runs:
+            for thing in self.things(run):
+                things.setdefault(self.key(thing), {}).setdefault(run.arm, []).append(thing)
+        several = len({group for group, _ in things}) > 1
+        under = [(figure, cell.arm) for figure in self.figures for cell in step.cells]
+        return Table(
+            name=name,
+            title=title,
+            columns=(
+                Column(text=self.heading, left=True),
+                *(Column(text=arm, group=figure.heading) for figure, arm in under),
+            ),
+            rows=tuple(
+                Row(
+                    cells=(
+                        TableCell(text=called),
+                        *(figure.cell(by_arm.get(arm, ())) for figure, arm in under),
+                    ),
+                    group=group if several else "",
+                )
+                for (group, called), by_arm in things.items()
             ),
         )
-
-    @property
-    def keys(self) -> list[tuple[str, str]]:
-        """The groups and names of all things, in the order in which runs have them."""
-        things = (thing for run in self.step.runs for thing in self.things(run))
-        return list(dict.fromkeys(map(self.key, things)))
-
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        """A row for each thing; groups have their names where there are several."""
-        keys = self.keys
-        several = len({group for group, _ in keys}) > 1
-        return tuple(
-            Row(
-                cells=(
-                    TableCell(text=key[1]),
-                    *(
-                        self._cell(cell, key, figure)
-                        for figure in self.figures
-                        for cell in self.step.cells
-                    ),
-                ),
-                group=key[0] if several else "",
-            )
-            for key in keys
-        )
-
-    def _cell(self, cell: Cell, key: tuple[str, str], figure: GridFigure[R]) -> TableCell:
-        """The mean of the blocks; blank where none has a value."""
-        things = (thing for run in cell.runs for thing in self.things(run))
-        mean = taken(figure.of(thing) for thing in things if self.key(thing) == key)
-        if mean is None:
-            return TableCell(text="")
-        return TableCell(text=figure.words(mean), tone=figure.tone(mean))

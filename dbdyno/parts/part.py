@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from dbdyno.model import Across, Bound, Comparison, Ratio, Series, Span, StepComparison
+from dbdyno.model import Bound, Comparison, Ratio, Series, Span, StepComparison
 from dbdyno.model.flame import FlameGraph
 from dbdyno.parts import number
 from dbdyno.parts.colors import Scheme, Tone
@@ -464,12 +464,6 @@ class Subject:
     def workloads(self) -> set[str]:
         """Returns the names of the workloads that its steps are of."""
         return {step.workload for step in self.steps}
-
-    @property
-    def across(self) -> tuple[Across, ...]:
-        """Returns what compares its steps with each other."""
-        pairs, workloads = self.comparison.across, self.workloads
-        return tuple(pair for pair in pairs if pair.workload in workloads)
 
     @property
     def step(self) -> StepComparison:

@@ -47,15 +47,15 @@ def before_writes(step: StepComparison) -> bool:
 
 def ordered(steps: Iterable[StepComparison]) -> dict[str, list[StepComparison]]:
     """The listed steps by group, groups and steps in the published order."""
-    found: dict[str, list[StepComparison]] = {title: [] for title in PUBLISHED}
+    by_title: dict[str, list[StepComparison]] = {title: [] for title in PUBLISHED}
     for step in steps:
         if listed(step):
-            found.setdefault(step.group or "", []).append(step)
+            by_title.setdefault(step.group or "", []).append(step)
     return {
         title: sorted(
             some, key=lambda step: (collation(step.step.partition(SWEEP)[0]), step.ordinal)
         )
-        for title, some in found.items()
+        for title, some in by_title.items()
         if some
     }
 

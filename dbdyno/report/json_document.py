@@ -15,7 +15,8 @@ from typing import Any
 from msgspec import to_builtins
 
 from dbdyno import __version__
-from dbdyno.model import Across, Cell, Comparison, Json, StepComparison
+from dbdyno.findings.application.show import Answer
+from dbdyno.model import Cell, Comparison, Json, StepComparison
 from dbdyno.model.attribution import Attribution, Effect
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.looks import Looked
@@ -25,7 +26,6 @@ from dbdyno.model.work import WorkComparison
 from dbdyno.parts import tolerate
 from dbdyno.report.estimate_form import of_estimate, of_judgement, of_ratio
 from dbdyno.report.export import derived
-from dbdyno.report.section.application import Answer
 
 FORMAT = 6
 """Counts up when a key goes away or changes its meaning."""
@@ -63,7 +63,6 @@ def form(comparison: Comparison) -> Json:
         "work": of_work(comparison.work) if comparison.work else None,
         "applications": [_application(comparison, result) for result in comparison.applications],
         "queries": to_builtins(comparison.queries),
-        "across": [_across(one) for one in comparison.across],
         "tables": _whole_tables(comparison),
         "warnings": comparison.warnings,
         "void_blocks": comparison.void_blocks,
@@ -265,15 +264,3 @@ def _application(comparison: Comparison, result: ApplicationResult) -> Json:
         | {name: None if ratio is None else of_ratio(ratio) for name, ratio in costs.items()}
         | {"work": work, "answer": Answer(comparison, result).sentence}
     )
-
-
-def _across(pair: Across) -> Json:
-    return {
-        "kind": pair.kind,
-        "workload": pair.workload,
-        "arm": pair.arm,
-        "first": pair.first,
-        "second": pair.second,
-        "clients": pair.clients,
-        **of_ratio(pair.ratio),
-    }

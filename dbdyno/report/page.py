@@ -5,20 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from dbdyno.findings.answers import show as answers
+from dbdyno.findings.application import show as application
 from dbdyno.findings.device import show as device
+from dbdyno.findings.differences import show as differences
 from dbdyno.findings.fairness import show as fairness
 from dbdyno.findings.fragmentation import show as fragmentation
 from dbdyno.findings.groups import show as groups
 from dbdyno.findings.highest_rate import show as highest_rate
+from dbdyno.findings.measured_on import show as measured_on
 from dbdyno.findings.measured_steps import show as steps_section
 from dbdyno.findings.metrics import show as metrics
 from dbdyno.findings.network import show as network
 from dbdyno.findings.outcomes import show as outcomes
+from dbdyno.findings.own_query import show as own_query
 from dbdyno.findings.owners import show as owners
 from dbdyno.findings.placement import show as placement
 from dbdyno.findings.profiles import show as profiles
+from dbdyno.findings.query_plans import show as query_plans
+from dbdyno.findings.repeat import show as repeat
 from dbdyno.findings.response_times import show as response_times
 from dbdyno.findings.scaling import show as scaling
+from dbdyno.findings.setup import show as setup
 from dbdyno.findings.state import show as state
 from dbdyno.findings.statements import show as statements
 from dbdyno.findings.summary import show as summary
@@ -27,32 +35,24 @@ from dbdyno.findings.sweeps import show as sweeps
 from dbdyno.findings.targets import show as targets
 from dbdyno.findings.throughput import show as throughput
 from dbdyno.findings.told import show as told
+from dbdyno.findings.unseen import show as unseen
+from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.findings.waits import show as waits
+from dbdyno.findings.why import show as why
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.parts.colors import Scheme
 from dbdyno.parts.part import AnyPart, Group, Page, Section, Subject, anchored, flat
 from dbdyno.report.section import (
     answer,
-    answers,
-    application,
     attribution,
     calibration,
-    differences,
     fill_noise,
     headline,
-    measured_on,
     nodes,
     notices,
     over_time,
-    own_query,
     queries,
-    query_plans,
-    repeat,
-    setup,
-    unseen,
-    verdicts,
     warnings,
-    why,
     work,
 )
 
@@ -119,7 +119,11 @@ def _workload(subject: Subject, title: str) -> Group:
         depth="brief",
         entry="",
     )
-    shown = [step for step in subject.steps if _worth_showing(step)]
+    shown = [
+        step
+        for step in subject.steps
+        if step.measured or any(run.ending.status != "ok" for run in step.runs)
+    ]
     names = own_query.names(subject.comparison, title)
     queries = [_step(subject, step) for step in shown if step.step in names]
     together = Group(
@@ -136,11 +140,6 @@ def _workload(subject: Subject, title: str) -> Group:
         depth="brief",
         of="workload",
     )
-
-
-def _worth_showing(step: StepComparison) -> bool:
-    """Whether it is measured, or did not end well."""
-    return any(run.facts.measured or run.ending.status != "ok" for run in step.runs)
 
 
 def _step(workload: Subject, step: StepComparison) -> Group:

@@ -6,13 +6,16 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from dbdyno.findings.application import show as application
+from dbdyno.findings.own_query import show as own_query
+from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Cell, Comparison, StepComparison
 from dbdyno.model.compiler import flags_of, for_size
 from dbdyno.model.open_steps import is_open, open_steps
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import known, number, tolerate
 from dbdyno.report import fail_on
-from dbdyno.report.section import application, own_query, verdicts, work
+from dbdyno.report.section import work
 from dbdyno.report.section.answer import cells_of, counted, size
 from dbdyno.report.section.headline import step_name
 

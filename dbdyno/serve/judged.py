@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from threading import Lock
 
 from dbdyno.analysis import compare
+from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Comparison
 from dbdyno.model.error import DynoError
 from dbdyno.parts import colors
 from dbdyno.parts.colors import Tone
-from dbdyno.report.section import verdicts
 from dbdyno.serve.folders import Result
 from dbdyno.store import Results
 from dbdyno.store.glance import Stamp

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 from starlette.concurrency import run_in_threadpool
 
+from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Comparison, Json
 from dbdyno.model.error import DynoError
 from dbdyno.model.metric.primary import is_cpu
@@ -18,7 +19,7 @@ from dbdyno.model.verdict import Judgement
 from dbdyno.parts import colors, looks, number
 from dbdyno.parts.part import Column, Row, Table, TableCell
 from dbdyno.report.render import html
-from dbdyno.report.section import answer, verdicts
+from dbdyno.report.section import answer
 from dbdyno.serve import listing
 from dbdyno.serve.folders import Result
 from dbdyno.serve.frame import Frame

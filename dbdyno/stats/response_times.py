@@ -108,8 +108,8 @@ class Histogram:
     def times(self) -> ResponseTimes:
         """Percentiles, the exact maximum and the ten published buckets."""
         cumulated = np.cumsum(self._counts)
-        found = self._percentiles_us(cumulated, [*PERCENTILES.values()])
-        percentiles = dict(zip(PERCENTILES, found, strict=True))
+        times = self._percentiles_us(cumulated, [*PERCENTILES.values()])
+        percentiles = dict(zip(PERCENTILES, times, strict=True))
         times_us: dict[str, Any] = {name: us for name, (us, _) in percentiles.items()}
         upto = np.concatenate(([0], cumulated))
         ends = upto[np.minimum(_bucket_ends(), len(cumulated))]

@@ -45,7 +45,6 @@ from dbdyno.judge import (
 )
 from dbdyno.judge.arm_vs_base import Where
 from dbdyno.judge.arms_and_blocks import Arms
-from dbdyno.judge.step_pairs import across
 from dbdyno.model import Comparison, Ending, StepComparison, StepRun
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.host_facts import HostFacts
@@ -107,7 +106,6 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         work=known.counts,
         steps=steps,
         design=plan.design,
-        across=across(ended.steps),
         overall=ended.overall,
         applications=(applications := application.results(rows, plan, arms.shown, known)),
         queries=query_changes.with_effects(known.queries, ended.steps, known.counts),

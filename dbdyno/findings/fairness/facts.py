@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from dbdyno.model import StepComparison
 from dbdyno.model.facts import Facts, says
 
 
@@ -101,3 +102,11 @@ class FairnessFacts(Facts):
     def stalls_of(self, role: str | None) -> Stalls | None:
         """The stalls of a role; None where its seconds cannot tell."""
         return next((stalls for stalls in self.stalls if stalls.role == role), None)
+
+
+def never_stalled(step: StepComparison) -> bool:
+    """Whether stalls were looked for, and there were none in any block of any arm."""
+    counted = [
+        stalls for facts in step.each(FairnessFacts) for stalls in facts.stalls if stalls.seconds
+    ]
+    return bool(counted) and not any(stalls.stalled for stalls in counted)

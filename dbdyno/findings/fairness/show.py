@@ -44,14 +44,6 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
         yield _stalls(step, prefix)
 
 
-def never_stalled(step: StepComparison) -> bool:
-    """Whether stalls were looked for, and there were none in any block of any arm."""
-    counted = [
-        stalls for run in step.runs for stalls in run.of(FairnessFacts).stalls if stalls.seconds
-    ]
-    return bool(counted) and not any(stalls.stalled for stalls in counted)
-
-
 def of_headline(run: StepRun) -> Fairness | None:
     """The fairness among the clients that do what the step's headline counts."""
     kind = kind_of(run.facts.headline)
@@ -117,10 +109,6 @@ def _left_out(step: StepComparison, shown: dict[str, str]) -> str:
     return f"Not shown, because their clients ran alike or like those above: {', '.join(names)}. "
 
 
-def _note(step: StepComparison) -> str:
-    return cells.blocks_note(max((len(result.runs) for result in step.cells), default=0))
-
-
 # --- Each role as a whole --------------------------------------------------------------------
 
 
@@ -147,7 +135,7 @@ def _whole(step: StepComparison, roles: dict[str, str], prefix: str) -> Table:
         columns=columns,
         rows=rows,
         note=f"{meaning if finish else ''}Jain: 1 if all clients are equally fast, 1/n if one "
-        f"of n does all. {_left_out(step, roles)}{_note(step)}".strip(),
+        f"of n does all. {_left_out(step, roles)}{cells.blocks_note(step.blocks)}".strip(),
     )
 
 
@@ -268,7 +256,8 @@ def summary(steps: Sequence[StepComparison], prefix: str) -> Table | None:
         note="For the clients whose work the step's throughput counts. pct, as published: how much "
         "later the last client ended than the first, in percent of the first one's time; steps "
         "whose target rate sets their length have none. Jain's index of the clients' rates: 1 if "
-        "all are equally fast, 1/n if one of n does all. " + max(map(_note, shown), key=len),
+        "all are equally fast, 1/n if one of n does all. "
+        + cells.blocks_note(max(step.blocks for step in shown)),
     )
 
 

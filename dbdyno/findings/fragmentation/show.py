@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dbdyno.model import Across, Cell, StepComparison
+from dbdyno.findings.step_pairs.facts import StepPair, StepPairFacts
+from dbdyno.model import Cell, StepComparison
 from dbdyno.parts import cells, number, step_groups
 from dbdyno.parts.part import Column, Row, Section, Subject, Table, TableCell
-
-KIND = "post by pre"
 
 
 def _parts(subject: Subject) -> Iterable[Table]:
@@ -18,7 +17,8 @@ def _parts(subject: Subject) -> Iterable[Table]:
     if not before:
         return
     twins = {step.step: step for step in steps}
-    ratios = {(one.first, one.arm): one for one in subject.across if one.kind == KIND}
+    pairs = subject.comparison.of(StepPairFacts).of("post by pre", subject.workloads)
+    ratios = {(pair.first_step, pair.arm): pair for pair in pairs}
     interval = f", with the 95 % t interval of {blocks} blocks" if blocks > 1 else ""
     rows = tuple(row for step in before for row in _rows(step, twins, ratios))
     yield Table(
@@ -45,7 +45,7 @@ def _parts(subject: Subject) -> Iterable[Table]:
 def _rows(
     step: StepComparison,
     twins: Mapping[str, StepComparison],
-    ratios: Mapping[tuple[str, str], Across],
+    ratios: Mapping[tuple[str, str], StepPair],
 ) -> Iterable[Row]:
     name = step.step.replace(step_groups.PRE, "", 1)
     after = twins.get(name)
@@ -65,10 +65,10 @@ def _rows(
         )
 
 
-def _by_before(before: Cell, after: Cell | None, across: Across | None) -> TableCell:
-    if after is None or across is None or across.ratio is None:
+def _by_before(before: Cell, after: Cell | None, pair: StepPair | None) -> TableCell:
+    if after is None or pair is None or pair.ratio is None:
         return TableCell(text=number.MISSING)
-    return cells.quotient_cell(across.ratio, before, after)
+    return cells.quotient_cell(pair.ratio, before, after)
 
 
 SECTION = Section("workload", _parts)

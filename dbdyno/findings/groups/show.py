@@ -124,10 +124,10 @@ def _costs(subject: Subject, groups: Mapping[str, Sequence[StepComparison]], not
 
 def _fairness(subject: Subject, steps: Sequence[StepComparison]) -> Iterable[Group]:
     """Fairness between clients in all listed steps, a row for each."""
-    found = fairness.summary(steps, subject.anchor)
-    if found is None:
+    wide = fairness.summary(steps, subject.anchor)
+    if wide is None:
         return
-    table = table_layout.without_blank(table_layout.transposed(found))
+    table = table_layout.without_blank(table_layout.transposed(wide))
     yield Group(
         name=f"{subject.anchor}-fairness-part",
         title="",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from dbdyno.findings.fairness import show as fairness
+from dbdyno.findings.fairness.facts import never_stalled
 from dbdyno.findings.outcomes.facts import counted, throughput
 from dbdyno.model import StepComparison, StepRun
 from dbdyno.parts import cells, number, step_groups, table_layout
@@ -15,9 +15,9 @@ CACHED_READS_MAX = 0.01
 """Device reads for each operation up to which a step counts as cached: one in a hundred."""
 
 
-def table(found: Sequence[StepComparison], prefix: str) -> Table | None:
+def table(steps: Sequence[StepComparison], prefix: str) -> Table | None:
     """The measured steps: who takes part, how much is done, for how long, and whether cached."""
-    shown = [step for step in found if step_groups.measured(step)]
+    shown = [step for step in steps if step_groups.measured(step)]
     if not shown:
         return None
     blocks = len({len(_well(step)) for step in shown}) > 1
@@ -56,7 +56,7 @@ def subtitle(step: StepComparison) -> str:
     lengths = [run.window.seconds for run in step.runs if run.window.seconds is not None]
     if lengths:
         words.append(f"window {number.seconds(min(lengths), max(lengths))}")
-    if fairness.never_stalled(step):
+    if never_stalled(step):
         words.append("no role stalled")
     return ", ".join(words)
 
@@ -78,8 +78,8 @@ def _step_cells(step: StepComparison, *, with_runs: bool) -> Iterable[TableCell]
     yield TableCell(
         text=_range([rows / clients for rows in inserted]) if clients else number.MISSING
     )
-    asked = cells.target(step)
-    yield TableCell(text=number.number(asked / clients) if asked and clients else "")
+    target = cells.target(step)
+    yield TableCell(text=number.number(target / clients) if target and clients else "")
     lengths = [run.window.seconds for run in well if run.window.seconds is not None]
     seconds = number.seconds(min(lengths), max(lengths)) if lengths else number.MISSING
     yield TableCell(text=seconds.removesuffix(" s"))
@@ -112,16 +112,16 @@ def _reads(runs: Sequence[StepRun]) -> TableCell:
 
 def _parts(subject: Subject) -> Iterable[Group]:
     """The table, which is long where the steps are in groups."""
-    found = table(subject.steps, subject.anchor)
-    if found is not None:
+    part = table(subject.steps, subject.anchor)
+    if part is not None:
         many = any(map(step_groups.listed, subject.steps))
         yield Group(
             name="",
             title="",
-            parts=(found,),
+            parts=(part,),
             depth="detail" if many else "report",
             entry="",
-            fold=found.title,
+            fold=part.title,
         )
 
 

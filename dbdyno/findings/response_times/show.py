@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,23 +18,24 @@ KINDS = ("query", "insert", "delete")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Timed:
+class _TimeSort:
     """From which moment on times are taken, and how their tables are headed."""
 
     title: str
     name: str
     since: str
     of: Callable[[ResponseFacts], Sequence[ResponseTimes]]
+    colored: bool = False  # whether the longest have the published colours
 
 
-_SERVICE = _Timed(
+_SERVICE = _TimeSort(
     title="Service time",
     name="service",
     since="From sending an operation to its answer, as published.",
     of=lambda facts: facts.service,
 )
 
-_RESPONSES = _Timed(
+_RESPONSES = _TimeSort(
     title="Response time",
     name="response",
     since="From the due time of an operation to its answer, including the wait for earlier ones.",
@@ -43,48 +43,49 @@ _RESPONSES = _Timed(
 )
 
 
-def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
+def tables(step: StepComparison, prefix: str, *, published: bool = False) -> Iterable[Table]:
     """Service times, as published; then response times of what is due by a schedule.
 
     In a closed loop the two are alike. Results that have no service times have the latter of all.
+    `published`: whether the longest have a colour, though nothing is decided by them.
     """
+    service, response = (replace(sort, colored=published) for sort in (_SERVICE, _RESPONSES))
     every = tuple(step.each(ResponseFacts))
     if not any(facts.service for facts in every):
-        yield from _times_tables(step, prefix, _RESPONSES, lambda _: True)
+        yield from _times_tables(step, prefix, response, lambda _: True)
         return
     paced = {times.name for facts in every for times in facts.response if times.paced}
-    yield from _times_tables(step, prefix, _SERVICE, lambda _: True)
-    yield from _times_tables(step, prefix, _RESPONSES, paced.__contains__)
+    yield from _times_tables(step, prefix, service, lambda _: True)
+    yield from _times_tables(step, prefix, response, paced.__contains__)
 
 
 def _times_tables(
-    step: StepComparison, prefix: str, timed: _Timed, wanted: Callable[[str], bool]
+    step: StepComparison, prefix: str, sort: _TimeSort, wanted: Callable[[str], bool]
 ) -> Iterable[Table]:
     """Rows for each kind; where a kind has several operations another table with each of them."""
     there = dict.fromkeys(
-        (times.of, times.name) for facts in step.each(ResponseFacts) for times in timed.of(facts)
+        (times.of, times.name) for facts in step.each(ResponseFacts) for times in sort.of(facts)
     )
-    kinds = [kind for kind in KINDS if ("kind", kind) in there and wanted(kind)]
+    kinds = [work for work in KINDS if ("kind", work) in there and wanted(work)]
     names = [name for of, name in there if of == "operation" and name not in KINDS]
     operations = [name for name in names if wanted(name)] if len(names) > 1 or not kinds else []
     if kinds:
-        rows = [row for kind in kinds for row in _response_rows(step, timed, ("kind", kind))]
-        yield _response_table(f"{prefix}-{timed.name}-times", timed.title, rows, timed)
+        rows = [row for work in kinds for row in _response_rows(step, sort, ("kind", work))]
+        yield _response_table(f"{prefix}-{sort.name}-times", sort.title, rows, sort)
     if operations:
         rows = [
-            row for name in operations for row in _response_rows(step, timed, ("operation", name))
+            row for name in operations for row in _response_rows(step, sort, ("operation", name))
         ]
-        name = f"{prefix}-{timed.name}-operation-times"
-        yield _response_table(name, f"{timed.title} of each operation", rows, timed)
+        name = f"{prefix}-{sort.name}-operation-times"
+        yield _response_table(name, f"{sort.title} of each operation", rows, sort)
 
 
-def _response_table(name: str, title: str, rows: Sequence[Row], timed: _Timed) -> Table:
-    group = timed.title.lower()
+def _response_table(name: str, title: str, rows: Sequence[Row], sort: _TimeSort) -> Table:
+    group = sort.title.lower()
     columns = (
         Column(text="arm", left=True),
         *(Column(text=text, group="percent of responses, each bucket up to") for text in BUCKETS),
-        Column(text="mean", group=group),
-        *(Column(text=text, group=group) for text, _ in _PERCENTILES),
+        *(Column(text=text, group=group) for text, _ in _TIMES),
         Column(text="max", group=group),
     )
     return Table(
@@ -93,9 +94,9 @@ def _response_table(name: str, title: str, rows: Sequence[Row], timed: _Timed) -
         look="wide",
         columns=columns,
         rows=tuple(rows),
-        note="All clients and blocks together; a percentile is the geometric mean of the blocks'; "
-        "the mean comes from exact sums, which not every load reports. "
-        f"{timed.since}{_notes(rows)}",
+        note="All clients and blocks together; mean and percentiles are geometric means of the "
+        "blocks'; a block's mean comes from exact sums, which not every load reports. "
+        f"{sort.since}{_notes(rows)}",
     )
 
 
@@ -118,11 +119,11 @@ def _notes(rows: Sequence[Row]) -> str:
 def merged(parts: Sequence[ResponseTimes]) -> ResponseTimes:
     """Response times of several blocks as one: counts added, the largest maximum.
 
-    A percentile is the geometric mean of the blocks' percentiles (the datum that is compared is
-    the logarithm of a run's percentile); `parts` must not be empty.
+    Mean and percentiles are geometric means of the blocks', as those of the metrics (the datum that
+    is compared is the logarithm of a run's); `parts` must not be empty.
     """
-    percentiles: dict[str, Any] = {
-        name: taken((getattr(part, name) for part in parts), "ratio") for _, name in _PERCENTILES
+    times_us: dict[str, Any] = {
+        name: taken((getattr(part, name) for part in parts), "ratio") for _, name in _TIMES
     }
     return replace(
         parts[0],
@@ -130,37 +131,32 @@ def merged(parts: Sequence[ResponseTimes]) -> ResponseTimes:
         buckets=tuple(
             sum(column) for column in zip(*(part.buckets for part in parts), strict=True)
         ),
-        **percentiles,
+        **times_us,
         max_us=max(part.max_us for part in parts),
-        mean_us=_mean_of_all(parts),
         sd_us=None,
         at_least=tuple(dict.fromkeys(name for part in parts for name in part.at_least)),
     )
 
 
-def _mean_of_all(parts: Sequence[ResponseTimes]) -> float | None:
-    """The mean of all times of all blocks; None where one does not tell its own."""
-    sums = [part.mean_us * part.count for part in parts if part.mean_us is not None]
-    count = sum(part.count for part in parts)
-    return math.fsum(sums) / count if count and len(sums) == len(parts) else None
+_TIMES = (
+    ("mean", "mean_us"), ("p50", "p50_us"), ("p90", "p90_us"), ("p99", "p99_us"),
+    ("p99.9", "p999_us"),
+)  # fmt: skip
 
 
-_PERCENTILES = (("p50", "p50_us"), ("p90", "p90_us"), ("p99", "p99_us"), ("p99.9", "p999_us"))
-
-
-def _response_rows(step: StepComparison, timed: _Timed, key: tuple[str, str]) -> list[Row]:
+def _response_rows(step: StepComparison, sort: _TimeSort, key: tuple[str, str]) -> list[Row]:
     """Percent of responses in the ten published buckets, percentiles, and the longest, by arm."""
     by_arm = {
         result.arm: [
             times
             for facts in result.each(ResponseFacts)
-            for times in timed.of(facts)
+            for times in sort.of(facts)
             if (times.of, times.name) == key
         ]
         for result in step.cells
     }
     whole = {arm: merged(parts) for arm, parts in by_arm.items() if parts}
-    longest = [times.max_us for times in whole.values()]
+    longest = [times.max_us for times in whole.values()] if sort.colored else []
     return [_bucket_row(result, whole.get(result.arm), longest, key[1]) for result in step.cells]
 
 
@@ -171,7 +167,7 @@ def _bucket_row(
     if times is None or times.count == 0:
         nothing = TableCell(text=cells.words_for_nothing(result), tone="failed")
         blank = TableCell(text="")
-        row = (head, nothing, *[blank] * (len(BUCKETS) + len(_PERCENTILES) + 1))
+        row = (head, nothing, *[blank] * (len(BUCKETS) + len(_TIMES)))
         return Row(cells=row, group=group, arm=result.arm)
     total = sum(times.buckets) or 1
     shares = [
@@ -190,10 +186,11 @@ def _bucket_row(
             number.time_us(time_us), "at least" if name in times.at_least else bound
         )
 
-    percentiles = [TableCell(text=signed(getattr(times, name), name)) for _, name in _PERCENTILES]
-    slowest = TableCell(text=signed(times.max_us), tone=longest_tone(times.max_us, longest))
-    mean = TableCell(text="" if times.mean_us is None else signed(times.mean_us))
-    return Row(cells=(head, *shares, mean, *percentiles, slowest), group=group, arm=result.arm)
+    figures = ((name, getattr(times, name)) for _, name in _TIMES)
+    own = (TableCell(text="" if us is None else signed(us, name)) for name, us in figures)
+    tone = longest_tone(times.max_us, longest) if longest else ""
+    slowest = TableCell(text=signed(times.max_us), tone=tone)
+    return Row(cells=(head, *shares, *own, slowest), group=group, arm=result.arm)
 
 
 def longest_tone(value: float, all_values: Sequence[float]) -> Tone:
@@ -209,22 +206,13 @@ def longest_tone(value: float, all_values: Sequence[float]) -> Tone:
     return "red" if value >= high - quarter else "green" if value <= low + quarter else ""
 
 
-def _without_tones(table: Table) -> Table:
-    """The table without the published colours of the longest times, of which nothing is decided."""
-    rows = (
-        replace(row, cells=(*row.cells[:-1], replace(row.cells[-1], tone=""))) for row in table.rows
-    )
-    return replace(table, rows=tuple(rows))
-
-
 def _parts(subject: Subject) -> Iterable[Group]:
-    found = list(tables(subject.step, subject.anchor))
-    if subject.colors != "published":
-        found = [_without_tones(table) for table in found]
-    if found:
-        more = (replace(table, depth="detail") for table in found[1:])
+    published = subject.colors == "published"
+    shown = tuple(tables(subject.step, subject.anchor, published=published))
+    if shown:
+        more = (replace(table, depth="detail") for table in shown[1:])
         name = f"{subject.anchor}-response"
-        yield Group(name=name, title="", parts=(found[0], *more), entry="response")
+        yield Group(name=name, title="", parts=(shown[0], *more), entry="response")
 
 
 SECTION = Section("step", _parts)

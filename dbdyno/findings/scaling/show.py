@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dbdyno.findings.outcomes.facts import headline_of
+from dbdyno.findings.step_pairs.facts import StepPair, StepPairFacts
 from dbdyno.findings.sweeps.facts import SweepFacts
-from dbdyno.model import Across, Cell, Ratio, StepComparison
+from dbdyno.model import Cell, Ratio, StepComparison
 from dbdyno.model.sweep import CLIENTS, values
 from dbdyno.parts import cells, number, step_groups
 from dbdyno.parts.part import (
@@ -25,11 +26,9 @@ from dbdyno.parts.part import (
     TableCell,
 )
 
-KIND = "scale-up"
-
 
 @dataclass(frozen=True)
-class _Sweep:
+class _ClientSweep:
     """The steps of one sweep, the one with the fewest clients first."""
 
     fewest: int
@@ -47,8 +46,9 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
     """All steps of sweeps over clients in one table where they fit one; then each by itself."""
     every = subject.comparison.of(SweepFacts).of(subject.workloads)
     paced = {sweep.title for sweep in every if sweep.paced and sweep.parameter == CLIENTS}
-    found = _sweeps(subject.steps, subject.across)
-    blocks, sweeps = subject.comparison.blocks, [one for one in found if one.title not in paced]
+    pairs = subject.comparison.of(StepPairFacts).of("scale-up", subject.workloads)
+    blocks = subject.comparison.blocks
+    sweeps = [sweep for sweep in _sweeps(subject.steps, pairs) if sweep.title not in paced]
     whole = _overview(sweeps, blocks, subject.anchor)
     if whole is not None:
         yield whole
@@ -72,7 +72,7 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
 SECTION = Section("workload", _parts)
 
 
-def _overview(sweeps: Sequence[_Sweep], blocks: int, prefix: str) -> Table | None:
+def _overview(sweeps: Sequence[_ClientSweep], blocks: int, prefix: str) -> Table | None:
     """All steps of a sweep, a line for each arm, as published.
 
     None where they are not several, or do not all begin with the same number of clients.
@@ -100,7 +100,7 @@ def _overview(sweeps: Sequence[_Sweep], blocks: int, prefix: str) -> Table | Non
     )
 
 
-def _overview_rows(sweep: _Sweep, counts: Sequence[int]) -> Iterable[Row]:
+def _overview_rows(sweep: _ClientSweep, counts: Sequence[int]) -> Iterable[Row]:
     for place, result in enumerate(sweep.first.cells):
         more = (
             _times(sweep, clients, result, sweep.others[clients].cells[place])
@@ -112,32 +112,32 @@ def _overview_rows(sweep: _Sweep, counts: Sequence[int]) -> Iterable[Row]:
         yield Row(cells=row, group=sweep.title, arm=result.arm)
 
 
-def _sweeps(steps: Sequence[StepComparison], across: Sequence[Across]) -> list[_Sweep]:
-    found: dict[str, list[Across]] = {}
-    for one in across:
-        if one.kind == KIND:
-            found.setdefault(one.first, []).append(one)
+def _sweeps(steps: Sequence[StepComparison], pairs: Iterable[StepPair]) -> list[_ClientSweep]:
+    by_first: dict[str, list[StepPair]] = {}
+    for pair in pairs:
+        by_first.setdefault(pair.first_step, []).append(pair)
     listed = [step.step for some in step_groups.ordered(steps).values() for step in some]
     places = {name: place for place, name in enumerate(listed)}
-    first = sorted(found, key=lambda name: places.get(name, len(places)))
-    return [_sweep(steps, found[name]) for name in first]
+    first = sorted(by_first, key=lambda name: places.get(name, len(places)))
+    return [_sweep(steps, by_first[name]) for name in first]
 
 
-def _sweep(steps: Sequence[StepComparison], across: Sequence[Across]) -> _Sweep:
+def _sweep(steps: Sequence[StepComparison], pairs: Sequence[StepPair]) -> _ClientSweep:
     by_name = {step.step: step for step in steps}
-    clients = {one.second: one.clients for one in across if one.clients is not None}
-    fewest = min(first for first, _ in clients.values())
-    others = {count: by_name[second] for second, (_, count) in clients.items()}
-    ratios = {(one.second, one.arm): one.ratio for one in across}
-    known = {
-        (clients[second][1], arm): ratio
-        for (second, arm), ratio in ratios.items()
-        if ratio is not None
-    }
-    return _Sweep(fewest, by_name[across[0].first], dict(sorted(others.items())), known)
+    others = {pair.second_clients or 0: by_name[pair.second_step] for pair in pairs}
+    return _ClientSweep(
+        fewest=pairs[0].first_clients or 0,
+        first=by_name[pairs[0].first_step],
+        others=dict(sorted(others.items())),
+        ratios={
+            (pair.second_clients or 0, pair.arm): pair.ratio
+            for pair in pairs
+            if pair.ratio is not None
+        },
+    )
 
 
-def _table(sweep: _Sweep, blocks: int, name: str) -> Table:
+def _table(sweep: _ClientSweep, blocks: int, name: str) -> Table:
     """A row for each number of clients, and for each arm its throughput, also by the first."""
     arms = [result.arm for result in sweep.first.cells]
     first = Row(
@@ -179,7 +179,7 @@ def _table(sweep: _Sweep, blocks: int, name: str) -> Table:
     )
 
 
-def _row(sweep: _Sweep, clients: int) -> Row:
+def _row(sweep: _ClientSweep, clients: int) -> Row:
     own = [
         cell
         for first, result in zip(sweep.first.cells, sweep.others[clients].cells, strict=True)
@@ -189,14 +189,14 @@ def _row(sweep: _Sweep, clients: int) -> Row:
     return Row(cells=(TableCell(text=f"{clients:,}"), TableCell(text=ideal), *own))
 
 
-def _times(sweep: _Sweep, clients: int, first: Cell, result: Cell) -> TableCell:
+def _times(sweep: _ClientSweep, clients: int, first: Cell, result: Cell) -> TableCell:
     ratio = sweep.ratios.get((clients, result.arm))
     if ratio is None:
         return TableCell(text=number.MISSING)
     return cells.quotient_cell(ratio, first, result)
 
 
-def _chart(sweep: _Sweep, name: str) -> Chart | None:
+def _chart(sweep: _ClientSweep, name: str) -> Chart | None:
     points = tuple(
         ScalePoint(arm=result.arm, clients=clients, ratio=ratio)
         for result in sweep.first.cells

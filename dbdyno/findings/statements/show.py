@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from dbdyno.findings.statements.facts import StatementFacts, StatementUse
-from dbdyno.model import StepComparison, StepRun
+from dbdyno.model import Cell, StepComparison, StepRun
 from dbdyno.model.comparison import FOUND_MIN
+from dbdyno.model.metric.over import over_of
 from dbdyno.parts import cells, number
 from dbdyno.parts.grid import Grid, GridFigure
 from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
@@ -48,10 +50,7 @@ def _rates(step: StepComparison, shown: Sequence[Rate], prefix: str, title: str)
         Row(
             cells=(
                 TableCell(text=result.arm),
-                *(
-                    cells.over_blocks(_sum(run, names) for run in result.runs)
-                    for _, names, _ in shown
-                ),
+                *(_rate(step, result, names) for _, names, _ in shown),
             ),
             arm=result.arm,
         )
@@ -66,8 +65,14 @@ def _rates(step: StepComparison, shown: Sequence[Rate], prefix: str, title: str)
             *(Column(text=text, title=what) for text, _, what in shown),
         ),
         rows=rows,
-        note=f"{meanings}. {_blocks(step)}".strip(),
+        note=f"{meanings}. {cells.blocks_note(step.blocks)}".strip(),
     )
+
+
+def _rate(step: StepComparison, cell: Cell, names: Iterable[str]) -> TableCell:
+    """The sum of metrics over the blocks, taken as they are."""
+    over = over_of(_sum(run, names) for run in step.runs)
+    return cells.over_blocks((_sum(run, names) for run in cell.runs), over=over)
 
 
 def _sum(run: StepRun, names: Iterable[str]) -> float | None:
@@ -76,55 +81,48 @@ def _sum(run: StepRun, names: Iterable[str]) -> float | None:
     return math.fsum(known) if len(known) == len(values) else None
 
 
-def _blocks(step: StepComparison) -> str:
-    return cells.blocks_note(max((len(result.runs) for result in step.cells), default=0))
-
-
 # --- Each statement --------------------------------------------------------------------------
 
 
-_FIGURES: tuple[GridFigure[StatementUse], ...] = (
-    GridFigure(heading="per second", of=lambda use: use.per_s),
-    GridFigure(heading="rows/s", of=lambda use: use.rows_per_s),
-    GridFigure(
-        heading="found a row, %",
-        of=lambda use: use.found,
-        words=lambda share: number.number(100 * share, 1),
-        tone=lambda share: "notice" if share < FOUND_MIN else "",
+_STATEMENTS: Grid[StatementUse] = Grid(
+    heading="statement",
+    things=lambda run: run.of(StatementFacts).statements,
+    key=lambda use: (use.role, use.name),
+    figures=(
+        GridFigure(heading="per second", of=lambda use: use.per_s),
+        GridFigure(heading="rows/s", of=lambda use: use.rows_per_s),
+        GridFigure(
+            heading="found a row, %",
+            of=lambda use: use.found,
+            words=lambda share: number.number(100 * share, 1),
+            tone=lambda share: "notice" if share < FOUND_MIN else "",
+        ),
     ),
 )
 
 
 def _statements(step: StepComparison, prefix: str) -> Table:
-    """A row for each statement, in the order of the job; roles by name where there are several."""
-    grid = Grid(
-        step=step,
-        things=lambda run: run.of(StatementFacts).statements,
-        key=lambda use: (use.role, use.name),
-        figures=_FIGURES,
-    )
-    low = any(cell.tone == "notice" for row in grid.rows for cell in row.cells)
-    return Table(
-        name=f"{prefix}-statements",
-        title="Statements",
-        columns=grid.columns("statement"),
-        rows=grid.rows,
+    """A row for each statement, in the order of the job."""
+    table = _STATEMENTS.table(step, name=f"{prefix}-statements", title="Statements")
+    low = any(cell.tone == "notice" for row in table.rows for cell in row.cells)
+    return replace(
+        table,
         colors=f"Bold: under {100 * FOUND_MIN:.0f} % found a row." if low else "",
         note=cells.sentences(
             "Executions without error in the window, rows that they returned or changed, and the "
             "share that found any; blank for statements without rows.",
-            f"{cells.MEANS}." if _blocks(step) else "",
+            f"{cells.MEANS}." if step.blocks > 1 else "",
         ),
     )
 
 
 def _parts(subject: Subject) -> Iterable[Group]:
-    found = tuple(tables(subject.step, subject.anchor))
-    if found:
+    parts = tuple(tables(subject.step, subject.anchor))
+    if parts:
         yield Group(
             name=f"{subject.anchor}-statements-part",
             title="",
-            parts=found,
+            parts=parts,
             entry="statements",
             pair=True,
         )

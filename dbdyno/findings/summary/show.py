@@ -7,7 +7,7 @@ a cell whose target rate was missed is gray before it is red, and such a value s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from dbdyno.findings.fairness import show as fairness
@@ -116,11 +116,9 @@ def _colors(scheme: Scheme, blocks: int, *, sure: bool) -> Colors:
 def _absolute(
     steps: Sequence[StepComparison], blocks: int, prefix: str, *, published: bool
 ) -> Table:
-    by_step = [_absolute_column(step, published=published) for step in steps]
-    arms = [result.arm for result in steps[0].cells]
-    rows = tuple(
-        Row(cells=(TableCell(text=arm), *(column[place] for column in by_step)), arm=arm)
-        for place, arm in enumerate(arms)
+    tones = {step.step: _tones(step) if published else {} for step in steps}
+    rows = _rows(
+        steps, lambda step, cell: cells.absolute_cell(cell, tones[step.step].get(cell.arm, ""))
     )
     mean = "" if blocks <= 1 else f"Geometric means of {blocks} blocks."
     gray = (
@@ -157,17 +155,26 @@ def _cells(steps: Sequence[StepComparison]) -> Iterable[Cell]:
     return (result for step in steps for result in step.cells)
 
 
-def _absolute_column(step: StepComparison, *, published: bool) -> list[TableCell]:
-    if not published:
-        return [cells.absolute_cell(result, "") for result in step.cells]
-    missed = [cells.missed_target(result) for result in step.cells]
+def _rows(
+    steps: Sequence[StepComparison], cell: Callable[[StepComparison, Cell], TableCell]
+) -> tuple[Row, ...]:
+    """A row for each arm, a cell for each step."""
+    return tuple(
+        Row(
+            cells=(TableCell(text=result.arm), *(cell(step, step.cells[place]) for step in steps)),
+            arm=result.arm,
+        )
+        for place, result in enumerate(steps[0].cells)
+    )
+
+
+def _tones(step: StepComparison) -> Mapping[str, Tone]:
+    """The published colours of throughputs, by arm; of times by how much is done in one."""
     values = [result.value for result in step.cells]
-    if cells.is_time(step):  # by how much is done in a time, as the others
+    if cells.is_time(step):
         values = [SPEEDS / value if value else None for value in values]
-    tones = absolute_tones(values, missed)
-    return [
-        cells.absolute_cell(result, tone) for result, tone in zip(step.cells, tones, strict=True)
-    ]
+    tones = absolute_tones(values, [cells.missed_target(result) for result in step.cells])
+    return {result.arm: tone for result, tone in zip(step.cells, tones, strict=True)}
 
 
 def _relative(
@@ -176,16 +183,7 @@ def _relative(
     base, *others = [result.arm for result in steps[0].cells]
     if not others:
         return None
-    rows = tuple(
-        Row(
-            cells=(
-                TableCell(text=arm),
-                *(cells.relative_cell(step, step.cells[place], chosen.tone) for step in steps),
-            ),
-            arm=arm,
-        )
-        for place, arm in enumerate((base, *others))
-    )
+    rows = _rows(steps, lambda step, cell: cells.relative_cell(step, cell, chosen.tone))
     missed = {cells.MISSED: "one of the two missed the background insert rate"}
     marks = cells.legend(rows, missed | cells.STOOD_STILL_MARK)
     return Table(
@@ -212,16 +210,9 @@ def _background(steps: Sequence[StepComparison], prefix: str) -> Table | None:
     steps = [step for step in steps if any(result.sla_met is not None for result in step.cells)]
     if not steps:
         return None
-    arms = [result.arm for result in steps[0].cells]
-    rows = [
-        Row(
-            cells=(TableCell(text=arm), *(_background_cell(step.cells[place]) for step in steps)),
-            arm=arm,
-        )
-        for place, arm in enumerate(arms)
-    ]
     targets = (TableCell(text=number.number(cells.target(step)), tone="quiet") for step in steps)
-    rows.append(Row(cells=(TableCell(text="target", tone="quiet"), *targets)))
+    last = Row(cells=(TableCell(text="target", tone="quiet"), *targets))
+    rows = (*_rows(steps, lambda _, cell: _background_cell(cell)), last)
     marks = cells.legend(rows, {cells.MISSED: "under 95 % of the target in at least one block"})
     columns = (
         Column(text="arm", left=True),
@@ -231,7 +222,7 @@ def _background(steps: Sequence[StepComparison], prefix: str) -> Table | None:
         name=f"{prefix}-background",
         title="Background insert rate",
         columns=columns,
-        rows=tuple(rows),
+        rows=rows,
         note="Rows inserted per second beside the queries, all clients together. " + marks,
     )
 
@@ -260,8 +251,8 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
         scheme=subject.colors,
         sure=colors.trusted(subject.comparison.calibration, subject.comparison.aims),
     )
-    found = (*made, fairness.summary(few, subject.anchor))
-    shown = tuple(replace(one, depth="brief", look="summary") for one in found if one is not None)
+    every = (*made, fairness.summary(few, subject.anchor))
+    shown = tuple(replace(table, depth="brief", look="summary") for table in every if table)
     if shown:
         yield Group(name="", title="", parts=shown, depth="brief", entry="", alike=True)
     drawn = ratio_chart(few, subject.base, subject.anchor)

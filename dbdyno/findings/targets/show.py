@@ -15,10 +15,10 @@ NAMES = {"insert": "inserts", "delete": "deletes"}
 
 def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     """One table: asked, achieved, in how many blocks held, seconds missed, by role and arm."""
-    found = [target for facts in step.each(TargetFacts) for target in facts.targets]
-    if not found:
+    targets = [target for facts in step.each(TargetFacts) for target in facts.targets]
+    if not targets:
         return
-    roles = {target.role: target.kind for target in found}
+    roles = {target.role: target.kind for target in targets}
     groups = {role: NAMES.get(kind, role) for role, kind in roles.items()}
     yield Table(
         name=f"{prefix}-target-rates",
@@ -34,30 +34,30 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
         rows=cells.rows(step, groups, _cells),
         note="All clients together. An arm holds a target with at least 95 % of it over the "
         "whole window; a second is missed with less than 95 %, even if later ones catch "
-        f"up. {cells.blocks_note(max(len(result.runs) for result in step.cells))}".strip(),
+        f"up. {cells.blocks_note(step.blocks)}".strip(),
     )
 
 
 def _cells(result: Cell, role: str) -> Iterable[TableCell]:
-    found = [
+    targets = [
         target
         for facts in result.each(TargetFacts)
         for target in facts.targets
         if target.role == role
     ]
-    if not found:
+    if not targets:
         return [TableCell(text=number.MISSING)] * 5
-    held = sum(target.met for target in found)
-    missed = sum(target.seconds_missed for target in found)
-    seconds = sum(target.seconds for target in found)
-    tone: Tone = "" if held == len(found) else "failed"
+    held = sum(target.met for target in targets)
+    missed = sum(target.seconds_missed for target in targets)
+    seconds = sum(target.seconds for target in targets)
+    tone: Tone = "" if held == len(targets) else "failed"
     return (
-        TableCell(text=number.number(found[0].target_per_s)),
-        cells.over_blocks((target.achieved_per_s for target in found), tone=tone),
+        TableCell(text=number.number(targets[0].target_per_s)),
+        cells.over_blocks((target.achieved_per_s for target in targets), tone=tone),
         TableCell(
-            text=percent(taken(100 * each.achieved_per_s / each.target_per_s for each in found))
+            text=percent(taken(100 * each.achieved_per_s / each.target_per_s for each in targets))
         ),
-        TableCell(text=f"{held} of {len(found)}", tone=tone),
+        TableCell(text=f"{held} of {len(targets)}", tone=tone),
         TableCell(text=f"{missed:,}", detail=f"of {seconds:,}"),
     )
 
@@ -68,9 +68,9 @@ def percent(value: float | None) -> str:
 
 
 def _parts(subject: Subject) -> Iterable[Group]:
-    found = tuple(tables(subject.step, subject.anchor))
-    if found:
-        yield Group(name=f"{subject.anchor}-targets", title="", parts=found, entry="targets")
+    parts = tuple(tables(subject.step, subject.anchor))
+    if parts:
+        yield Group(name=f"{subject.anchor}-targets", title="", parts=parts, entry="targets")
 
 
 SECTION = Section("step", _parts)

@@ -11,17 +11,17 @@ from dbdyno.parts.part import Bar, Bars, Chart, Section, Subject
 
 
 def _parts(subject: Subject) -> Iterable[Chart]:
-    found = tuple(bars(subject.step, subject.base))
-    if found:
+    drawn = tuple(bars(subject.step, subject.base))
+    if drawn:
         title = cells.capitalized(throughput(subject.step))
-        words = (" ".join(filter(None, (bar.arm, bar.text, bar.detail))) for bar in found)
+        words = (" ".join(filter(None, (bar.arm, bar.text, bar.detail))) for bar in drawn)
         yield Chart(
             name=f"{subject.anchor}-throughput",
             title=title,
             describe=f"{title}: {'; '.join(words)}",
             of=subject.step.step,
-            note=_note(found),
-            data=Bars(bars=found),
+            note=_note(drawn),
+            data=Bars(bars=drawn),
         )
 
 
@@ -61,10 +61,10 @@ def bars(step: StepComparison, base: str) -> Iterable[Bar]:
 
 
 def _block_values(result: Cell) -> list[float]:
-    found = (
+    values = (
         run.metrics.get(run.facts.headline) for run in result.runs if run.facts.headline is not None
     )
-    return [value for value in found if value is not None]
+    return [value for value in values if value is not None]
 
 
 def _bar_detail(result: Cell, base: str) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from dbdyno.model import Cell, StepComparison, ToldFacts, ToldValue
-from dbdyno.model.metric.over import Over
+from dbdyno.model.metric.over import over_of
 from dbdyno.parts import cells
 from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
 
@@ -47,7 +47,7 @@ def tables(step: StepComparison, base: str, prefix: str) -> Iterable[Table]:
         note=cells.sentences(
             "Values that the workload defines, read from what statements returned or asked of the "
             "server after the load, and imported metrics of a provider; no verdict uses them.",
-            cells.blocks_note(max(len(cell.runs) for cell in step.cells)),
+            cells.blocks_note(step.blocks),
         ),
     )
 
@@ -62,24 +62,19 @@ def _cell(step: StepComparison, cell: Cell, metric: str) -> TableCell:
     ]
     if not texts:
         numbers = (facts.numbers.get(metric) for facts in cell.each(ToldFacts))
-        return cells.over_blocks(numbers, over=_over(step, metric))
+        over = over_of(facts.numbers.get(metric) for facts in step.each(ToldFacts))
+        return cells.over_blocks(numbers, over=over)
     counted = Counter(texts).most_common()
     if len(counted) == 1:
         return TableCell(text=texts[0])
     return TableCell(text=", ".join(f"{text} ({count})" for text, count in counted))
 
 
-def _over(step: StepComparison, metric: str) -> Over:
-    """As the estimates take it: what is nothing in a block has no ratio."""
-    compared = [estimate.kind for cell in step.cells if (estimate := cell.own_values.get(metric))]
-    return "ratio" if compared and "difference" not in compared else "sum"
-
-
 def _parts(subject: Subject) -> Iterable[Group]:
-    found = tuple(tables(subject.step, subject.base, subject.anchor))
-    if found:
+    parts = tuple(tables(subject.step, subject.base, subject.anchor))
+    if parts:
         name = f"{subject.anchor}-told-part"
-        yield Group(name=name, title="", parts=found, entry="told", pair=True)
+        yield Group(name=name, title="", parts=parts, entry="told", pair=True)
 
 
 SECTION = Section("step", _parts)

@@ -27,6 +27,11 @@ def taken(values: Iterable[float | None], over: Over = "sum") -> float | None:
     return math.fsum(known) / len(known)
 
 
+def over_of(values: Iterable[float | None]) -> Over:
+    """How figures that have ratios are taken: one that is nothing in a block has none."""
+    return "ratio" if all(value > 0 for value in values if value is not None) else "sum"
+
+
 def geometric_mean(values: Sequence[float]) -> float:
     """The n-th root of the product; 0 where one of them is 0. Not empty, none negative."""
     if not values or min(values) < 0:

@@ -123,10 +123,13 @@ def _of_field(field: Field, prefix: str) -> Iterator[Told]:
         nested: Any = field.form
         for column, inner in _own(nested, f"{name}_"):
             yield column, _then(get, inner)
-    elif columns := ((field.meaning and field.meaning.extra) or {}).get("columns"):
-        kind = TYPES[get_args(field.form)[0]]
+    elif get_origin(field.form) is tuple:
+        form, columns = (
+            TYPES[get_args(field.form)[0]],
+            (field.meaning and field.meaning.extra) or {},
+        )
         for place, (title, what) in enumerate(columns.items()):
-            yield Column(name=title, type=kind, unit="", what=what), _then(get, itemgetter(place))
+            yield Column(name=title, type=form, unit="", what=what), _then(get, itemgetter(place))
     else:
         yield field.column(name, field.what), get
 

@@ -23,7 +23,7 @@ ROWS_MAX = 10_000
 
 MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
     (
-        frozenset({"plans", "arms", "settings", "comparisons", "verdicts", "across", "notices"})
+        frozenset({"plans", "arms", "settings", "comparisons", "verdicts", "notices"})
         | step_rows.CAUSES.keys()
         | {table.name for finding in plans.FINDINGS for table in tables(finding.facts, ())},
         step_rows.facts,

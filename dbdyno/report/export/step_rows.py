@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from dbdyno.model import (
-    Across,
     Cell,
     Comparison,
     Json,
@@ -17,7 +16,7 @@ from dbdyno.model import (
 )
 from dbdyno.model.plan_record import ArmRecord
 from dbdyno.model.server_facts import ServerFacts
-from dbdyno.report.estimate_form import of_estimate, of_judgement, of_ratio
+from dbdyno.report.estimate_form import of_estimate, of_judgement
 from dbdyno.report.export import (
     derived,
     effect_rows,
@@ -63,8 +62,6 @@ def facts(source: Source) -> Rows:
                 yield "comparisons", source.key | row
             for row in _verdicts(step, cell, comparison.base):
                 yield "verdicts", source.key | row
-    for pair in comparison.across:
-        yield "across", source.key | _across(pair)
     for table, rows in CAUSES.items():
         yield from ((table, source.key | row) for row in rows(comparison))
     yield from ((table, source.key | row) for table, row in derived.of_comparison(comparison))
@@ -162,20 +159,6 @@ def _verdicts(step: StepComparison, cell: Cell, base: str) -> Iterator[Json]:
             **of_estimate(cell.estimates.get(name)),
             **of_judgement(judgement),
         }
-
-
-def _across(pair: Across) -> Json:
-    first_clients, second_clients = pair.clients or (None, None)
-    return {
-        "kind": pair.kind,
-        "workload": pair.workload,
-        "arm": pair.arm,
-        "first_step": pair.first,
-        "second_step": pair.second,
-        "first_clients": first_clients,
-        "second_clients": second_clients,
-        **of_ratio(pair.ratio),
-    }
 
 
 # --- A step of a run -------------------------------------------------------------------------

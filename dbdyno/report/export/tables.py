@@ -153,23 +153,6 @@ TABLES: tuple[Table, ...] = (
         """,
         (),
     ),
-    table(
-        "across", "two steps of one arm, over all judged blocks: the second relative to the first",
-        """
-        kind           | text    | | post by pre (after writes relative to before) or scale-up
-        workload       | text    | | the workload's name
-        arm            | text    | | the arm's name
-        first_step     | text    | | before the writes, or with the fewest clients
-        second_step    | text    | | after the writes, or with more clients
-        first_clients  | integer | | of scale-up: clients of the first
-        second_clients | integer | | of scale-up: clients of the second
-        ratio          | number  | | geometric mean of the blocks' ratios of the headline metric
-        low            | number  | | lower end of its 95 % interval; null with one block
-        high           | number  | | upper end of its 95 % interval
-        blocks         | integer | | blocks in which both steps have the metric
-        """,
-        (),
-    ),
     *(table for finding in plans.FINDINGS for table in tables(finding.facts, ())),
     *CAUSES,
     *QUERIES,

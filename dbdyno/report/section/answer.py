@@ -9,12 +9,13 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from dbdyno.findings.own_query import show as own_query
+from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Cell, Comparison, Ratio, StepComparison, configuration, engine, metric
 from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.verdict import CHANGED, TOO_FEW, Judgement, Verdict, is_wide
 from dbdyno.parts import cells, colors, known, nodes, number, reasons, step_groups, tolerate
 from dbdyno.parts.part import AnyPart, Chart, Effect, Effects, Finding, Group, Section, Text
-from dbdyno.report.section import own_query, verdicts
 from dbdyno.report.section.headline import step_name
 
 SHOWN_MAX = 3

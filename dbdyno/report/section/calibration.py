@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Comparison
 from dbdyno.model.metric.primary import called
 from dbdyno.model.verdict import Aims, Calibration, Noise
@@ -19,7 +20,7 @@ from dbdyno.parts.part import (
     Table,
     TableCell,
 )
-from dbdyno.report.section import fill_noise, verdicts
+from dbdyno.report.section import fill_noise
 
 NAMES_MAX = 4
 """So many steps are named in a sentence; the tables have them all."""

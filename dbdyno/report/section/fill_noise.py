@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Comparison
 from dbdyno.model.metric.primary import called
 from dbdyno.model.verdict import FillNoise
 from dbdyno.parts import number
 from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
-from dbdyno.report.section import verdicts
 
 
 def sentence(fills: Sequence[FillNoise]) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.model.metric.primary import called, is_cpu
 from dbdyno.model.verdict import CHANGED, Judgement, Overall, is_wide, shaded
 from dbdyno.parts import cells, colors, dependence, known, looks, nodes, number, step_groups
 from dbdyno.parts.part import Finding, Section, Subject, Text
-from dbdyno.report.section import calibration, verdicts
+from dbdyno.report.section import calibration
 
 
 def findings(comparison: Comparison) -> list[Finding]:

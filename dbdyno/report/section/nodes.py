@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.model.metric.primary import called, is_cpu
 from dbdyno.model.nodes import ByNode, NodeRatio
@@ -21,7 +22,6 @@ from dbdyno.parts.part import (
     TableCell,
     Text,
 )
-from dbdyno.report.section import verdicts
 from dbdyno.report.section.headline import step_name
 
 NODES_SHOWN_MAX = 6

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from dbdyno.findings.application import show as answer
+from dbdyno.findings.own_query import show as own_query
+from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Bound, Cell, Comparison
 from dbdyno.model.answer_word import WORDS
 from dbdyno.model.comparison import ApplicationResult
@@ -13,8 +16,7 @@ from dbdyno.model.verdict import Verdict
 from dbdyno.parts import colors, known, number
 from dbdyno.parts.part import AnyPart, Column, Group, Row, Section, Table, TableCell
 from dbdyno.parts.table_layout import without_blank_columns
-from dbdyno.report.section import application as answer
-from dbdyno.report.section import own_query, verdicts, work
+from dbdyno.report.section import work
 
 DRAWN = "; values drawn from the data"
 NOT_TIMED = "not timed"

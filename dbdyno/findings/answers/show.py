@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from dbdyno.findings.application import show as application
+from dbdyno.findings.own_query import show as own_query
 from dbdyno.model import Comparison
 from dbdyno.model.answer_word import WORDS, AnswerWord
 from dbdyno.model.query_change import AnswerChange
 from dbdyno.parts import number
 from dbdyno.parts.part import AnyPart, Finding, Section, Text
-from dbdyno.report.section import application, own_query
 
 SAID: Mapping[AnswerWord, str] = {
     "fails on the base": "fails on {base} alone",

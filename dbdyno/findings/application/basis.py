@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from dbdyno.findings.own_query.show import share
 from dbdyno.model.basis import Basis, BasisPart, Gap
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.parts import number
 from dbdyno.parts.part import Finding
 from dbdyno.parts.reasons import BETWEEN
-from dbdyno.report.section.own_query import share
 
 GAPS_MAX = 4
 """So many reasons are named, those first that have the largest shares."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from dbdyno.findings.measured_on.show import UNKNOWN
 from dbdyno.model import Difference
 from dbdyno.model.comparison import OF_SOME
 from dbdyno.parts.part import (
@@ -17,7 +18,6 @@ from dbdyno.parts.part import (
     Table,
     TableCell,
 )
-from dbdyno.report.section.measured_on import UNKNOWN
 
 
 def table(found: Sequence[Difference], arms: Sequence[str]) -> Table | None:

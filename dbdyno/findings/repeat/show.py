@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from dbdyno.findings.measured_on.show import UNKNOWN, joined, prefixed
 from dbdyno.model import engine
 from dbdyno.model.plan_record import PlanRecord, SizingRecord
 from dbdyno.parts import number
 from dbdyno.parts.part import Finding, Group, Section, Subject, Text
-from dbdyno.report.section.measured_on import UNKNOWN, joined, prefixed
 
 FILES_MAX = 10
 """So many files of a workload have a line each; of more the plan's record has the hashes."""

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from dbdyno.findings.application import basis as basis
+from dbdyno.findings.own_query import show as own_query
 from dbdyno.model import Cell, Comparison, Ratio
 from dbdyno.model.answer_word import AnswerWord
 from dbdyno.model.comparison import ApplicationResult
@@ -20,7 +22,6 @@ from dbdyno.model.query_change import AnswerChange, PlanChange, QueryPlace
 from dbdyno.model.verdict import TIMES_MIN
 from dbdyno.parts import cells, colors, known, number, reasons
 from dbdyno.parts.part import AnyPart, Finding, Section, Text
-from dbdyno.report.section import basis, own_query
 
 DIFFER: Mapping[AnswerWord, str] = {
     "different": "",

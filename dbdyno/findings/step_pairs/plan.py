@@ -10,13 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
+from dbdyno.findings.plan_finding import Compared, PlanFinding
+from dbdyno.findings.step_pairs.facts import Kind, StepPair, StepPairFacts
 from dbdyno.judge.pairing import ratio
-from dbdyno.model import Across, StepComparison
+from dbdyno.model import StepComparison
 from dbdyno.model.metric import less_is_better
-
-Kind = Literal["post by pre", "scale-up"]
 
 PRE = re.compile(r"\.pre(?![^_@])")
 """The mark of a step before the writes; `scan.warmpre` is none."""
@@ -24,17 +23,25 @@ SWEPT = re.compile(r"(?<=[@,])clients=(\d+)(?:,|$)")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class SweptStep:
     """A step of a sweep over clients."""
 
     clients: int
     step: StepComparison
 
 
-def across(steps: Sequence[StepComparison]) -> tuple[Across, ...]:
-    """All such pairs of measured steps, arm by arm, those before and after the writes first."""
+def of_plan(compared: Compared) -> StepPairFacts:
+    """The pairs among the steps of a result."""
+    return derived(compared.steps)
+
+
+FINDING = PlanFinding(facts=StepPairFacts, of_plan=of_plan)
+
+
+def derived(steps: Iterable[StepComparison]) -> StepPairFacts:
+    """Arm by arm, those before and after the writes first."""
     measured = [step for step in steps if _is_measured(step)]
-    return (*_post_by_pre(measured), *_scale_up(measured))
+    return StepPairFacts(across=(*_post_by_pre(measured), *_scale_up(measured)))
 
 
 def _is_measured(step: StepComparison) -> bool:
@@ -43,43 +50,46 @@ def _is_measured(step: StepComparison) -> bool:
     return rate and step.measured
 
 
-def _post_by_pre(steps: Sequence[StepComparison]) -> Iterable[Across]:
+def _post_by_pre(steps: Sequence[StepComparison]) -> Iterable[StepPair]:
     by_name = {(step.workload, step.step): step for step in steps}
     for step in steps:
         twin = by_name.get((step.workload, PRE.sub("", step.step, count=1)))
         if twin is not None and twin is not step and twin.headline == step.headline:
-            yield from _pairs("post by pre", step, twin, None)
+            yield from _pairs("post by pre", step, twin)
 
 
-def _scale_up(steps: Sequence[StepComparison]) -> Iterable[Across]:
+def _scale_up(steps: Sequence[StepComparison]) -> Iterable[StepPair]:
     """Each step of a sweep by the one with the fewest clients that is otherwise the same."""
-    sweeps: dict[tuple[str, str], list[Point]] = {}
+    sweeps: dict[tuple[str, str], list[SweptStep]] = {}
     for step in steps:
         match = SWEPT.search(step.step)
         if match is not None:
             same = step.step[: match.start()] + step.step[match.end() :]
-            point = Point(clients=int(match[1]), step=step)
+            point = SweptStep(clients=int(match[1]), step=step)
             sweeps.setdefault((step.workload, same), []).append(point)
     for points in sweeps.values():
         first, *others = sorted(points, key=lambda point: point.clients)
         for other in others:
             if other.step.headline == first.step.headline:
                 clients = (first.clients, other.clients)
-                yield from _pairs("scale-up", first.step, other.step, clients)
+                yield from _pairs("scale-up", first.step, other.step, *clients)
 
 
 def _pairs(
-    quotient: Kind, first: StepComparison, second: StepComparison, clients: tuple[int, int] | None
-) -> Iterable[Across]:
+    kind: Kind, first: StepComparison, second: StepComparison, *clients: int
+) -> Iterable[StepPair]:
     """The two steps of each arm."""
     assert first.headline is not None
     for cell, other in zip(first.cells, second.cells, strict=True):
-        yield Across(
-            kind=quotient,
+        quotient = ratio(cell.runs, other.runs, first.headline)
+        yield StepPair(
+            kind=kind,
             workload=first.workload,
             arm=cell.arm,
-            first=first.step,
-            second=second.step,
-            ratio=ratio(cell.runs, other.runs, first.headline),
-            clients=clients,
+            first_step=first.step,
+            second_step=second.step,
+            first_clients=clients[0] if clients else None,
+            second_clients=clients[1] if clients else None,
+            ratio=quotient,
+            blocks=0 if quotient is None else quotient.blocks,
         )

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from dbdyno.findings.own_query import show as own_query
+from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Cell, Comparison
 from dbdyno.model.query_change import Effect, PlanChange
 from dbdyno.parts import colors, number
@@ -22,7 +24,6 @@ from dbdyno.parts.part import (
     Text,
 )
 from dbdyno.parts.table_layout import without_blank_columns
-from dbdyno.report.section import own_query, verdicts
 
 KINDS: Mapping[str, frozenset[Effect]] = {
     "with an effect on time or work": frozenset(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from dbdyno.findings.measured_on.show import rotates
 from dbdyno.model import Comparison, engine
 from dbdyno.model.compiler import flags_of, for_size
 from dbdyno.model.host_facts import Cpu, HostFacts, Storage
@@ -11,7 +12,6 @@ from dbdyno.model.plan_record import ArmRecord, PlanRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.parts import nodes, number
 from dbdyno.parts.part import Finding, Section, Subject, Text
-from dbdyno.report.section.measured_on import rotates
 
 SETTINGS_NAMED_MAX = 8
 """Of so many settings that a plan sets for an arm each is named, of more the first ones."""

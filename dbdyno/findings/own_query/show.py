@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 
+from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Bound, Cell, Comparison, StepComparison
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.metric.primary import is_cpu
@@ -14,7 +15,6 @@ from dbdyno.model.verdict import Judgement, Verdict
 from dbdyno.parts import cells as report_cells
 from dbdyno.parts import number
 from dbdyno.parts.part import Finding
-from dbdyno.report.section import verdicts
 
 TEXT_MAX = 60
 """So many characters of a query's text stand in a line or a row; a table has all of it."""

@@ -1,0 +1,1 @@
+"""What each query answered on each arm."""

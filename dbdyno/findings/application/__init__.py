@@ -1,0 +1,1 @@
+"""An application's queries together: may one upgrade?"""

@@ -1,0 +1,1 @@
+"""In what the arms differ, planned or not."""

@@ -1,0 +1,1 @@
+"""The host, the servers and the load generator that measured."""

@@ -1,0 +1,1 @@
+"""A query of an application as a step: its SQL, and how it is named."""

@@ -1,0 +1,1 @@
+"""Queries that an arm plans otherwise."""

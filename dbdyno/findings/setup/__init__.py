@@ -1,0 +1,1 @@
+"""What was compared: arms, workloads, blocks."""

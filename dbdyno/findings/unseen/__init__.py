@@ -1,0 +1,1 @@
+"""What a report does not show, and why."""

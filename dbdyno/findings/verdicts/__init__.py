@@ -1,0 +1,1 @@
+"""The word of each step, with the figures behind it."""

@@ -1,0 +1,1 @@
+"""Why a step changed, or what is excluded."""

@@ -91,9 +91,9 @@ def test_no_other_lab_measures_between_a_races_trial_and_its_blocks(
     monkeypatch.setattr(lock, "default_path", lambda: tmp_path / "lock")
     monkeypatch.setattr(race, "planned", lambda wanted, out, *, quiet: None)
 
-    def measure(plan: None, out: Path, wait: bool, *, quiet: bool, way: BlockRunner) -> None:
+    def measure(plan: None, out: Path, wait: bool, *, quiet: bool, runner: BlockRunner) -> None:
         assert lock.holder(tmp_path / "lock") is not None
-        raise typer.Exit(7 if isinstance(way, HereOfHost) else 1)
+        raise typer.Exit(7 if isinstance(runner, HereOfHost) else 1)
 
     monkeypatch.setattr(measuring, "measure", measure)
     with pytest.raises(typer.Exit) as ended:

@@ -37,7 +37,15 @@ def planned(names: Sequence[str], **changes: object) -> PlanRecord:
 def runs_of(name: str, ordinal: int, costs: tuple[float, float], blocks: int) -> list[StepRun]:
     """The runs of a query by the microseconds that a call takes on each arm, of time and of CPU."""
     return [
-        run(arm, block, 1e6 / took, cpu=took, step=name, ordinal=ordinal)
+        run(
+            arm,
+            block,
+            1e6 / took,
+            cpu=took,
+            metrics={"server_cpu_per_op": took},
+            step=name,
+            ordinal=ordinal,
+        )
         for arm, cost, sign in zip(ARMS, costs, (1, -1), strict=True)
         for block, noise in enumerate(NOISE[:blocks], 1)
         for took in (cost * math.exp(sign * noise),)

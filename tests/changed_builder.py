@@ -13,7 +13,7 @@ from dataclasses import replace
 from comparison_builder import one_cell
 from dbdyno.judge.verdicts import together
 from dbdyno.model import Cell, StepComparison, StepRun
-from dbdyno.model.metric.primary import cpu_of
+from dbdyno.model.metric.primary import CPU, SESSIONS_CPU, cpu_of
 from dbdyno.model.verdict import Aims
 from dbdyno.stats.sample import Sample
 from one_look import decide
@@ -43,7 +43,7 @@ BASE: Mapping[str, float] = {
     "wal_bytes_per_op": 0.0,
     "checkpointer_cpu_per_op": 0.01,
     "io_worker_cpu_per_op": 1.5,
-    "cpu_per_op": 61.5,
+    "cpu_per_op": 60.0,
     "instructions_per_op": 250_000.0,
 }
 UNSAMPLED = frozenset({"wait_io", "wait_lwlock", "wait_lock", "wait_ipc", "wait_other", "client"})
@@ -60,11 +60,13 @@ def changed(
     """A step in which the arm `new` has the base's metrics times these factors.
 
     A factor of a metric that the base has none of is the arm's value. `plans`: of the statement
-    `get`, the base's and the arm's. `helped`: it is told whom helpers served.
+    `get`, the base's and the arm's. `helped`: by more
+    CPU than that of its sessions; else both are one.
     """
-    known = {name: value for name, value in BASE.items() if helped or name != "cpu_per_op"}
+    if not helped and SESSIONS_CPU in factors:
+        factors = {CPU: factors[SESSIONS_CPU], **factors}
     base, other = (
-        tuple(_run(known, arm, block, its, plan, sampled, noise) for block in range(1, BLOCKS + 1))
+        tuple(_run(BASE, arm, block, its, plan, sampled, noise) for block in range(1, BLOCKS + 1))
         for arm, its, plan in (("old", {}, plans[0]), ("new", factors, plans[1]))
     )
     cells = (one_cell("qps", base, base), _judged(one_cell("qps", other, base)))

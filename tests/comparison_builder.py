@@ -270,7 +270,7 @@ def _run_metrics(
         "p50": None if made.name == "l.x" else near(rate / CLIENTS),
         "p99": None if made.name == "l.x" else near(rate / CLIENTS * 0.31),
         "dps": 0.0 if made.name in ("l.i0", "l.x") else ips,
-        "server_cpu_per_op": near(made.cpu_us * 0.81),
+        "cpu_per_op": near(made.cpu_us * 0.81),
         "background_cpu_per_op": near(made.cpu_us * 0.07),
         "generator_cpu_per_op": near(made.cpu_us * 0.04),
         "generator_share": near(4.9),

@@ -117,11 +117,7 @@ def plan(arms: Sequence[str], blocks: int) -> PlanRecord:
             }
             for arm in arms
         ],
-        "sizing": {
-            "cores": 8,
-            "memory_bytes": 33_285_996_544,
-            "free_disk_bytes": 3 << 39,
-        },
+        "sizing": {"cores": 8, "memory_bytes": 33_285_996_544, "free_disk_bytes": 3 << 39},
         "workloads": [{"name": "insert-benchmark", "sha256": "9f2c" * 16}],
     }
     return msgspec.convert(record, PlanRecord)

@@ -29,10 +29,7 @@ DAY_S = 86_400.0
 BEGIN_S = 1_780_000_000.0
 BRANCH = "master"
 POINT = Series(
-    branch=BRANCH,
-    step=("sysbench", "point-query"),
-    instrument="work",
-    metric="instructions",
+    branch=BRANCH, step=("sysbench", "point-query"), instrument="work", metric="instructions"
 )
 SCAN = Series(branch=BRANCH, step=("sysbench", "scan"), instrument="work", metric="instructions")
 QPS = Series(branch=BRANCH, step=("sysbench", "point-query"), instrument="time", metric="qps")

@@ -37,10 +37,7 @@ __all__ = [
 ]
 
 SERIES = Series(
-    branch="master",
-    step=("sysbench", "point-query"),
-    instrument="work",
-    metric="instructions",
+    branch="master", step=("sysbench", "point-query"), instrument="work", metric="instructions"
 )
 ERROR = 0.0005
 CLEAR = 6.0

@@ -337,8 +337,7 @@ FACTS: dict[str, Fact] = {
         "extended",
     ),
     "gset in a pipeline of a branch": run(
-        "\\startpipeline\n\\if true\nSELECT 1 AS i \\gset\n\\endif\n\\endpipeline\n",
-        "extended",
+        "\\startpipeline\n\\if true\nSELECT 1 AS i \\gset\n\\endif\n\\endpipeline\n", "extended"
     ),
     "gset in a pipeline of a branch that is not taken": ok(
         "\\startpipeline\n\\if false\nSELECT 1 AS i \\gset\n\\endif\nSELECT 1;\n\\endpipeline\n",
@@ -349,8 +348,7 @@ FACTS: dict[str, Fact] = {
         "\\startpipeline\nSELECT 1;\nSELECT 1/0;\nSELECT 2;\n\\endpipeline\n", "prepared"
     ),
     "a set and a sleep in a pipeline": ok(
-        "\\startpipeline\n\\set i 1\nSELECT :i::int;\n\\sleep 1 us\n\\endpipeline\n",
-        "extended",
+        "\\startpipeline\n\\set i 1\nSELECT :i::int;\n\\sleep 1 us\n\\endpipeline\n", "extended"
     ),
     "a simple pipeline in a branch": ok(
         "\\if false\n\\startpipeline\nSELECT 1;\n\\endpipeline\n\\endif\nSELECT 1;\n"

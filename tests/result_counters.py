@@ -74,7 +74,7 @@ def _reading(planted: Planted, kind: str, at_s: float) -> Json:
         "disk": _disk(planted, time_s),
         "owners": _owners(planted, time_s),
         "rss_bytes": planted.rss_bytes,
-        **({"led": True} if planted.led else {}),
+        "led": True,
     }
 
 

@@ -39,7 +39,6 @@ class Planted:
         default_factory=lambda: {"checkpointer": 4_000.0, "walwriter": 1_000.0}
     )
     parallel_cpu_us_per_s: Mapping[str, float] = field(default_factory=dict)  # by leading role
-    led: bool = True  # whether it is told whom parallel workers served; older results do not
     exited_cpu_us_per_s: float = 500.0
     probe_cpu_us_per_s: float = 100.0
     generator_cpu_us_per_s: float = 40_000.0

@@ -55,7 +55,7 @@ MOMENTS: tuple[Literal["before", "after"], ...] = ("before", "after")
 def run(arm: str, block: int, rate: float | None, **changes: Any) -> StepRun:
     """A run of a step whose headline is `qps`, at this rate; `cpu`: µs of CPU per operation."""
     cpu, metrics = changes.pop("cpu", None), changes.pop("metrics", {})
-    values = {"qps": rate, "server_cpu_per_op": cpu, **metrics}
+    values = {"qps": rate, "cpu_per_op": cpu, **metrics}
     known = {name: value for name, value in values.items() if value is not None}
     planted = {"headline": "qps", "metrics": known}
     return step_run(arm=arm, block=block, **{**planted, **changes})

@@ -28,8 +28,7 @@ RELATIONS = {
         columns=columns("id", "customer", "status", "total", "f", "name"), keys=(ID,)
     ),
     "customers": RelationFacts(
-        columns=(*columns("id", "country", "code"), *loose("label")),
-        keys=(ID, frozenset({"code"})),
+        columns=(*columns("id", "country", "code"), *loose("label")), keys=(ID, frozenset({"code"}))
     ),
     "items": RelationFacts(
         columns=columns("order_id", "line", "product", "price", "f"),

@@ -70,8 +70,7 @@ def test_an_aa_arm_is_the_base_under_another_name_and_an_arm_like_others() -> No
 
 
 @pytest.mark.parametrize(
-    ("others", "repeats"),
-    [(0, []), (4, []), (5, [2]), (8, [2]), (9, [2, 3]), (13, [2, 3, 4])],
+    ("others", "repeats"), [(0, []), (4, []), (5, [2]), (8, [2]), (9, [2, 3]), (13, [2, 3, 4])]
 )
 def test_the_base_runs_once_for_each_four_other_arms(others: int, repeats: list[int]) -> None:
     hidden = [arm for arm in with_others(others).arms if arm.same_as is not None]

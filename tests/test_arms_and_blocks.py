@@ -76,9 +76,7 @@ def test_a_plan_is_complete_when_every_step_is_decided(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_plan_with_an_open_step_is_complete_when_there_is_no_look_to_come(
-    tmp_path: Path,
-) -> None:
+def test_a_plan_with_an_open_step_is_complete_when_there_is_no_look_to_come(tmp_path: Path) -> None:
     folder = build(tmp_path, blocks=5, steps=("qr100",), planted=faster_in({1, 5}))
     assert until_decided(folder).incomplete == "5 blocks done, the next look is after 6"
     assert until_decided(folder, replace(UNTIL_DECIDED, last=5)).incomplete is None

@@ -46,7 +46,7 @@ from profile_builder import beside, cost
 from result_builder import build, plant
 from result_planted import Planted
 from test_report_calibration import FILL_NOISE
-from test_report_nodes import BY_NODE
+from test_report_nodes import by_node
 from verdict_builder import (
     CPU,
     at_look,
@@ -77,7 +77,7 @@ TABLES = ("tables", "steps.tables")
 JUDGEMENT = (
     "estimate low high blocks kind se freedom basis bound apart fills p p_sign q sd margin verdict"
     " within_margin reason look_blocks look_share so_far_estimate so_far_low so_far_high lent"
-    " own_low own_high evidence dependence visible blocks_needed minutes_needed"
+    " own_low own_high dependence visible blocks_needed minutes_needed"
     " stood_still base_stood_still p_still"
 )
 FORM = {
@@ -232,7 +232,7 @@ def whole(made: Comparison) -> Comparison:
         findings={
             "SweepFacts": SweepFacts(peaks=(PEAK,)),
             "WorkComparison": WORK,
-            "NodeFacts": NodeFacts(nodes=(BY_NODE,)),
+            "NodeFacts": NodeFacts(nodes=(by_node("ips", (0.96, 1.02)),)),
             "ProfileFacts": ProfileFacts(functions=(PROFILE,)),
         },
         applications=(APPLICATION,),

@@ -203,10 +203,7 @@ def test_arms_are_named_by_what_is_changed_in_them() -> None:
     long = ", ".join(f"a_setting_with_a_long_name{number} = 1" for number in range(4))
     texts = 'version = "17"', f'version = "17"\nsettings = {{ {long} }}'
     named = [arm.name for arm in made(*texts).arms]
-    assert named[1:3] == [
-        "old+a_setting_with_a_long_name0",
-        "old..a_setting_with_a_long_name1",
-    ]
+    assert named[1:3] == ["old+a_setting_with_a_long_name0", "old..a_setting_with_a_long_name1"]
 
 
 # --- The plan --------------------------------------------------------------------------------

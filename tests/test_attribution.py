@@ -26,16 +26,11 @@ from dbdyno.model.attribution import Design, DesignKind, Factor
 from dbdyno.model.error import DynoError
 from dbdyno.parts import table_layout
 from dbdyno.parts.part import Table, Text
-from dbdyno.report import page
-from dbdyno.report.render import html, markdown
 from dbdyno.stats import factorial
 from dbdyno.store import Results
 from server_place import a_place, ends
 
-ROWS = {
-    "one at a time": factorial.one_at_a_time,
-    "factorial": factorial.full,
-}
+ROWS = {"one at a time": factorial.one_at_a_time, "factorial": factorial.full}
 NOISE = 0.01
 
 
@@ -241,13 +236,6 @@ def test_the_table_says_how_its_design_is_read(kind: DesignKind) -> None:
     (_, table, *_) = section.parts(shown(of, told(of, logs(of, [0.1, 0, 0]))))
     assert isinstance(table, Table)
     assert table.note.startswith(section.BY_DESIGN[kind])
-
-
-def test_every_format_shows_the_factors() -> None:
-    of = design("factorial", 2)
-    made = page.make(shown(of, told(of, logs(of, [0.1, 0]))))
-    for text in (html.render(made), markdown.render(made)):
-        assert "What makes new differ from old" in text and "off → on" in text
 
 
 # --- A whole run -----------------------------------------------------------------------------

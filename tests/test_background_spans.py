@@ -38,12 +38,7 @@ def at_ms(second: float) -> int:
 def event(kind: str, second: float, duration_s: float | None = None) -> Json:
     """A line of the log, of its end."""
     table = ' of table "ib.public.pi1"' if kind.startswith("automatic") else ""
-    return {
-        "unix_ms": at_ms(second),
-        "kind": kind,
-        "text": kind + table,
-        "duration_s": duration_s,
-    }
+    return {"unix_ms": at_ms(second), "kind": kind, "text": kind + table, "duration_s": duration_s}
 
 
 def times(spans: tuple[Span, ...]) -> list[tuple[str, Any, Any]]:

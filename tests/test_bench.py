@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import arms, command, figure, fill, jobs, point, process, scale, server
+from bench import arms, command, figure, fill, jobs, pace, point, process, scale, server
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure, Target
 from bench.pairs import WARM_UP_S, BenchArm, Pair, Sample, after, alternate, spread, steady
@@ -265,23 +265,18 @@ def test_a_program_that_fails_or_hangs_is_one_line_that_names_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("job", "rows", "operations"),
+    ("job", "operations"),
     [
-        (jobs.point(ADDRESS, point.ACCOUNT.sql, key_max=9, connections=8, seconds=1), False, 80000),
-        (
-            jobs.pgbench(ADDRESS, "tpcb-like", scale=10, connections=7, seconds=1),
-            False,
-            10000,
-        ),
-        (jobs.insert(ADDRESS, seconds=1)[0], True, 1000000),
+        (jobs.point(ADDRESS, point.ACCOUNT.sql, key_max=9, connections=8, seconds=1), 80000),
+        (jobs.pgbench(ADDRESS, "tpcb-like", scale=10, connections=7, seconds=1), 10000),
     ],
-    ids=["point", "pgbench", "insert"],
+    ids=["point", "pgbench"],
 )
-def test_the_generator_takes_the_jobs(job: Json, rows: bool, operations: int) -> None:
+def test_the_generator_takes_the_jobs(job: Json, operations: int) -> None:
     """On its fake server, which answers a statement in 100 µs of a clock of its own."""
     generator = binary.find("dyno-loadgen")
     faked = job | {"engine": "fake", "server": None, "fake": FAKE}
-    found = arms.dyno(generator, lambda _: faked, rows=rows).run(1)
+    found = arms.dyno(generator, lambda _: faked).run(1)
     assert found.per_s == pytest.approx(operations, rel=0.01)
     assert found.operations >= found.per_s
     assert found.user_s + found.system_s > 0
@@ -300,7 +295,7 @@ def test_measurements_run_in_their_order_and_unknown_ones_are_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert command.parse(["pgbench", "point"]).names == ["point", "pgbench"]
-    assert {"point", "pgbench", "insert", "scale"} <= set(command.parse([]).names)
+    assert {"point", "pgbench", "scale"} <= set(command.parse([]).names)
     with pytest.raises(SystemExit):
         command.parse(["points"])
     assert "no measurement `points`: there are point, " in capsys.readouterr().err
@@ -309,9 +304,22 @@ def test_measurements_run_in_their_order_and_unknown_ones_are_refused(
     assert "there is no folder `/nowhere` for --out: make it" in capsys.readouterr().err
 
 
-def test_a_fill_is_judged_by_how_many_times_as_fast_it_is(
+def test_pacing_is_judged_by_what_it_is_off_and_by_its_lag(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    rows = [
+        {"per_s": 1000, "connections": 32, "achieved_ratio": 0.9989, "lag_us_p99": 499.0},
+        {"per_s": 10, "connections": 32, "achieved_ratio": 1.0, "lag_us_p99": 501.0},
+    ]
+    monkeypatch.setattr(pace, "measure_rates", lambda generator: rows)
+    bench = a_bench(pairs=1)
+    figures = list(pace.measure(bench))
+    assert [one.result for one in figures] == ["missed", "met", "met", "missed"]
+    assert figures[0].values == pytest.approx((0.11,))
+    assert figures[0].json()["detail"] == rows[0]
+
+
+def test_a_fill_is_judged_by_how_many_times_as_fast_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [
         {"faster": 5.1, "faster_with_vacuum": 4.0},
         {"faster": 4.9, "faster_with_vacuum": 4.2},
@@ -373,10 +381,9 @@ def test_a_run_is_one_line_that_names_no_place_of_the_machine(tmp_path: Path) ->
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Server]:
-    """A server with pgbench's tables and that of l.i0."""
+    """A server with pgbench's tables."""
     with a_place() as place, server.running_at(place) as one:
         server.make_accounts(one, scale=1)
-        one.execute(*jobs.insert(server.address_of(one), seconds=1, clients=2)[1])
         yield one
 
 
@@ -393,8 +400,8 @@ def count(running: Server, table: str) -> int:
     return int(rows)
 
 
-def generator_with(job: Callable[[float], Json], *, rows: bool = False) -> BenchArm:
-    return arms.dyno(binary.find("dyno-loadgen"), job, rows=rows)
+def generator_with(job: Callable[[float], Json]) -> BenchArm:
+    return arms.dyno(binary.find("dyno-loadgen"), job)
 
 
 @pytest.mark.live
@@ -410,18 +417,3 @@ def test_a_transaction_that_is_counted_is_in_the_history(running: Server, name: 
     arm = present(next(one for one in both if one.name == name))
     server.freshen_tpcb(running)
     assert arm.run(1).operations == count(running, "pgbench_history") > 0
-
-
-@pytest.mark.live
-@pytest.mark.parametrize("name", ["dyno-loadgen", "Python"])
-def test_a_row_that_is_counted_is_in_the_table(running: Server, name: str) -> None:
-    address = server.address_of(running)
-    both = [
-        generator_with(lambda s: jobs.insert(address, seconds=s, clients=2)[0], rows=True),
-        arms.python_client(address, 2),
-    ]
-    arm = next(one for one in both if one.name == name)
-    running.execute("TRUNCATE pi1, pi2")
-    counted = arm.run(1).operations
-    rows = [count(running, table) for table in ("pi1", "pi2")]
-    assert counted == sum(rows) and min(rows) > 0

@@ -96,12 +96,7 @@ def test_an_engine_that_is_not_built_is_refused():
 
 @pytest.mark.parametrize(
     ("major", "wanted"),
-    [
-        (12, []),
-        (14, ["--with-lz4"]),
-        (17, ["--with-lz4"]),
-        (18, ["--with-lz4", "--with-liburing"]),
-    ],
+    [(12, []), (14, ["--with-lz4"]), (17, ["--with-lz4"]), (18, ["--with-lz4", "--with-liburing"])],
 )
 def test_features_are_taken_where_configure_knows_them(major: int, wanted: list[str]):
     known = compile_postgres.known_options(HELP[major])

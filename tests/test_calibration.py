@@ -18,10 +18,7 @@ def calibrated(
     rates: Sequence[float], blocks_each: int | None, **changes: float
 ) -> Calibration | None:
     """The calibration of an A/A arm with these rates beside a base of constant 1,000."""
-    runs = [
-        *series("base", [1_000.0] * len(rates), **changes),
-        *series("ghost", rates, **changes),
-    ]
+    runs = [*series("base", [1_000.0] * len(rates), **changes), *series("ghost", rates, **changes)]
     found = concluded(runs, plan_of(("base", "ghost"), **AA_ARM), blocks_each=blocks_each)
     return found.calibration
 
@@ -62,7 +59,7 @@ def test_both_primary_metrics_are_tests_and_have_their_noise() -> None:
     found = calibrated(lifted(0.0), 3, cpu=20.0)
     assert found is not None
     assert (found.comparisons, found.tests) == (2, 4)
-    assert [its.metric for its in found.noise] == ["qps", "server_cpu_per_op"]
+    assert [its.metric for its in found.noise] == ["qps", "cpu_per_op"]
 
 
 def test_fewer_blocks_than_a_comparison_takes_are_no_calibration() -> None:

@@ -164,10 +164,7 @@ def test_the_clock_is_a_parameter_behind_the_others(log: WrittenLog, tmp_path: P
     application = captured(log, tmp_path / "app")
     name, query = application.only()
     assert application.text(name) == "SELECT a FROM t WHERE at > $2 - interval $1 AND day = $3"
-    assert query["clock"] == {
-        "2": "timestamptz '2026-11-26 10:00:00+00'",
-        "3": "date '2026-11-26'",
-    }
+    assert query["clock"] == {"2": "timestamptz '2026-11-26 10:00:00+00'", "3": "date '2026-11-26'"}
     assert application.values(name) == [(1, ["1 hour"])]
 
 

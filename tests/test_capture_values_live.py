@@ -148,10 +148,7 @@ SENDINGS = st.sampled_from(sorted(DATES)).flatmap(
 def server(request: pytest.FixtureRequest) -> Iterator[LabServer]:
     """A server that logs every call in all formats that it has."""
     arm = Arm(
-        name="source",
-        engine="postgres",
-        base_dir=request.param,
-        settings={"lc_messages": "C"},
+        name="source", engine="postgres", base_dir=request.param, settings={"lc_messages": "C"}
     )
     with a_place() as place, started(arm, place) as made:
         ((version,),) = made.execute("SHOW server_version_num")

@@ -62,11 +62,7 @@ def taken(
 # --- PostgreSQL ---------------------------------------------------------------------------------
 
 
-@pytest.fixture(
-    scope="module",
-    params=newest(),
-    ids=lambda one: one.name,
-)
+@pytest.fixture(scope="module", params=newest(), ids=lambda one: one.name)
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     """A server whose cache the table does not fit, with an empty database."""
     arm = Arm(name="a", engine="postgres", base_dir=request.param, settings=SETTINGS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -11,13 +10,10 @@ import pytest
 
 from dbdyno.analysis import compare
 from dbdyno.judge import validity
-from dbdyno.model import Json, Plan
+from dbdyno.model import Json
 from dbdyno.model.doubt import DoubtSubject
-from dbdyno.model.error import ResultError
-from dbdyno.model.figures import CHANGES
-from dbdyno.store import Results
 from doubted import doubted, flat
-from result_builder import UNIX_NS, build, make_plan, plan_json
+from result_builder import UNIX_NS, build
 from run_builder import concluded, plan_of, series
 
 HOUR_NS = 3_600_000_000_000
@@ -119,39 +115,6 @@ def test_blocks_of_several_generators_are_warned_of(folder: Path) -> None:
     (line,) = lines_of(folder, "several versions")
     assert "the load generator was" in line
     assert "(abc123) in block 2" in line
-
-
-def test_blocks_whose_figures_do_not_compare_are_named(folder: Path) -> None:
-    other_version(folder, 1, figures=1)
-    assert lines_of(folder, "blocks do not compare") == [
-        "blocks do not compare: an earlier dyno measured some of them; since then operations count "
-        "where they begin, not where they end"
-    ]
-
-
-@pytest.mark.parametrize("figures", [1, None])
-def test_a_plan_does_not_go_on_with_figures_of_before(tmp_path: Path, figures: int | None) -> None:
-    folder = build(tmp_path, planned_blocks=5, steps=("l.i0",))
-    assert Results.open(folder).blocks()[0].figures == 2
-    path = folder / "blocks/001/order.json"
-    order = json.loads(path.read_text()) | {"figures": figures}
-    path.write_text(json.dumps({key: value for key, value in order.items() if value is not None}))
-    plan = made_plan(5)
-    with pytest.raises(ResultError, match=r"CHANGELOG.md, figures 2\): choose another --out"):
-        Results.open_or_create(tmp_path, plan, plan_json(plan))
-    three = made_plan(3)
-    Results.open_or_create(tmp_path, three, plan_json(three))  # nothing is to be measured any more
-
-
-def made_plan(blocks: int) -> Plan:
-    return make_plan("example", ("pg17", "pg18"), blocks)
-
-
-def test_the_change_list_marks_each_change_of_figures() -> None:
-    text = (Path(__file__).parents[1] / "CHANGELOG.md").read_text()
-    assert {f"(figures {number})" for number in CHANGES} == set(
-        re.findall(r"\(figures \d+\)", text)
-    )
 
 
 # --- The whole server ------------------------------------------------------------------------

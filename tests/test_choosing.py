@@ -61,10 +61,7 @@ def test_entries_have_think_times_and_a_rule(tmp_path: Path) -> None:
 def test_an_end_is_an_instruction_and_its_operation_is_known_to_roll_back(tmp_path: Path) -> None:
     (step,) = steps(MIX, tmp_path)
     verbs = [verb for verb, _ in step.job.programs[0].code]
-    assert verbs == [
-        *("draw", "send", "send", "set", "unless"),
-        *("send", "rolled_back", "send"),
-    ]
+    assert verbs == [*("draw", "send", "send", "set", "unless"), *("send", "rolled_back", "send")]
     assert step.job.branches is not None
     assert step.job.branches[0].to == 7
     assert step.job.rolls_back

@@ -192,7 +192,7 @@ def test_the_same_warning_of_many_steps_is_one_line_with_its_places(tmp_path: Pa
 
 
 def test_results_that_were_written_once_are_read_ever_after() -> None:
-    """The canned folder of format 1: 40,000 rows/s and 5,000 queries/s, pg18 5 % faster."""
+    """The canned folder: 40,000 rows/s and 5,000 queries/s, pg18 5 % faster."""
     comparison = compare.load(Path(__file__).parent / "example_results" / "example")
     for step, rate in (("l.i0", 40_000), ("qr100", 5_000)):
         assert cell(comparison, step, "pg17").value == pytest.approx(rate)

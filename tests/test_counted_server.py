@@ -27,8 +27,7 @@ def test_caches_are_warmed_by_two_connections() -> None:
 
 
 @pytest.mark.parametrize(
-    ("counter", "sent"),
-    [((), [signal.SIGQUIT, signal.SIGKILL]), (("valgrind",), [signal.SIGKILL])],
+    ("counter", "sent"), [((), [signal.SIGQUIT, signal.SIGKILL]), (("valgrind",), [signal.SIGKILL])]
 )
 def test_a_counted_server_is_killed_at_once(
     counter: tuple[str, ...], sent: list[signal.Signals], monkeypatch: pytest.MonkeyPatch

@@ -6,7 +6,6 @@ us of CPU a second are 2 us of a query.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,12 @@ import pytest
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
 from dbdyno.model import Comparison, StepRun
-from dbdyno.report import json_document
 from dbdyno.store import Results
 from doubted import doubted
 from result_builder import build, plant
 from result_planted import Planted
 from run_builder import cell, concluded, lifted, plan_of, run, series
-from test_analysis import change, derived, step_folder
+from test_analysis import change, change_lines, derived, step_folder
 
 PRIMARY, SESSIONS, BACKGROUND = "cpu_per_op", "server_cpu_per_op", "background_cpu_per_op"
 ALL_OWNERS = "CPU of the whole server changed otherwise"
@@ -118,26 +116,6 @@ def test_innodbs_helpers_are_those_that_read_and_build_and_no_others(tmp_path: P
 # --- Older results ---------------------------------------------------------------------------
 
 
-def test_older_results_have_the_old_metric_alone_and_say_what_they_said(tmp_path: Path) -> None:
-    kinds = {"walwriter": 1_000.0, "io worker": 50_000.0, "parallel worker": 5_000.0}
-    many = {"background_cpu_us_per_s": kinds, "exited_cpu_us_per_s": 10_000.0}
-    run = found(tmp_path, led=False, **many)
-    assert run.metrics[PRIMARY] is run.metrics["whole_server_cpu_per_op"] is None
-    assert run.metrics[SESSIONS] == pytest.approx(100.0)
-    assert run.metrics[BACKGROUND] == pytest.approx(11.2 + 2.0)
-    assert doubted(run) == ()
-
-
-def test_older_results_are_judged_by_the_old_metric(tmp_path: Path) -> None:
-    costs = {"role_cpu_us": {"insert": 20.0, "delete": 10.0, "query": 90.0}}
-    older = compared(tmp_path, {"pg17": {"led": False}, "pg18": {"led": False, **costs}})
-    assert verdict_of(older) == {"qps": 1.0, SESSIONS: 0.9}
-    assert not any("CPU" in line for line in doubted(older))
-    (step,) = json.loads(json_document.render(older))["steps"]
-    names = {name for name, its in step["arms"][0]["metrics"].items() if its["primary"]}
-    assert names == {"qps", SESSIONS}
-
-
 def test_work_that_moves_to_helpers_is_no_gain(tmp_path: Path) -> None:
     costs = {"role_cpu_us": {"insert": 20.0, "delete": 10.0, "query": 70.0}}
     moved = {**costs, "background_cpu_us_per_s": {"io worker": 155_000.0}}
@@ -145,38 +123,6 @@ def test_work_that_moves_to_helpers_is_no_gain(tmp_path: Path) -> None:
     cell = newer.steps[0].cells[1]
     assert cell.estimates[SESSIONS].value == pytest.approx(-30.0)
     assert verdict_of(newer) == {"qps": 1.0, PRIMARY: 1.01}
-
-
-def test_where_one_block_is_older_the_old_metric_judges_and_the_new_is_not_compared(
-    tmp_path: Path,
-) -> None:
-    costs = {"role_cpu_us": {"insert": 20.0, "delete": 10.0, "query": 90.0}}
-    mixed = compared(
-        tmp_path,
-        {"pg18": costs, "pg17 1": {"led": False}, "pg18 1": {"led": False, **costs}},
-    )
-    base, cell = mixed.steps[0].cells
-    assert verdict_of(mixed) == {"qps": 1.0, SESSIONS: 0.9}
-    assert cell.estimates[SESSIONS].blocks == 3
-    assert cell.metrics[PRIMARY] is base.metrics[PRIMARY] is None
-    assert PRIMARY not in cell.estimates
-    assert PRIMARY not in cell.costs
-    assert cell.estimates[BACKGROUND].blocks == 1, "only what counts the same is compared"
-    (said,) = [line for line in doubted(mixed) if line.startswith("CPU without helpers: qr100: ")]
-    assert "CPU covers sessions alone in all blocks" in said
-
-
-def test_an_arm_that_is_older_than_its_base_is_never_compared_with_the_new_metric() -> None:
-    """Nor are the means over steps, of which one has the new metric in all blocks."""
-    new = {"metrics": {PRIMARY: 24.0, SESSIONS: 20.0}}
-    runs = [*series("base", [1_000.0] * 6, **new), *series("x", lifted(0.0), cpu=20.0)]
-    later = {"ordinal": 2, "step": "two", **new}
-    runs += [*series("base", [1_000.0] * 6, **later), *series("x", lifted(0.0), **later)]
-    found = concluded(runs, plan_of(("base", "x")))
-    by_step = {step: cell(found, "x", step).verdict for step in ("one", "two")}
-    names = {step: [j.metric for j in said.judgements] for step, said in by_step.items() if said}
-    assert names == {"one": ["qps", SESSIONS], "two": ["qps", PRIMARY]}
-    assert {one.judgement.metric for one in found.overall} == {"qps", SESSIONS}
 
 
 def test_a_run_that_failed_does_not_make_the_others_older() -> None:
@@ -216,3 +162,13 @@ def test_the_results_folder_says_by_its_readings_what_it_has(tmp_path: Path) -> 
     folder = build(tmp_path, steps=("qr100",), blocks=1)
     (one, *_) = Results.open(folder).blocks()[0].runs()
     assert all(reading.led for reading in one.steps()[0].host())
+
+
+def test_readings_of_an_older_dyno_are_not_taken_and_a_doubt_says_so(tmp_path: Path) -> None:
+    folder = step_folder(tmp_path, "qr100")
+    change_lines(
+        folder.path / "host.jsonl", lambda lines: [line | {"led": False} for line in lines]
+    )
+    run = assemble.step_run(folder)
+    assert run.metrics[PRIMARY] is None and run.metrics["qps"]
+    assert any("host.jsonl: an older dyno wrote it" in line for line in doubted(run)), doubted(run)

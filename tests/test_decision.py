@@ -306,10 +306,7 @@ def test_the_look_when_the_time_is_over_has_all_that_is_left() -> None:
     assert [look.share for look in at_a_look] == pytest.approx([1 / 7, 6 / 7])
 
 
-@given(
-    st.one_of(st.none(), st.integers(1, 60)),
-    st.one_of(st.none(), st.integers(1, 60)),
-)
+@given(st.one_of(st.none(), st.integers(1, 60)), st.one_of(st.none(), st.integers(1, 60)))
 def test_shares_never_sum_to_more_than_the_level(first: int | None, last: int | None) -> None:
     its = looks.scheduled(Looks(first=first, last=last if first is None else None))
     assert sum(look.share for look in its) <= 1 + 1e-12
@@ -364,13 +361,3 @@ def test_steps_lend_and_the_whole_does_not() -> None:
     first = found[0][0]
     borrowed = interval.log_interval(steps[0].samples[0].logs, spread=expected[0])
     assert (first.so_far.low, first.so_far.high) == (borrowed.low, borrowed.high)
-
-
-def test_evidence_is_an_e_value_of_all_blocks_and_gives_no_word() -> None:
-    logs = around(-0.10, 0.02, 6)
-    unit = Unit(samples=(sample(*logs),), looks=())
-    (judgement,) = decision.decide([unit], AIMS, done=6)[0]
-    assert judgement.word == "open"
-    spread = interval.own_spread(logs)
-    assert spread is not None
-    assert judgement.evidence == pytest.approx(math.exp(significance.log_e(logs, spread)))

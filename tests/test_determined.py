@@ -148,10 +148,7 @@ OPEN = [
         "SELECT id, name FROM orders GROUP BY ROLLUP (id, name) ORDER BY id LIMIT 5",
         "`LIMIT 5` is ordered by `id`, which is not unique",
     ),
-    (
-        "SELECT count(*) FROM orders GROUP BY random() > 0.5",
-        f"the function `random`, {MOVES}",
-    ),
+    ("SELECT count(*) FROM orders GROUP BY random() > 0.5", f"the function `random`, {MOVES}"),
     (
         "SELECT l.n FROM customers c, LATERAL (SELECT count(*) AS n FROM orders o"
         " WHERE o.customer = c.id) AS l LIMIT 5",

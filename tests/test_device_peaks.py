@@ -38,7 +38,6 @@ def test_a_window_without_a_whole_second_has_its_own_rate(tmp_path: Path) -> Non
     folder = step_folder(tmp_path, "qr100")
     ends = ("open", "close")
     change_lines(
-        folder.path / "host.jsonl",
-        lambda lines: [line for line in lines if line["kind"] in ends],
+        folder.path / "host.jsonl", lambda lines: [line for line in lines if line["kind"] in ends]
     )
     assert assemble.step_run(folder).metrics["rmbps_max"] == pytest.approx(40 / 64)

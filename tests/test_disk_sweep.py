@@ -269,10 +269,7 @@ def _opened(whole: Whole, broken: list[State]) -> list[tuple[State, frozenset[st
 
 @pytest.mark.parametrize("part", SOME)
 def test_whatever_a_break_leaves_opens_and_what_is_done_is_whole(
-    part: int | None,
-    whole: Whole,
-    opened: list[tuple[State, frozenset[str]]],
-    tmp_path: Path,
+    part: int | None, whole: Whole, opened: list[tuple[State, frozenset[str]]], tmp_path: Path
 ) -> None:
     for state, promise in opened if part is None else opened[part::PARTS]:
         done = tried(state, tmp_path / "out", whole, judge)

@@ -78,10 +78,7 @@ def material(text: str, rows: list[tuple[str | None, ...]], *types: str) -> Mate
     """What tuples of a query are made from, whose one draft has these rows."""
     places = places_of(text)
     return Material(
-        places=places,
-        pools=[Pool(rows=rows)],
-        types=dict(enumerate(types, start=1)),
-        rows=20.0,
+        places=places, pools=[Pool(rows=rows)], types=dict(enumerate(types, start=1)), rows=20.0
     )
 
 

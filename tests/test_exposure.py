@@ -206,9 +206,7 @@ def test_a_mysql_that_asks_for_the_password_itself_without_tls_does_not_get_it(
     assert packet(3, b"\x02") not in server.heard and packet(5, b"\x02") not in server.heard
 
 
-def test_a_mysql_is_asked_for_its_key_where_the_plan_says_so(
-    hostile: Callable[[Script], Hostile],
-):
+def test_a_mysql_is_asked_for_its_key_where_the_plan_says_so(hostile: Callable[[Script], Hostile]):
     import pymysql
 
     server = hostile(asks_by(connection.CACHING, greets=connection.CACHING))

@@ -13,10 +13,7 @@ from dbdyno.report import fail_on
 from result_builder import build, plant
 from result_planted import Planted
 
-LIFTS = {
-    "pg18": {"l.i0": 0.9, "qr100": 0.9, "l.x": 1.1, "l.i1": 0.985},
-    "ghost": {"l.i1": 0.5},
-}
+LIFTS = {"pg18": {"l.i0": 0.9, "qr100": 0.9, "l.x": 1.1, "l.i1": 0.985}, "ghost": {"l.i1": 0.5}}
 """What arms do of what the base does: in l.i1 pg18 is slower within the margin."""
 
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbdyno import store
 from dbdyno.analysis.step import assemble
 from dbdyno.evidence import client_rates
 from dbdyno.evidence.raw_files import NS_PER_S, Load, Tick
@@ -385,12 +384,3 @@ def test_the_seconds_at_95_percent_hold(tmp_path: Path) -> None:
     assert run.of(TargetFacts).targets[0].achieved_per_s == pytest.approx((20 * 200 - 21) / 20)
     assert run.metrics["target_missed_s"] == 1.0
     assert doubted(run) == ()
-
-
-def test_the_committed_example_of_the_first_format_has_fairness() -> None:
-    """It was written when a delete's pace was not in the example: no target of deletes."""
-    folder = Path(__file__).parent / "example_results" / "example"
-    (block,) = store.Results.open(folder).blocks()
-    run = assemble.step_run(block.runs()[0].steps()[1])
-    assert by_role(run.of(FairnessFacts).fairness)["query"].jain == pytest.approx(1.0)
-    assert [target.kind for target in run.of(TargetFacts).targets] == ["insert"]

@@ -260,10 +260,7 @@ def test_a_smaller_budget_needs_more_evidence() -> None:
     assert limits(3, strict).sure > limits(3, BUDGET).sure
 
 
-@given(
-    change=some.floats(-MARGIN, MARGIN),
-    error=some.floats(0.0001, 0.05),
-)
+@given(change=some.floats(-MARGIN, MARGIN), error=some.floats(0.0001, 0.05))
 def test_the_evidence_of_no_news_is_one_at_most_on_average(change: float, error: float) -> None:
     # By Gauss-Hermite: the evidence grows slower than the density falls.
     reach = np.linspace(-12, 12, 20_001)

@@ -40,10 +40,7 @@ def watch(folder: Path, at: int | None = None) -> list[Operation]:
     world = World(
         folder / "farm", commits=8, changes=CHANGES, broken=(4,), reverts={5: 2}, command=command
     )
-    with (
-        Seam(folder, at, KILL) as seam,
-        Journal(farm.folder, leftovers.boot_id()) as kept,
-    ):
+    with Seam(folder, at, KILL) as seam, Journal(farm.folder, leftovers.boot_id()) as kept:
         Watcher(farm, kept, world, lambda line: None).once()
     return seam.operations
 

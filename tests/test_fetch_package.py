@@ -112,7 +112,7 @@ def test_the_newest_packed_release_of_a_series_is_brought_and_said(site: Site, c
     assert said[1] == f"bringing {maven.url_of(f'{site.address}/{package.MARIADB}', '11.4.10')}"
     assert said[2] == "verified by its SHA-1: nothing stronger lies beside the package"
     assert files(folder) == [
-        *("bin/mariadbd", "lib/libaio.so.1", "scripts/mariadb-install-db", "share/errmsg"),
+        *("bin/mariadbd", "lib/libaio.so.1", "scripts/mariadb-install-db", "share/errmsg")
     ]
     assert {path.stat().st_mode & 0o555 for path in folder.rglob("*")} == {0o444, 0o555}
     assert (

@@ -118,11 +118,7 @@ def test_a_major_alone_is_its_newest_release_by_number(site: Site, cache: Path):
     list_versions(site, "17.6.0", "17.10.0", "17.9.0", "17.11.0-1", "18.1.0", "9.6.24")
     address = f"{site.address}/{NAME}/17.10.0/{NAME}-17.10.0.jar"
     assert fetched("17") == ("17.10", [f"bringing {address}", "verified by its SHA-512"])
-    assert site.asked == [
-        "maven-metadata.xml",
-        f"{NAME}-17.10.0.jar.sha512",
-        f"{NAME}-17.10.0.jar",
-    ]
+    assert site.asked == ["maven-metadata.xml", f"{NAME}-17.10.0.jar.sha512", f"{NAME}-17.10.0.jar"]
 
 
 @pytest.mark.parametrize(

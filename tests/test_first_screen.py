@@ -154,7 +154,7 @@ def test_each_line_begins_with_sql_and_share_and_ends_with_the_name() -> None:
             "SELECT typed FROM f (25.0 %): by another type, `e`: float8 became numeric; typed",
         ],
         "Slower on new": [
-            "SELECT slow FROM f (25.0 %): 3.40 times as long [3.34, 3.47]; the server used 3.40 "
+            "SELECT slow FROM f (25.0 %): 3.40 times as long [3.34, 3.47]; the sessions used 3.40 "
             "times the CPU per query [3.34, 3.47]; waits were not sampled; slow"
         ],
     }

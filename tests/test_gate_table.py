@@ -166,10 +166,7 @@ CASES: Mapping[str, list[Callable[[Races], Case]]] = {
         by_counts(with_events(5.0, 5.0), ONE),
         by_counts(with_events(5.0, 5.0, event="atomics"), ONE),
     ],
-    "as many, or fewer": [
-        by_counts(with_events(3.0, 3.0)),
-        by_counts(with_events(3.0, 3.0), ONE),
-    ],
+    "as many, or fewer": [by_counts(with_events(3.0, 3.0)), by_counts(with_events(3.0, 3.0), ONE)],
     "fewer operations than tell one more": [by_counts(with_events(4.0, operations=8))],
     "repeats of which some have one more": [by_counts(with_events(4.0, 5.0))],
     'fewer operations than tell one more, and `"off"`': [

@@ -239,16 +239,6 @@ def test_a_client_that_shares_its_sessions_processor_holds_no_rate_back(tmp_path
     assert reason.endswith('it shares them with the sessions: placement = "together")')
 
 
-def test_a_thread_that_spins_is_busy_by_waiting(tmp_path: Path) -> None:
-    folder = build(tmp_path, steps=("qr100",), blocks=1, arms=("pg17",))
-    (path,) = folder.glob("blocks/001/pg17/*/*/events.jsonl")
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    lines[-1]["threads"] = [{"cpu_us": 1, "busy_share": 0.99, "wait": "spin"}]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (run,) = cell(compare.load(folder), "pg17").runs
-    assert run.window.limited == ()
-
-
 def test_any_busy_thread_counts_not_their_mean(tmp_path: Path) -> None:
     folder = build(tmp_path, steps=("qr100",), blocks=1, arms=("pg17",))
     (path,) = folder.glob("blocks/001/pg17/*/*/events.jsonl")

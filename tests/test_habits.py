@@ -129,10 +129,7 @@ def test_ls_lists_results_in_lines_and_as_json(here: Path, ran: Ended) -> None:
 
 @pytest.mark.parametrize(
     ("words", "key", "one"),
-    [
-        (("workload", "list"), "name", "insert-benchmark"),
-        (("config", "list"), "name", "x10a"),
-    ],
+    [(("workload", "list"), "name", "insert-benchmark"), (("config", "list"), "name", "x10a")],
 )
 def test_lists_are_json_too(words: tuple[str, ...], key: str, one: str, tmp_path: Path) -> None:
     found: list[dict[str, Any]] = json.loads(dyno(*words, "--json", at=tmp_path).stdout)

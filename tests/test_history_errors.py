@@ -8,15 +8,7 @@ from __future__ import annotations
 import pytest
 
 from dbdyno.stats.interval import share_interval
-from simulated_histories import (
-    PROMISED,
-    SHAPES,
-    Noise,
-    dynos,
-    false_pages,
-    published,
-    share_found,
-)
+from simulated_histories import PROMISED, SHAPES, Noise, dynos, false_pages, published, share_found
 
 
 @pytest.mark.parametrize(

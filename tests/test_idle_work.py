@@ -82,11 +82,7 @@ def test_work_between_turns_is_charged_to_the_arm_by_operation(tmp_path: Path) -
     """250 ms of CPU of its servers in 10 s of waiting, 4,096 KiB; settling counts for nobody."""
     found = with_waits(tmp_path, PURGES)
     assert {name: found.metrics[name] for name in IDLE_METRICS} == pytest.approx(
-        {
-            "idle_cpu_per_op": 2.5,
-            "idle_write_kib_per_op": 4_096 / 100_000,
-            "idle_cpu_share": 2.5,
-        }
+        {"idle_cpu_per_op": 2.5, "idle_write_kib_per_op": 4_096 / 100_000, "idle_cpu_share": 2.5}
     )
 
 

@@ -81,10 +81,7 @@ def a_snapshot(after: bool, **changes: Any) -> Snapshot:
 
 
 def a_run(
-    tmp_path: Path,
-    engine: str = "mysql",
-    background: Mapping[str, float] = NAMED,
-    **changes: Any,
+    tmp_path: Path, engine: str = "mysql", background: Mapping[str, float] = NAMED, **changes: Any
 ) -> StepRun:
     """A step of an arm of MySQL, derived; `changes`: of both snapshots."""
     numbers = plant("qr100", background_cpu_us_per_s=background)

@@ -60,11 +60,7 @@ def test_rows_are_counted_and_hashed_and_no_value_is_kept(server: LabServer) -> 
     assert (answered.outcome, answered.rows) == ("rows", 1001)
     assert [
         (column.name, column.rounded is not None, column.inexact) for column in answered.columns
-    ] == [
-        ("id", True, False),
-        ("t", False, False),
-        ("d", True, True),
-    ]
+    ] == [("id", True, False), ("t", False, False), ("d", True, True)]
     assert MARKER not in repr(answered)
     again = asked(server, call("SELECT id, t, d FROM f WHERE a < 10 ORDER BY id DESC"))
     assert again.whole == answered.whole

@@ -94,14 +94,7 @@ def test_the_window_of_a_later_step_of_2023_opens_after_the_vacuums_have_begun(
     assert opened["mono_ns"] - started["mono_ns"] == 2_000_000_000
     early = [one for one in events(step, "tick") if not one["measured"]]
     done = {one["role"] for one in early if sum(client[0] for client in one["per_client"])}
-    assert (
-        {"vacuum", "wait"}
-        <= done
-        <= {
-            *("vacuum", "vacuum_again"),
-            *("wait", "wait_again"),
-        }
-    )
+    assert {"vacuum", "wait"} <= done <= {*("vacuum", "vacuum_again"), *("wait", "wait_again")}
     assert totals(step)["vacuum"][0] == totals(step)["vacuum_again"][0] == 2
     assert totals(step)["insert"] == (2 * 12, 2 * 600)
 

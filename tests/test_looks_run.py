@@ -350,10 +350,7 @@ def stop_in_block(number: int) -> Callable[..., None]:
 
 
 def stopped(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    how: Callable[..., None],
-    of: Plan | None = None,
+    folder: Path, monkeypatch: pytest.MonkeyPatch, how: Callable[..., None], of: Plan | None = None
 ) -> None:
     """Runs a plan that is broken off where a block ends."""
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):

@@ -96,11 +96,7 @@ HOST_ONLY = (
 """Metrics that only the server's host or its log could tell."""
 
 
-@pytest.fixture(
-    scope="module",
-    params=newest(),
-    ids=lambda one: one.name,
-)
+@pytest.fixture(scope="module", params=newest(), ids=lambda one: one.name)
 def service(request: pytest.FixtureRequest) -> Iterator[Service]:
     """A PostgreSQL as a managed service is."""
     arm = Arm(name="foreign", engine="postgres", base_dir=request.param, transport="tcp")
@@ -241,9 +237,7 @@ def test_the_grants_that_messages_name_mend_it(service: Service):
         )
 
 
-def test_an_extension_that_a_service_lets_its_user_make_is_asked_for_and_not_left(
-    service: Service,
-):
+def test_an_extension_that_a_service_lets_its_user_make_is_asked_for_and_not_left(service: Service):
     extensions = "SELECT count(*) FROM pg_extension WHERE extname LIKE 'pg_%'"
     before = service.server.execute(extensions, database=DATABASE)
     service.server.execute("ALTER ROLE tenant SUPERUSER")

@@ -103,11 +103,7 @@ def test_a_build_without_a_script_begins_from_the_data_that_it_has(tmp_path: Pat
 def a_layout(build: Build, folder: Path) -> MysqlLayout:
     """The places of an arm with this build."""
     return MysqlLayout(
-        build=build,
-        folder=folder,
-        wal_dir=None,
-        socket=folder / "mysql.sock",
-        port=7,
+        build=build, folder=folder, wal_dir=None, socket=folder / "mysql.sock", port=7
     )
 
 

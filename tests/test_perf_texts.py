@@ -59,11 +59,7 @@ def test_samples_are_folded_by_owner_from_the_root_to_the_leaf():
     }
     assert found.samples == 4
     assert found.lost == 16
-    assert found.leaves == {
-        "/opt/pg/bin/postgres": 2,
-        "[kernel.kallsyms]": 1,
-        "[unknown]": 1,
-    }
+    assert found.leaves == {"/opt/pg/bin/postgres": 2, "[kernel.kallsyms]": 1, "[unknown]": 1}
     assert found.named == {"/opt/pg/bin/postgres": 2, "[kernel.kallsyms]": 1}
 
 

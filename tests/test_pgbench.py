@@ -31,9 +31,7 @@ TEXTS = {
 }
 SENT = {
     "tpcb-like": list(TEXTS),
-    "simple-update": [
-        *("begin", "update_accounts", "select_balance", "insert_history", "end"),
-    ],
+    "simple-update": [*("begin", "update_accounts", "select_balance", "insert_history", "end")],
     "select-only": ["select_balance"],
 }
 
@@ -241,7 +239,7 @@ def test_the_fill_has_the_rows_of_its_scale() -> None:
     }
     accounts = loaded["pgbench_accounts"]
     assert [(one["name"], one["type"]) for one in accounts["columns"]] == [
-        *(("aid", "int4"), ("bid", "int4"), ("abalance", "int4"), ("filler", "text")),
+        *(("aid", "int4"), ("bid", "int4"), ("abalance", "int4"), ("filler", "text"))
     ]
     assert [one.get("each") for one in accounts["columns"]] == [None, 100_000, None, None]
     assert accounts["frozen"]

@@ -363,11 +363,7 @@ def test_balances_are_checked_after_each_script_that_writes(tmp_path: Path) -> N
     runs = {one.step: one.cells[0].runs[0] for one in compare.load(results.folder).steps}
     assert all(runs[name].metrics["ips"] for name in phases)
     held = {name: [one["ok"] for one in found[name]["checks"]] for name in SCRIPTS}
-    assert held == {
-        "tpcb-like": [True] * 3,
-        "simple-update": [True] * 3,
-        "select-only": [],
-    }
+    assert held == {"tpcb-like": [True] * 3, "simple-update": [True] * 3, "select-only": []}
 
 
 def test_a_statement_that_loses_money_fails_its_step_with_the_sum(tmp_path: Path) -> None:

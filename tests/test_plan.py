@@ -155,11 +155,7 @@ def test_a_fake_arm_keeps_what_was_written_and_the_key_that_the_generator_needs(
 @pytest.mark.parametrize(
     ("old", "new", "line"),
     [
-        (
-            "version",
-            "verison",
-            "key `arms.a.verison`: unknown key; did you mean `version`?",
-        ),
+        ("version", "verison", "key `arms.a.verison`: unknown key; did you mean `version`?"),
         ('"17"', "17", 'key `arms.a.version`: must be text in quotes ("…"), not 17'),
         (
             '"17"',
@@ -241,10 +237,7 @@ def test_a_wrong_arm_or_workload_gets_one_line(old: str, new: str, line: str) ->
 @pytest.mark.parametrize(
     ("more", "line"),
     [
-        (
-            "[schedule]\nblcks = 3",
-            "key `schedule.blcks`: unknown key; did you mean `blocks`?",
-        ),
+        ("[schedule]\nblcks = 3", "key `schedule.blcks`: unknown key; did you mean `blocks`?"),
         (
             "[schedule]\nblocks = 0",
             "key `schedule.blocks`: must be 'until decided' or from 1 to 1,000, not 0",

@@ -68,10 +68,7 @@ def test_a_part_that_fails_is_null_with_its_reason_and_hinders_no_other() -> Non
     assert asked.part("a", refused) is None
     assert asked.part("b", lacking) is None
     assert asked.part("c", lambda _: 0) == 0
-    assert asked.unavailable == {
-        "a": "permission denied",
-        "b": "PostgreSQL 15 has no pg_stat_io",
-    }
+    assert asked.unavailable == {"a": "permission denied", "b": "PostgreSQL 15 has no pg_stat_io"}
 
 
 def test_a_mistake_of_our_own_is_not_hidden_as_unavailable() -> None:

@@ -163,12 +163,7 @@ def test_a_figure_may_be_a_number_two_ends_or_a_word(
 
 @pytest.mark.parametrize(
     ("low", "high", "verdict"),
-    [
-        (1.05, 1.2, "agrees"),
-        (0.98, 1.02, "agrees"),
-        (0.9, 0.99, "open"),
-        (0.8, 0.9, "disagrees"),
-    ],
+    [(1.05, 1.2, "agrees"), (0.98, 1.02, "agrees"), (0.9, 0.99, "open"), (0.8, 0.9, "disagrees")],
 )
 def test_one_direction_of_several_suffices(low: float, high: float, verdict: str) -> None:
     found = published_pairs.finding(Ratio(value=1.0, low=low, high=high, blocks=4))

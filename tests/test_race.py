@@ -81,11 +81,7 @@ def test_a_folder_and_a_build_are_what_lies_there() -> None:
         ("/opt/a/pg /opt/b/pg", "a-pg b-pg", "/opt/a/pg /opt/b/pg"),
         ("/src/a/install /src/b/install/bin", "a b", "/src/a/install /src/b/install"),
         ("/x/a/inst/pg /x/b/inst/pg", "a-pg b-pg", "/x/a/inst/pg /x/b/inst/pg"),
-        (
-            "/usr/lib/pg/15/bin/pg_ctl /opt/bin/pg",
-            "pg15 pg",
-            "/usr/lib/pg/15 /opt/bin/pg",
-        ),
+        ("/usr/lib/pg/15/bin/pg_ctl /opt/bin/pg", "pg15 pg", "/usr/lib/pg/15 /opt/bin/pg"),
         ("/usr /opt/pg", "pg18.1 pg", "/usr /opt/pg"),
         ("/opt/pg /opt/pg;jit=off", "pg pg-jit-off", "/opt/pg /opt/pg"),
         ("/opt/pg /opt/pg", "pg pg-2", "/opt/pg /opt/pg"),

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import math
 from dataclasses import replace
 
 import pytest
-from rich.cells import cell_len
-from rich.console import Console
 
 import report_parts
 from comparison_builder import comparison
@@ -20,7 +17,6 @@ from dbdyno.model.verdict import Judgement
 from dbdyno.parts import known, looks
 from dbdyno.parts.part import TableCell
 from dbdyno.report import page
-from dbdyno.report.render import markdown, terminal
 from dbdyno.stats.looks import looked
 from dbdyno.stats.sample import Sample
 from verdict_builder import CPU, at_look, judgement, looked_at, so_far, with_judgements, with_word
@@ -205,17 +201,6 @@ def test_no_interval_wider_than_a_factor_of_10_is_shown(quiet: Comparison) -> No
     assert effect.speed is not None and effect.speed.low is None
 
 
-def test_the_terminal_and_a_post_have_what_is_known_in_their_width(quiet: Comparison) -> None:
-    made = page.make(one_step(quiet, "l.i1", undecided("ips", 0.948, 0.86, 1.045)))
-    console = Console(file=io.StringIO(), width=80)
-    terminal.print_page(made, console)
-    assert isinstance(console.file, io.StringIO)
-    text = console.file.getvalue()
-    assert max(map(cell_len, text.splitlines())) <= 80
-    for shown in (text, markdown.render(made)):
-        assert "no loss beyond 14.0" in " ".join(shown.replace("\u00a0", " ").split())
-
-
 # --- The look on which a word rests ----------------------------------------------------------
 
 
@@ -277,14 +262,6 @@ def test_the_own_interval_is_shown_where_it_differs_by_a_third(
         quiet, "l.i1", lambda one: replace(one, lent=1.6, own_low=low, own_high=high)
     )
     assert ("(by its own blocks alone 0.910–1.100)" in row(made, "l.i1")[2].title) is shown
-
-
-def test_evidence_is_told_and_is_no_word(quiet: Comparison) -> None:
-    made = with_judgements(quiet, "l.i1", lambda one: replace(one, evidence=12.34))
-    assert row(made, "l.i1")[2].title.endswith("evidence so far: e = 12.3")
-    assert row(made, "l.i1")[1].text == "open"
-    assert "vidence" not in str(headline.findings(made))
-    assert "vidence" not in verdicts.details(undecided("qps", 1.1, 1.0, 1.2))
 
 
 # --- Which looks were taken, which is next ---------------------------------------------------

@@ -47,9 +47,6 @@ def by_node(
     )  # fmt: skip
 
 
-BY_NODE = by_node("ips", (0.96, 1.02))
-
-
 def on_nodes(
     ratios: Sequence[float] = (0.96, 1.02, 1.03),
     agreement: Agreement = "disagree",
@@ -197,13 +194,6 @@ def test_a_verdict_over_nodes_that_disagree_has_a_caution_beside_it(three: Page)
     effects = report_parts.effects(three)
     assert "nodes disagree" in effects["l.i0"].reason
     assert "nodes disagree" not in effects["l.x"].reason
-
-
-def test_compare_and_posts_show_the_nodes(three: Page) -> None:
-    shown = printed(three)
-    assert "Nodes: pg18 against pg17" in shown
-    assert "Nodes disagree: l.i0 of pg18" in shown.replace("\n", " ")
-    assert "such machines, %" in markdown.render(three)
 
 
 # --- Of the hosts ---------------------------------------------------------------------------

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 
 import pytest
-from rich.console import Console
 
 import report_parts
 from comparison_builder import comparison
-from comparison_waits import LOAD, SAMPLES, TEXT, WAITING, sampled
+from comparison_waits import LOAD, SAMPLES, sampled
 from dbdyno.findings.waits import show as waits
 from dbdyno.findings.waits.facts import SessionLoad, WaitFacts, kind_place
 from dbdyno.model import Comparison, StepComparison
@@ -18,7 +16,7 @@ from dbdyno.model.metric.primary import SAMPLED
 from dbdyno.parts.part import Group, Page, Row, Table
 from dbdyno.report import chart, page
 from dbdyno.report.chart import layers, style
-from dbdyno.report.render import markdown, picture, terminal
+from dbdyno.report.render import picture
 from run_builder import changed
 
 STEP = 4  # of the sections: qr100
@@ -220,35 +218,3 @@ def test_the_layers_as_a_picture_have_their_own_colours(shown: Page) -> None:
 
 
 # --- In every format -------------------------------------------------------------------------
-
-
-def printed(shown: Page, width: int) -> str:
-    console = Console(file=io.StringIO(), width=width)
-    terminal.print_page(shown, console, full=True)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
-
-
-def test_the_terminal_shows_why_and_where_the_time_goes_within_its_width(shown: Page) -> None:
-    text = printed(shown, 80)
-    assert max(map(len, text.splitlines())) <= 80
-    whole = " ".join(text.replace("\u00a0", " ").split())
-    for words in (TEXT, "also 20.0 % more context switches per query", "What sessions do"):
-        assert words in whole
-    assert whole.count(WAITING.partition(" per ")[0]) == 2  # in the headline and in the section
-
-
-def test_a_post_has_the_same_figures(shown: Page) -> None:
-    table = report_parts.tables(section(shown), "time")[0]
-    post = markdown.render(shown)
-    for text in (
-        *texts(table, "waiting: the server's own locks"),
-        "Where the time of a query goes",
-    ):
-        assert text in post
-    assert markdown.escape(WAITING).partition(" per ")[0] in post.replace("\u00a0", " ")
-
-
-def test_a_post_leaves_out_the_layers_of_one_step_of_many(shown: Page) -> None:
-    (one,) = report_parts.charts(section(shown), "time")
-    assert one.name in list(markdown.not_shown(section(shown)))

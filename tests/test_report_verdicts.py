@@ -101,7 +101,7 @@ def test_only_what_is_decided_has_a_colour(told: Page) -> None:
 
 def test_metrics_that_disagree_each_have_their_word(quiet: Comparison) -> None:
     made = with_words(quiet, {"l.i2": "slower"})
-    split = replace(judged(made, "l.i2"), by=("server_cpu_per_op",), against=("ips",))
+    split = replace(judged(made, "l.i2"), by=("cpu_per_op",), against=("ips",))
     assert verdicts.said(split, sure=True) == "slower by CPU, faster by throughput"
     assert verdicts.said(split, sure=False) == "perhaps slower by CPU, faster by throughput"
 
@@ -111,7 +111,7 @@ def test_a_change_is_told_by_the_metric_that_says_it(quiet: Comparison) -> None:
     verdict = judged(made, "l.i2")
     for by, words in (
         (("ips",), "throughput −7.0 % [−7.6, −6.5]"),
-        (("server_cpu_per_op",), "CPU +0.6 % [−2.1, +3.3]"),
+        (("cpu_per_op",), "CPU +0.6 % [−2.0, +3.3]"),
     ):
         steps = tuple(
             replace(

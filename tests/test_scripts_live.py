@@ -242,10 +242,7 @@ def test_every_result_of_a_compound_goes_into_variables_and_none_is_passed_over(
 ) -> None:
     every = {"columns": {"one": 1, "two": 2}, "every": True}
     compound = "SELECT 1 AS one UNION ALL SELECT 11 ORDER BY 1; SELECT 2 AS two WHERE false"
-    statements = [
-        statement("aset", compound, into=every),
-        statement("show", "SELECT ", 1, ", ", 2),
-    ]
+    statements = [statement("aset", compound, into=every), statement("show", "SELECT ", 1, ", ", 2)]
     variables = [FIVE, {"name": "one"}, {"name": "two", "initial": {"boolean": True}}]
     ran = ok(
         run(script(address(server), statements, [["send", 0], ["send", 1]], variables=variables))

@@ -263,10 +263,7 @@ def test_results_of_several_folders_are_told_apart(tmp_path: Path) -> None:
         example(tmp_path / parent / "results" / "one")
     roots = [tmp_path / "a" / "results", tmp_path / "b" / "results", tmp_path / "a" / "results"]
     keys = {one.key: one.path for one in folders.found(roots)}
-    assert keys == {
-        "results/one": roots[0] / "one",
-        "results-2/one": roots[1] / "one",
-    }
+    assert keys == {"results/one": roots[0] / "one", "results-2/one": roots[1] / "one"}
 
 
 def test_any_name_of_a_folder_has_an_address_but_one_that_is_no_text(tmp_path: Path) -> None:

@@ -42,9 +42,7 @@ def _where(mysql_engine: str) -> Iterator[Place]:
 # --- A server that all of these leave as it was ------------------------------------------------
 
 
-def test_it_answers_over_its_socket_and_over_the_loopback_and_nowhere_else(
-    mysql_server: LabServer,
-):
+def test_it_answers_over_its_socket_and_over_the_loopback_and_nowhere_else(mysql_server: LabServer):
     for place, host in ((address(mysql_server), "localhost"), (reached(mysql_server), "127.0.0.1")):
         with connect(place, "test") as connection, connection.cursor() as cursor:
             cursor.execute("SELECT CURRENT_USER(), @@local_infile")
@@ -115,10 +113,7 @@ def test_threads_are_told_apart_and_a_connection_is_none_of_the_background(mysql
     else:
         assert "background" in kinds
     assert mysql_server.postmaster_pid not in before
-    with (
-        connect(mysql_server.address(), "test") as connection,
-        connection.cursor() as cursor,
-    ):
+    with connect(mysql_server.address(), "test") as connection, connection.cursor() as cursor:
         cursor.execute(THREAD_OF_SESSION[mysql_server.engine])
         ((thread,),) = cursor.fetchall()
         assert mysql_server.processes()[thread] in ("connection", "other")

@@ -8,15 +8,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.engine import Build
-from dbdyno.engine.mysql import (
-    build,
-    facts,
-    layout,
-    log,
-    options,
-    settings,
-    thread_kind,
-)
+from dbdyno.engine.mysql import build, facts, layout, log, options, settings, thread_kind
 from dbdyno.engine.postgres import read_back
 from dbdyno.engine.preset import Capacity
 from dbdyno.engine.settings import ArmSettings

@@ -43,11 +43,7 @@ ARMS = ("base", "other")
 
 def job(connections: int = 1) -> Job:
     role = Role(
-        name="query",
-        per="step",
-        connections=connections,
-        pace=Closed(),
-        statement_limit_s=LIMIT_S,
+        name="query", per="step", connections=connections, pace=Closed(), statement_limit_s=LIMIT_S
     )
     return Job(clients=1, roles=(role,), stop=Stop(seconds=3.0))
 

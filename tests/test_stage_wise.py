@@ -77,12 +77,7 @@ def normal_chance(mean: float, seen: Sequence[float], counts: Sequence[int], lev
 
 @pytest.mark.parametrize(
     ("mean", "counts", "level"),
-    [
-        (0.75, (3,), LEVEL),
-        (1.3, (3, 4), LEVEL),
-        (-0.9, (4, 8), 0.02),
-        (0.01, (3, 4, 6), 0.03),
-    ],
+    [(0.75, (3,), LEVEL), (1.3, (3, 4), LEVEL), (-0.9, (4, 8), 0.02), (0.01, (3, 4, 6), 0.03)],
 )
 def test_of_a_known_variance_its_chances_are_those_of_normal_variates(
     mean: float, counts: tuple[int, ...], level: float

@@ -140,10 +140,7 @@ command = ["sh", "-c", "kill -STOP $(pgrep -P $DYNO_STANDBY_PIDS -f startup)"]
 
 @pytest.mark.parametrize(
     ("setting", "value", "says"),
-    [
-        ("wal_level", '"minimal"', 'write "replica"'),
-        ("max_wal_senders", "0", 'write "10"'),
-    ],
+    [("wal_level", '"minimal"', 'write "replica"'), ("max_wal_senders", "0", 'write "10"')],
 )
 def test_settings_that_rule_a_standby_out_are_one_line(
     tmp_path: Path, setting: str, value: str, says: str

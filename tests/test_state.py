@@ -205,11 +205,7 @@ def test_a_version_that_lacks_a_setting_has_no_such_threshold() -> None:
         ("autovacuum: VACUUM public.pi1", "automatic vacuum", "public.pi1"),
         ("autovacuum: VACUUM ANALYZE public.pi1", "automatic vacuum", "public.pi1"),
         ("autovacuum: ANALYZE public.pi1", "automatic analyze", "public.pi1"),
-        (
-            "autovacuum: VACUUM public.pi1 (to prevent wraparound)",
-            "automatic vacuum",
-            "public.pi1",
-        ),
+        ("autovacuum: VACUUM public.pi1 (to prevent wraparound)", "automatic vacuum", "public.pi1"),
     ],
 )
 def test_a_run_is_read_from_what_the_server_shows(query: str, name: str, table: str) -> None:

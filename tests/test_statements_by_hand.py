@@ -191,9 +191,7 @@ def test_of_a_transaction_each_statement_is_told_and_begin_and_commit_apart(
     assert operation(run, "mixed").count == round(tps * (run.window.seconds or 0))
 
 
-def test_a_scan_of_which_few_end_has_the_rate_of_their_times(
-    steps: dict[str, StepFolder],
-) -> None:
+def test_a_scan_of_which_few_end_has_the_rate_of_their_times(steps: dict[str, StepFolder]) -> None:
     """1.9 s each, three clients: six and a part of a seventh of 100,000 rows each in 12 s."""
     run = assemble.step_run(steps["scan"])
     counted = 100_000 * (run.metrics["tps"] or 0.0)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
-from scipy.integrate import quad
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.weightstats import DescrStatsW
@@ -156,47 +155,6 @@ def test_by_another_spread_p_and_equivalence_are_by_its_freedom(
 
 
 # --- E-values ---
-
-
-def mixture(t: float, count: int, freedom: float) -> float:
-    """How much likelier t is where the mean is off by N(0, g) standard deviations, by integrals."""
-    found = []
-    for scale in (1.0, 4.0, 16.0, 64.0):
-
-        def weighed(size: float, scale: float = scale) -> float:
-            shifted = scipy_stats.nct.pdf(t, freedom, size * math.sqrt(count))
-            return float(shifted * scipy_stats.norm.pdf(size, 0, math.sqrt(scale)))
-
-        likely = t / math.sqrt(count)
-        points = [likely - 2, likely, likely + 2]
-        found.append(quad(weighed, -12, 12, points=points, limit=200)[0])
-    return float(np.mean(found) / scipy_stats.t.pdf(t, freedom))
-
-
-@pytest.mark.parametrize(("count", "freedom"), [(3, 2.0), (4, 4.5), (8, 7.0)])
-@pytest.mark.parametrize("t", [0.3, 2.0, 6.0])
-def test_an_e_value_is_the_mixture_s_likelihood_ratio(count: int, freedom: float, t: float) -> None:
-    sd = 0.02
-    logs = [0.01 + t * sd / math.sqrt(count)] * count
-    found = significance.log_e(logs, Spread(sd=sd, freedom=freedom), about=0.01)
-    assert found == pytest.approx(math.log(mixture(t, count, freedom)), abs=1e-4)
-
-
-def test_the_mean_e_value_of_equal_arms_is_one() -> None:
-    logs = np.random.default_rng(4).normal(0, 0.02, (20_000, 4))
-    found = [significance.log_e(row, own) for row in logs.tolist() if (own := _spread(row))]
-    assert float(np.mean(np.minimum(np.exp(found), 1e3))) == pytest.approx(1.0, abs=0.1)
-    assert float((np.array(found) >= math.log(20)).mean()) <= 0.05
-
-
-def _spread(logs: list[float]) -> Spread | None:
-    return interval.own_spread(logs)
-
-
-def test_without_any_spread_an_e_value_is_one_or_beyond_all_bounds() -> None:
-    none = Spread(sd=0.0, freedom=2)
-    assert significance.log_e([0.0] * 3, none) == 0.0
-    assert significance.log_e([0.01] * 3, none) == math.inf
 
 
 # --- Several tests at once ---

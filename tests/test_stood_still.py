@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from collections.abc import Sequence
@@ -11,15 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 from scipy.stats import binomtest
 
 from comparison_builder import comparison
 from dbdyno.analysis.step import assemble
 from dbdyno.model import Comparison, StepRun
 from dbdyno.model.verdict import Aims, Judgement, Verdict
-from dbdyno.report import json_document, page
-from dbdyno.report.render import html, markdown, terminal
+from dbdyno.report import json_document
 from dbdyno.stats import interval, power, significance
 from dbdyno.stats.sample import Sample
 from dbdyno.store import Results
@@ -254,20 +251,6 @@ def shown() -> Comparison:
         servers={},
         differences=(),
     )
-
-
-def test_every_form_of_a_report_says_who_stood_still(shown: Comparison) -> None:
-    whole = page.make(shown)
-    console = Console(file=io.StringIO(), width=200)
-    terminal.print_page(whole, console)
-    texts = {
-        "terminal": console.file.getvalue(),  # type: ignore[attr-defined]
-        "markdown": markdown.render(whole),
-        "html": html.render(whole),
-    }
-    for name, text in texts.items():
-        assert WORDS in " ".join(text.split()), name
-        assert "uses the 4 in which both ran" in " ".join(text.split()), name
 
 
 def test_json_gains_keys_with_who_stood_still(shown: Comparison) -> None:

@@ -96,9 +96,7 @@ def test_a_functions_beginning_is_told_from_other_lines(line: str, name: str | N
     assert touched.function_of(line) == name
 
 
-def test_commits_have_the_functions_that_they_touched_and_words_have_none(
-    repository: Path,
-) -> None:
+def test_commits_have_the_functions_that_they_touched_and_words_have_none(repository: Path) -> None:
     """The label before the change in ExecScan is no function, and README is no code."""
     first, last = ends(repository)
     found = touched.between(repository, arm=("new", last), base=("old", first))

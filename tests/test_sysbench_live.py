@@ -65,11 +65,7 @@ class Seen:
         return [tuple(int(one) for one in values if one.isdigit()) for values in found]
 
 
-@pytest.fixture(
-    params=newest(),
-    ids=lambda path: path.name,
-    scope="module",
-)
+@pytest.fixture(params=newest(), ids=lambda path: path.name, scope="module")
 def seen(request: pytest.FixtureRequest) -> Iterator[Mapping[str, Seen]]:
     """Every step, run on a server of the newest version that is here; in `make soak` the oldest."""
     settings = {"log_statement": "all", "autovacuum": "off", "fsync": "off"}

@@ -7,15 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from test_sysbench import (
-    AFTER_POSTWRITE,
-    LOADED,
-    POINTS,
-    READ_ONLY,
-    REPORT,
-    WRITES,
-    sysbench,
-)
+from test_sysbench import AFTER_POSTWRITE, LOADED, POINTS, READ_ONLY, REPORT, WRITES, sysbench
 from workload_reader import job_of, sql
 
 ROOT = Path(__file__).parent.parent

@@ -84,8 +84,7 @@ def sharing(search: Bisection) -> Bisection:
         search,
         counted=tuple(
             replace(
-                count,
-                steps={name: replace(step, copies=()) for name, step in count.steps.items()},
+                count, steps={name: replace(step, copies=()) for name, step in count.steps.items()}
             )
             for count in search.counted
         ),

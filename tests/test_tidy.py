@@ -69,10 +69,7 @@ def test_a_file_with_two_subjects_is_found(tmp_path: Path) -> None:
 
 
 def test_a_file_that_does_not_say_what_it_is_for_is_found(tmp_path: Path) -> None:
-    found = plant(
-        tmp_path,
-        {"Cargo.toml": CARGO, "loadgen/src/lib.rs": "fn one() {}\n"},
-    )
+    found = plant(tmp_path, {"Cargo.toml": CARGO, "loadgen/src/lib.rs": "fn one() {}\n"})
     assert found == ["loadgen/src/lib.rs:1 file-doc: begin with `//!`: what is it for?"]
 
 

@@ -199,8 +199,7 @@ def _refused_keys(here: Encrypting, tls: Tls, folder: Path) -> None:
     )
     locked = folder / "locked.key"
     subprocess.run(
-        ["openssl", "pkey", "-in", own, "-aes256", "-passout", "pass:x", "-out", locked],
-        check=True,
+        ["openssl", "pkey", "-in", own, "-aes256", "-passout", "pass:x", "-out", locked], check=True
     )
     shared = folder / "shared.key"
     shared.write_bytes(own.read_bytes())

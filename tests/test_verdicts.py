@@ -57,14 +57,14 @@ def test_more_cpu_for_an_operation_is_slower_where_throughput_cannot_tell() -> N
         )
     ]
     found = verdict(base, other)
-    assert (found.word, found.by) == ("slower", ("server_cpu_per_op",))
+    assert (found.word, found.by) == ("slower", ("cpu_per_op",))
     assert [one.word for one in found.judgements] == ["open", "slower"]
 
 
 def test_of_more_throughput_for_more_cpu_the_worse_is_the_word() -> None:
     base = series("base", SIX, cpu=20.0)
     found = verdict(base, series("other", lifted(0.1), cpu=25.0))
-    assert (found.word, found.by, found.against) == ("slower", ("server_cpu_per_op",), ("qps",))
+    assert (found.word, found.by, found.against) == ("slower", ("cpu_per_op",), ("qps",))
 
 
 def test_what_cannot_be_told_has_a_price_in_blocks_and_minutes() -> None:
@@ -244,9 +244,9 @@ def test_a_generator_at_its_limit_lets_only_that_stand_which_it_cannot_have_made
     slower = [changed(its, limited=("busy",)) for its in series("other", lifted(-0.2))]
     found = verdict(base, slower)
     assert (said(found), found.by) == ("generator at its limit", ("qps",))
-    with_cpu = [changed(its, metrics={**its.metrics, "server_cpu_per_op": 24.0}) for its in slower]
+    with_cpu = [changed(its, metrics={**its.metrics, "cpu_per_op": 24.0}) for its in slower]
     of_cpu = verdict(series("base", SIX, cpu=20.0), with_cpu)
-    assert (of_cpu.word, of_cpu.by) == ("slower", ("server_cpu_per_op",))
+    assert (of_cpu.word, of_cpu.by) == ("slower", ("cpu_per_op",))
 
 
 def test_the_base_and_steps_without_a_headline_have_no_verdict() -> None:
@@ -379,7 +379,7 @@ def test_overall_is_said_by_cpu_too() -> None:
     twice = [*both, *(changed(its, step="two", ordinal=2) for its in both)]
     rates, costs = concluded(twice, plan_of(ARMS)).overall
     assert (rates.judgement.metric, rates.judgement.word) == ("qps", "same")
-    assert (costs.judgement.metric, costs.judgement.word) == ("server_cpu_per_op", "slower")
+    assert (costs.judgement.metric, costs.judgement.word) == ("cpu_per_op", "slower")
     assert (rates.steps, costs.steps) == (2, 2)
 
 

@@ -23,13 +23,7 @@ from dbdyno.model import Comparison, Plan, Void
 from dbdyno.model.disturbance import of_window
 from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.model.error import DiskError, DynoError, HostError, LabDied, PlanError, ServerError
-from dbdyno.model.host_reading import (
-    ForeignLoad,
-    ForeignProcess,
-    HostCounters,
-    Reading,
-    SwapPages,
-)
+from dbdyno.model.host_reading import ForeignLoad, ForeignProcess, HostCounters, Reading, SwapPages
 from dbdyno.model.processor import CPU_STATES
 from dbdyno.plan import calibration
 from dbdyno.report import page

@@ -14,13 +14,7 @@ from dbdyno.engine.wait_sampler import END_S_MAX, SessionSampler
 from dbdyno.model import Observation
 from dbdyno.model.events import ConnectedEvent
 from dbdyno.model.job import Job
-from dbdyno.model.wait_samples import (
-    SESSION_COLUMNS,
-    SessionCount,
-    WaitLook,
-    WaitsBegin,
-    WaitsEnd,
-)
+from dbdyno.model.wait_samples import SESSION_COLUMNS, SessionCount, WaitLook, WaitsBegin, WaitsEnd
 from server_place import within
 
 LIMIT_S = 20.0

@@ -161,12 +161,7 @@ def test_each_interval_has_one_sample_and_they_fill_it_evenly() -> None:
 def sample(at_s: float, *sessions: tuple[str, str, str, str, int], idle: int = 0) -> Json:
     """A line of waits.jsonl; the window opens at 0."""
     at_ns = MONO_NS + round(at_s * 1e9)
-    return {
-        "mono_ns": at_ns,
-        "took_us": 300,
-        "sessions": sessions,
-        "idle": {"role:query": idle},
-    }
+    return {"mono_ns": at_ns, "took_us": 300, "sessions": sessions, "idle": {"role:query": idle}}
 
 
 READ = ("role:query", "IO", "DataFileRead", "point", 2)

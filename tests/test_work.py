@@ -177,16 +177,8 @@ def test_the_functions_that_are_exported_add_up_to_the_operation() -> None:
     ("said", "factor", "words"),
     [
         ("slower", 1.0, f"the same {COUNTED}; what is left is the kernel"),
-        (
-            "faster",
-            1.03,
-            f"3.00 % more {COUNTED} (f +1,200); what is left",
-        ),
-        (
-            "same",
-            0.97,
-            f"3.00 % fewer {COUNTED} (f −1,200); the step waits",
-        ),
+        ("faster", 1.03, f"3.00 % more {COUNTED} (f +1,200); what is left"),
+        ("same", 0.97, f"3.00 % fewer {COUNTED} (f −1,200); the step waits"),
         ("slower", 1.03, f"3.00 % more {COUNTED} (f +1,200)"),
         ("open", 1.03, f"3.00 % more {COUNTED} (f +1,200)"),
     ],

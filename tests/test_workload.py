@@ -56,12 +56,9 @@ def test_arithmetic_is_exact_and_whole_where_it_is_whole(text: str, value: objec
 
 @given(st.integers(-(10**12), 10**12), st.integers(1, 10**6), st.sampled_from("+-*/"))
 def test_arithmetic_agrees_with_fractions(a: int, b: int, sign: str) -> None:
-    exact = {
-        "+": Fraction(a) + b,
-        "-": Fraction(a) - b,
-        "*": Fraction(a) * b,
-        "/": Fraction(a, b),
-    }[sign]
+    exact = {"+": Fraction(a) + b, "-": Fraction(a) - b, "*": Fraction(a) * b, "/": Fraction(a, b)}[
+        sign
+    ]
     assert evaluate(f"a {sign} b", {"a": a, "b": b}) == (
         int(exact) if exact.denominator == 1 else float(exact)
     )
@@ -214,12 +211,7 @@ def test_paces_and_seconds(tmp_path: Path) -> None:
     )
     (step,) = steps(text, tmp_path)
     assert role(step, "insert")["pace"] == {"kind": "rate", "arrivals": "even", "per_s": 2.5}
-    assert job_of(step)["stop"] == {
-        "roles": [],
-        "seconds": 60,
-        "warmup_s": 5,
-        "seconds_max": None,
-    }
+    assert job_of(step)["stop"] == {"roles": [], "seconds": 60, "warmup_s": 5, "seconds_max": None}
     assert (step.nominal_s, step.expected_s) == (65, 65)
 
 
@@ -250,12 +242,7 @@ def test_a_transaction_draws_once_what_is_once_per_transaction(tmp_path: Path) -
     (step,) = steps(text, tmp_path)
     assert [value["name"] for value in job_of(step)["values"]] == ["a", "b"]
     assert job_of(step)["values"][1]["add"] == {"value": 0, "plus": 7}
-    assert [one["name"] for one in job_of(step)["statements"]] == [
-        "BEGIN",
-        "put",
-        "get",
-        "COMMIT",
-    ]
+    assert [one["name"] for one in job_of(step)["statements"]] == ["BEGIN", "put", "get", "COMMIT"]
     assert job_of(step)["programs"] == [
         {"name": "both", "code": [["draw", 0], *(["send", number] for number in range(4))]}
     ]

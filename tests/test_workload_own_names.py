@@ -142,11 +142,7 @@ def test_invariants_are_sql_of_the_step(tmp_path: Path) -> None:
             'fills = ["stock"]\nseconds = 5',
             "key `steps[2].seconds`: a step with `fills` does nothing else; remove it",
         ),
-        (
-            'fills = ["stock"]',
-            "",
-            "key `steps[2]`: needs one of `roles`, `parts` and `fills`",
-        ),
+        ('fills = ["stock"]', "", "key `steps[2]`: needs one of `roles`, `parts` and `fills`"),
     ],
 )
 def test_what_does_not_fit_gets_one_line(old: str, new: str, line: str, tmp_path: Path) -> None:

@@ -57,10 +57,7 @@ def values(tmp_path: Path, **parameters: Any) -> list[Json]:
 
 def test_a_value_with_the_maker_of_another_is_drawn_by_itself(tmp_path: Path) -> None:
     flat: Json = {"per": "item", "format": "integer", "uniform": [1, 9]}
-    assert values(tmp_path) == [
-        {"name": "a", **flat},
-        {"name": "b", **flat, "per": "transaction"},
-    ]
+    assert values(tmp_path) == [{"name": "a", **flat}, {"name": "b", **flat, "per": "transaction"}]
 
 
 def test_a_parameter_chooses_the_maker_and_its_format_comes_along(tmp_path: Path) -> None:

@@ -61,11 +61,7 @@ def test_a_batch_begins_where_the_published_formula_has_it(
 
 @pytest.mark.parametrize(
     ("pct", "choose"),
-    [
-        (0, {"select": 100}),
-        (42, {"select": 58, "update": 42}),
-        (100, {"update": 100}),
-    ],
+    [(0, {"select": 100}), (42, {"select": 58, "update": 42}), (100, {"update": 100})],
 )
 def test_kinds_of_batches_go_by_what_has_fallen_behind(pct: int, choose: dict[str, int]) -> None:
     run = steps(pct_update=pct)["run"]

@@ -29,7 +29,7 @@ from dbdyno.model.verdict import (
     shaded,
 )
 
-CPU = "server_cpu_per_op"
+CPU = "cpu_per_op"
 MARGIN = 0.03
 
 

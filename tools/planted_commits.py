@@ -30,27 +30,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FILES = (
-    "optimizer/path/costsize",
-    "utils/adt/varlena",
-    "storage/lmgr/lock",
-    "parser/parse_clause",
-    "executor/execUtils",
-    "access/nbtree/nbtinsert",
-    "commands/explain",
-    "utils/cache/relcache",
-    "storage/ipc/procarray",
-    "optimizer/plan/planner",
-    "access/heap/pruneheap",
-    "libpq/pqcomm",
-    "nodes/bitmapset",
-    "utils/mmgr/aset",
-    "catalog/namespace",
-    "parser/parse_expr",
-    "executor/nodeAgg",
-    "utils/cache/plancache",
-    "storage/buffer/freelist",
+    "optimizer/path/costsize", "utils/adt/varlena", "storage/lmgr/lock", "parser/parse_clause",
+    "executor/execUtils", "access/nbtree/nbtinsert", "commands/explain", "utils/cache/relcache",
+    "storage/ipc/procarray", "optimizer/plan/planner", "access/heap/pruneheap", "libpq/pqcomm",
+    "nodes/bitmapset", "utils/mmgr/aset", "catalog/namespace", "parser/parse_expr",
+    "executor/nodeAgg", "utils/cache/plancache", "storage/buffer/freelist",
     "rewrite/rewriteHandler",
-)
+)  # fmt: skip
 """Where the harmless commits go, under src/backend, one after the other and again from the first:
 all there since PostgreSQL 12."""
 COMMENT = """

@@ -6,7 +6,6 @@ import fcntl
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Self
 
 from dbdyno.host import child
@@ -42,12 +41,7 @@ class BuildLog:
         self._file = file
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Closes it; the file stays."""
         assert self._file is not None
         self._file.close()

@@ -39,14 +39,13 @@ from dbdyno.capture.mysql_token import (
     tokens_of,
     without_comments,
 )
+from dbdyno.capture.skeleton import SKELETONS_MAX, Skeleton, TextShape
 from dbdyno.engine.mysql import quoting
 
 TOKENS_MAX = 2_000
 """Literals of a text that is parsed; longer ones are lists of rows, whose verb tells enough."""
 SKELETON_LENGTH_MAX = 100_000
 """Characters of a skeleton that is kept."""
-SKELETONS_MAX = 50_000
-"""Skeletons that are kept; a log with more begins again, which costs time and nothing else."""
 CLOCK = re.compile(
     r"(?<![\w$.`@])(?:(?:now|sysdate|curdate|curtime|unix_timestamp)\s*\(\s*\d?\s*\)"
     r"|(?:current_timestamp|current_date|current_time|localtimestamp|localtime|utc_timestamp"
@@ -71,28 +70,12 @@ FINGERPRINT_DIGITS = 16
 END = re.compile(r"\s*(?:COMMIT|ROLLBACK(?!\s+(?:WORK\s+)?TO))\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class MysqlShape:
-    """How the tokens of a skeleton become a form and its values."""
-
-    form: NormalForm
-    literals: tuple[tuple[int, bool], ...]  # tokens that are values, and whether a `-` is theirs
-
-
-@dataclass(frozen=True)
-class MysqlSkeleton:
-    """What is known of a skeleton: which of its tokens are part of the form, and the shapes."""
-
-    fixed: tuple[int, ...]
-    shapes: dict[tuple[str, ...], MysqlShape] = field(default_factory=dict)
-
-
 @dataclass
 class MysqlSql:
     """The reader of MySQL's SQL, which keeps the skeletons that it has seen."""
 
     reading: ModeReading = USUAL
-    skeletons: dict[str, MysqlSkeleton] = field(default_factory=dict)
+    skeletons: dict[str, Skeleton] = field(default_factory=dict)
     others: dict[ModeReading, MysqlSql] = field(default_factory=dict)
 
     @property
@@ -128,10 +111,8 @@ class MysqlSql:
         """A text of the usual mode, taken apart."""
         skeleton, tokens = taken_out(text)
         known = self.skeletons.get(skeleton)
-        if known is not None:
-            shape = known.shapes.get(tuple([tokens[number] for number in known.fixed]))
-            if shape is not None:
-                return ParsedText(shape.form, values(shape, tokens))
+        if known is not None and (shape := known.shape(tokens)) is not None:
+            return ParsedText(shape.form, values(shape, tokens))
         if len(self.skeletons) >= SKELETONS_MAX:
             self.skeletons.clear()
         places = tokens_of(text)
@@ -145,7 +126,7 @@ class MysqlSql:
             if number not in taken and not token.is_bound and not is_utility(shape)
         )
         if len(skeleton) <= SKELETON_LENGTH_MAX:
-            known = self.skeletons.setdefault(skeleton, MysqlSkeleton(fixed))
+            known = self.skeletons.setdefault(skeleton, Skeleton(fixed))
         if known is not None and known.fixed == fixed:
             known.shapes[tuple([tokens[number] for number in fixed])] = shape
         return ParsedText(shape.form, values(shape, tokens))
@@ -183,7 +164,7 @@ class MysqlSql:
         return self.reading.own(quoting.literal(said))
 
 
-def is_utility(shape: MysqlShape) -> bool:
+def is_utility(shape: TextShape) -> bool:
     """Whether a shape keeps nothing of its text."""
     return len(shape.form.pieces) == 1 and bool(shape.form.left_out)
 
@@ -198,7 +179,7 @@ def divided(text: str) -> Iterator[str]:
     yield text[first:]
 
 
-def values(shape: MysqlShape, tokens: Sequence[str]) -> tuple[str, ...]:
+def values(shape: TextShape, tokens: Sequence[str]) -> tuple[str, ...]:
     """The values of a text of that shape, as JSON."""
     said = []
     for place, negative in shape.literals:
@@ -213,14 +194,14 @@ def values(shape: MysqlShape, tokens: Sequence[str]) -> tuple[str, ...]:
 # --- By the parser, once for each skeleton ----------------------------------------------------
 
 
-def shape_of(text: str, tokens: Sequence[MysqlToken]) -> MysqlShape:
+def shape_of(text: str, tokens: Sequence[MysqlToken]) -> TextShape:
     """The shape of a text; of a statement that is no query only its tag."""
     bare = without_comments(text)
     match = WORD.match(bare)
     word = match[1].lower() if match else ""
     traits = utility(word, bare)
     if traits is not None:
-        return MysqlShape(form_of((traits.verb,), (), traits), ())
+        return TextShape(form_of((traits.verb,), (), traits), ())
     long = len(tokens) > TOKENS_MAX
     known = None if long else parsed(marked(text, tokens), word)
     if known is None:
@@ -264,7 +245,7 @@ def with_slots(
     taken: set[int],
     *,
     refused: bool = False,
-) -> MysqlShape:
+) -> TextShape:
     """The shape of a text of which these tokens are values."""
     numbers = [int(token.text[1:] or 0) for token in tokens if token.is_bound]
     bound = max(len(numbers) if 0 in numbers else max(numbers, default=0), 0)
@@ -293,7 +274,7 @@ def with_slots(
     cuts.sort(key=lambda cut: cut[0])
     slots = tuple(slot for _, _, slot, _ in cuts)
     form = form_of(pieces_between(text, cuts), slots, traits, refused=refused)
-    return MysqlShape(form, tuple(literals))
+    return TextShape(form, tuple(literals))
 
 
 def form_of(

@@ -33,10 +33,9 @@ from dbdyno.capture.postgres_literals import (
 )
 from dbdyno.capture.postgres_session import setting_of
 from dbdyno.capture.postgres_statement import PostgresTraits, children, traits_of
+from dbdyno.capture.skeleton import SKELETONS_MAX, Skeleton, TextShape
 from dbdyno.model.literal import literal
 
-SKELETONS_MAX = 50_000
-"""Skeletons that are kept; a log with more begins again, which costs time and nothing else."""
 END = re.compile(r"\s*(?:COMMIT|END|ROLLBACK(?!\s+TO)|ABORT|PREPARE\s+TRANSACTION)\b", re.I)
 DECLARE = re.compile(
     r"""\s*DECLARE\s+([\w$]+|"[^"]+")\s+(?:\w+\s+)*?CURSOR\s+(?:WITH(?:OUT)?\s+HOLD\s+)?FOR\s+(.*)""",
@@ -72,28 +71,12 @@ CONFORMING = "standard_conforming_strings"
 OFF = frozenset({"off", "false", "no", "0"})
 
 
-@dataclass(frozen=True)
-class PostgresShape:
-    """How the tokens of a skeleton become a form and its values."""
-
-    form: NormalForm
-    literals: tuple[tuple[int, bool], ...]  # tokens that are values, and whether a `-` is theirs
-
-
-@dataclass(frozen=True)
-class PostgresSkeleton:
-    """What is known of a skeleton: which of its tokens are part of the form, and the shapes."""
-
-    fixed: tuple[int, ...]
-    shapes: dict[tuple[str, ...], PostgresShape] = field(default_factory=dict)
-
-
 @dataclass
 class PostgresSql:
     """The parser of PostgreSQL's SQL, which keeps the skeletons that it has seen."""
 
     escapes: bool = False  # a backslash escapes in any text (standard_conforming_strings = off)
-    skeletons: dict[str, PostgresSkeleton] = field(default_factory=dict)
+    skeletons: dict[str, Skeleton] = field(default_factory=dict)
     others: dict[bool, PostgresSql] = field(default_factory=dict)
 
     @property
@@ -125,11 +108,8 @@ class PostgresSql:
         text = with_escapes(text) if self.escapes else text
         skeleton, tokens = taken_out(text)
         known = self.skeletons.get(skeleton)
-        if known is not None:
-            fixed = tuple([tokens[number] for number in known.fixed])
-            shape = known.shapes.get(fixed)
-            if shape is not None:
-                return ParsedText(shape.form, tuple(values(shape, tokens)))
+        if known is not None and (shape := known.shape(tokens)) is not None:
+            return ParsedText(shape.form, tuple(values(shape, tokens)))
         if len(self.skeletons) >= SKELETONS_MAX:
             self.skeletons.clear()
         places = tokens_of(text)
@@ -140,7 +120,7 @@ class PostgresSql:
             for number, token in enumerate(places)
             if number not in taken and not token.is_bound
         )
-        known = self.skeletons.setdefault(skeleton, PostgresSkeleton(fixed_places))
+        known = self.skeletons.setdefault(skeleton, Skeleton(fixed_places))
         if known.fixed == fixed_places:
             known.shapes[tuple(tokens[number] for number in fixed_places)] = shape
         return ParsedText(shape.form, tuple(values(shape, tokens)))
@@ -190,7 +170,7 @@ class PostgresSql:
         return literal(msgspec.json.decode(value, type=str), backslash_escapes=self.escapes)
 
 
-def values(shape: PostgresShape, tokens: Sequence[str]) -> Iterator[str]:
+def values(shape: TextShape, tokens: Sequence[str]) -> Iterator[str]:
     """The values of a text of that shape, as JSON."""
     for place, negative in shape.literals:
         literal = tokens[place]
@@ -207,7 +187,7 @@ def values(shape: PostgresShape, tokens: Sequence[str]) -> Iterator[str]:
 # --- By the parser, once for each skeleton ----------------------------------------------------
 
 
-def shape_of(text: str, tokens: Sequence[PostgresToken]) -> PostgresShape:
+def shape_of(text: str, tokens: Sequence[PostgresToken]) -> TextShape:
     """The shape of a text; one of a form that stands as it is where the parser refuses it."""
     try:
         tree = postgast.parse(text)
@@ -250,7 +230,7 @@ class CharacterPlaces:
         return place if self.raw is None else len(self.raw[:place].decode(errors="replace"))
 
 
-def as_it_stands(text: str, tokens: Sequence[PostgresToken]) -> PostgresShape:
+def as_it_stands(text: str, tokens: Sequence[PostgresToken]) -> TextShape:
     """The shape of a text that the parser does not take.
 
     Its literals are values all the same, so that it is grouped and keeps none: put back by their
@@ -280,7 +260,7 @@ def as_it_stands(text: str, tokens: Sequence[PostgresToken]) -> PostgresShape:
         writes=(verb is None or verb[1].lower() not in ("select", "with")),
         refused=True,
     )
-    return PostgresShape(form, tuple(literals))
+    return TextShape(form, tuple(literals))
 
 
 def comes_back(literal: str) -> bool:
@@ -329,7 +309,7 @@ def constant_places(node: Message) -> Iterator[int]:
             yield from constant_places(child)
 
 
-def with_slots(text: str, tokens: Sequence[PostgresToken], parsed: PostgresParse) -> PostgresShape:
+def with_slots(text: str, tokens: Sequence[PostgresToken], parsed: PostgresParse) -> TextShape:
     """The shape of a text that the parser takes."""
     bound = max((int(token.text[1:]) for token in tokens if token.is_bound), default=0)
     clocks = [
@@ -369,7 +349,7 @@ def with_slots(text: str, tokens: Sequence[PostgresToken], parsed: PostgresParse
         writes=traits.writes,
         left_out=traits.left_out,
     )
-    return PostgresShape(form, tuple(literals))
+    return TextShape(form, tuple(literals))
 
 
 def sign_of(text: str, token: PostgresToken) -> int | None:

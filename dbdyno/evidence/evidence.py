@@ -93,11 +93,6 @@ class Evidence:
         return all(tick.late_us_max is not None for tick in self.load.ticks)
 
     @property
-    def led(self) -> bool:
-        """Whether parallel workers have the role that leads them, as in results of this version."""
-        return self.host.close is not None and self.host.close.led
-
-    @property
     def servers(self) -> str:
         """Whose metrics the step has (dbdyno.model.metric.row.Servers)."""
         return engine.recorded(self.job.engine).statistics
@@ -483,12 +478,9 @@ def helpers_cpu_us(evidence: Evidence) -> float:
 
 
 def operations_cpu_us(evidence: Evidence, role: str) -> float | None:
-    """CPU time in the window of a role's operations: its sessions and all that help them.
-
-    None where it is not known which parallel workers the role led, as in older results.
-    """
+    """CPU time in the window of a role's operations: its sessions and all that help them."""
     own = roles_cpu_us(evidence, [role])
-    if own is None or not evidence.led:
+    if own is None:
         return None
     parallel = evidence.owners.get(f"parallel:{role}")
     return own + (0.0 if parallel is None else parallel.cpu_us) + helpers_cpu_us(evidence)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.evidence import own_queue
 from dbdyno.evidence.evidence import Evidence
-from dbdyno.model import Bound, ResponseFacts, StepRun, events, metric
+from dbdyno.model import Bound, ResponseFacts, StepRun, metric
 
 BUSY_SHARE_MAX = 0.70
 """Of a thread's time: above it, replies wait for the generator and not only for the server."""
@@ -86,10 +86,9 @@ def _without_processor(evidence: Evidence) -> Iterable[str]:
 
 
 def _busy(evidence: Evidence) -> Iterable[str]:
-    threads = [thread for thread in evidence.load.threads if thread.wait != events.SPIN]
-    if not threads:
+    if not evidence.load.threads:
         return
-    thread = max(threads, key=lambda thread: thread.busy_share)
+    thread = max(evidence.load.threads, key=lambda thread: thread.busy_share)
     busy, host = thread.busy_share, thread.host
     if busy > BUSY_SHARE_MAX:
         where = "" if host is None else f", on {host},"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypeAlias
 
 import msgspec
@@ -223,14 +222,9 @@ class Journal:
         self._lock.__enter__()
         return self
 
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Leaves the folder to others."""
-        self._lock.__exit__(error_type, error, traceback)
+        self._lock.__exit__()
 
     def events(self) -> tuple[Event, ...]:
         """All events so far, after a torn last line was cut off. Raises ResultError: damaged."""

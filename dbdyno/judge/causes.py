@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dbdyno.model.metric.primary import CONNECTIONS_CPU, CPU, SESSIONS_CPU
 
 HELPERS = ("io_worker_cpu_per_op", "parallel_cpu_per_op")
-"""Parts of the CPU of operations where it is known; older results have them beside it."""
+"""Parts of the CPU of operations."""
 PLAN = "plan"
 WAITS = "waits"
 

@@ -205,22 +205,20 @@ def _asked(change: _Change) -> Iterable[Reason]:
 
     Of throughput it is the CPU of sessions, as what helps them is no part of their time.
     """
-    older = change.cpu_metric == SESSIONS_CPU
     for reason in REASONS:
-        if reason.metric == CPU and older:
-            yield replace(reason, metric=SESSIONS_CPU)
-        elif reason.metric in (CPU, SESSIONS_CPU):
-            if not older and change.by_throughput is (reason.metric == SESSIONS_CPU):
+        if reason.metric in (CPU, SESSIONS_CPU):
+            if change.by_throughput is (reason.metric == SESSIONS_CPU):
                 yield reason
-        elif change.by_throughput or reason.of_cpu or (reason.metric in HELPERS and not older):
+        elif change.by_throughput or reason.of_cpu or reason.metric in HELPERS:
             yield reason
 
 
 def _judgement(change: _Change, reason: Reason) -> Judgement | None:
     """A cost's own; where nothing helps sessions, their CPU is what the step is judged by."""
     alone = reason.metric == SESSIONS_CPU and all(
-        cell.metrics.get(CPU) is not None and cell.metrics[CPU] == cell.metrics.get(SESSIONS_CPU)
+        run.metrics.get(CPU) == run.metrics.get(SESSIONS_CPU)
         for cell in (change.cell, change.base)
+        for run in cell.runs
     )
     if alone or reason.metric == change.cpu_metric:
         return change.cpu

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from dbdyno.judge.arm_vs_base import BETTER_BY, Contest, Seen, Where
 from dbdyno.model.metric import less_is_better
-from dbdyno.model.metric.primary import CPU, SESSIONS_CPU, is_cpu
+from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.verdict import Judgement
 from dbdyno.stats.fills import FillVariance, Units
 from dbdyno.stats.sample import Sample
@@ -54,8 +54,9 @@ def wholes(contests: Sequence[Contest]) -> list[Whole]:
         of_workload = [contest for contest in alike if contest.where.workload == workload]
         exact = [contest for contest in of_workload if contest.bound == "exact"]
         whole_workloads += _whole(workload, [(contest, contest.headline) for contest in exact])
-        cpu = CPU if all(contest.cpu == CPU for contest in of_workload) else SESSIONS_CPU
-        whole_workloads += _whole(workload, [(contest, cpu) for contest in of_workload])
+        if len(cpus := {contest.cpu for contest in of_workload}) == 1:
+            (cpu,) = cpus
+            whole_workloads += _whole(workload, [(contest, cpu) for contest in of_workload])
     return whole_workloads
 
 

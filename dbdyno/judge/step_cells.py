@@ -11,13 +11,10 @@ from dbdyno.judge.arm_vs_base import Where
 from dbdyno.judge.arms_and_blocks import Arms
 from dbdyno.judge.pairing import Facing, facing
 from dbdyno.model import Cell, StepComparison, StepRun, TargetFacts
-from dbdyno.model.metric.primary import CPU, LEDGER, SAMPLED, SESSIONS_CPU, cpu_of
+from dbdyno.model.metric.primary import LEDGER, SAMPLED, cpu_of
 from dbdyno.model.placement import PlacementTrial
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.stats.fills import Units
-
-WITH_HELPERS = (CPU, "background_cpu_per_op", "whole_server_cpu_per_op")
-"""Metrics that older results do not have, or that count something else there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,20 +54,12 @@ def rows(
     together = plan.schedule.placement == "together"
     trial = plan.schedule.placement_trial if together else None
     return tuple(
-        replace(row(where, arms, comparable(by_step[where]), (units or {}).get(where)), trial=trial)
+        replace(
+            row(where, arms, _with_whole_ledgers(by_step[where]), (units or {}).get(where)),
+            trial=trial,
+        )
         for where in sorted(by_step, key=place)
     )
-
-
-def comparable(runs: Sequence[StepRun]) -> Sequence[StepRun]:
-    """The runs of a step, where some are older all without what these have not or have unlike."""
-    if cpu_of(runs) == SESSIONS_CPU:
-        older = dict.fromkeys(WITH_HELPERS)
-        runs = [
-            run if run.metrics.get(CPU) is None else replace(run, metrics={**run.metrics, **older})
-            for run in runs
-        ]
-    return _with_whole_ledgers(runs)
 
 
 def _with_whole_ledgers(runs: Sequence[StepRun]) -> Sequence[StepRun]:

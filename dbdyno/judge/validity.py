@@ -12,7 +12,7 @@ from dbdyno.model import Cell, StepRun, metric
 from dbdyno.model.compiler import flags_of, for_size
 from dbdyno.model.disturbance import PERCENT
 from dbdyno.model.doubt import Doubt, DoubtSubject
-from dbdyno.model.metric.primary import CPU, SESSIONS_CPU, cpu_of
+from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.parts import number
 
@@ -44,7 +44,6 @@ def doubts(
         *_changed_servers(servers),
         *_boots(boot_ids),
         *_canaries(arms, runs),
-        *_older(runs),
     )
 
 
@@ -74,25 +73,6 @@ def _whole_server(cells: Sequence[Cell], cell: Cell, margin: float) -> str | Non
         f"{number.amount(own.value)} CPU per operation; including the server's"
         f" background, other roles and ended processes {number.amount(whole.value)}"
     )
-
-
-def _older(runs: Sequence[StepRun]) -> Iterable[Doubt]:
-    """Steps of which some blocks are of a version that did not tell whom helpers served."""
-    known = [run for run in runs if run.metrics.get(SESSIONS_CPU) is not None]
-    steps: dict[str, list[StepRun]] = {}
-    for run in known:
-        steps.setdefault(run.facts.step, []).append(run)
-    mixed = [
-        step
-        for step, step_runs in steps.items()
-        if cpu_of(step_runs) == SESSIONS_CPU
-        and any(run.metrics.get(CPU) is not None for run in step_runs)
-    ]
-    if mixed:
-        yield DoubtSubject.WITHOUT_HELPERS.doubt(
-            f"{number.listed(mixed)}: an earlier dyno measured some blocks without the"
-            " owners of parallel workers; CPU covers sessions alone in all blocks"
-        )
 
 
 def _toolchains(arms: Sequence[str], servers: Mapping[str, ServerFacts]) -> Iterable[Doubt]:

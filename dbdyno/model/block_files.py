@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from msgspec import Struct
 
-from dbdyno.model.figures import FIRST
-from dbdyno.model.json import Natural
 from dbdyno.model.looks import Looks
 from dbdyno.model.verdict import Aims
 
@@ -33,7 +31,6 @@ class Order(Struct, frozen=True, kw_only=True, omit_defaults=True):
     passes: StepNames = {}
     host: str | None = None  # that measures all of it; None: that of host.json, or several
     dyno: str | None = None  # the version that measures
-    figures: Natural = FIRST  # how it measures (model.figures)
     aims: Aims | None = None  # of the plan as it began; None: an older version did not say
     looks: Looks | None = None  # of the result as it began; None: also of a block of a node
     started_unix_ns: int | None = None

@@ -57,8 +57,6 @@ class DoubtSubject(StrEnum):
         "The program that makes the load reports the window as a whole.")
     NOT_PROFILED = ("not profiled", "withheld", "The step's profile failed or cannot be read.")
 
-    DO_NOT_COMPARE = ("blocks do not compare", "doubt",
-        "An earlier dyno measured some blocks by other rules.")
     FOREIGN = ("foreign load", "doubt",
         "Processes that are neither the lab's nor an arm's used the CPU in a window that counts.")
     STOLEN = ("CPU taken by other machines", "doubt",
@@ -126,8 +124,6 @@ class DoubtSubject(StrEnum):
         "Parallel workers may have served several roles; one role's operations bear all their CPU.")
     WHOLE_SERVER = ("CPU of the whole server changed otherwise", "doubt",
         "CPU per operation and the whole server's CPU changed by more than the margin apart.")
-    WITHOUT_HELPERS = ("CPU without helpers", "doubt",
-        "An earlier dyno measured some blocks, and did not tell whom parallel workers served.")
     CONNECTION_EACH = ("a connection for each operation", "doubt",
         "Owners of sessions are unknown, so CPU per operation covers all connections.")
     READ_LATE = ("counters read late", "doubt",

@@ -18,8 +18,6 @@ from dbdyno.model.json import Natural, misfit_words
 
 PROTOCOL = 1
 """Of jobs and events: the contract between dyno and what makes the load."""
-SPIN = "spin"
-"""The `wait` of a thread of older results that looked for answers before it slept, always busy."""
 
 Told = Literal["seconds", "histograms", "connections", "rows", "lag", "pauses", "fills", "places"]
 """What a driver may be able to tell: of each second; response times; which sessions of the server

@@ -144,7 +144,6 @@ class Judgement:
     own_low: float | None = None  # the interval by the own blocks' `sd` alone, where any were lent
     own_high: float | None = None
     look: LookResult | None = None  # on which the word rests; None: it rests on none, or not yet
-    evidence: float | None = None  # e-value of the step, all blocks so far; never a word by itself
     dependence: Dependence | None = None  # of blocks; None: of a single one, or of fills
 
     @property

@@ -8,7 +8,7 @@ from dbdyno.model.verdict import Judgement
 _FIELDS = ("value", "low", "high", "blocks", "kind", "se", "freedom", "basis", "bound", "apart")
 _SAID = (
     "fills", "p", "p_sign", "q", "sd", "margin", "within_margin", "reason", "lent", "own_low",
-    "own_high", "evidence", "visible", "blocks_needed", "minutes_needed", "stood_still",
+    "own_high", "visible", "blocks_needed", "minutes_needed", "stood_still",
     "base_stood_still", "p_still",
 )  # fmt: skip
 

@@ -183,9 +183,7 @@ def _warning(found: History) -> Callout:
             "files are damaged, or nothing tells the figure."
         )
     return Callout(
-        name="not-paired",
-        title="Not paired",
-        items=tuple(Finding(text=text) for text in items),
+        name="not-paired", title="Not paired", items=tuple(Finding(text=text) for text in items)
     )
 
 

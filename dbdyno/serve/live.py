@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import asdict
 from types import SimpleNamespace
 
@@ -32,8 +32,7 @@ ALIVE_S = 15.0
 """After so long without news a line is sent all the same, so that nobody between hangs up."""
 EVIDENCE = (
     "Until the next look nothing here is a verdict: a ratio that is read again and again while it "
-    "moves errs more often than one that is read at looks. e: evidence against “no difference” by "
-    "all blocks so far; the larger, the stronger."
+    "moves errs more often than one that is read at looks."
 )
 
 
@@ -160,11 +159,10 @@ def of_steps(comparison: Comparison) -> Table:
                 said = verdicts.said(cell.verdict, sure)
                 word = TableCell(text=said, tone=colors.tone(cell.verdict, sure))
             figures = [figure(by_metric.get(cpu)) for cpu in (False, True)]
-            e_value = evidence_of(by_metric.values())
             name = TableCell(text=step.step)
             rows.append(
                 Row(
-                    cells=(name, TableCell(text=cell.arm), word, *figures, TableCell(text=e_value)),
+                    cells=(name, TableCell(text=cell.arm), word, *figures),
                     group=step.workload,
                     arm=cell.arm if len(comparison.arms) > 2 else None,
                 )
@@ -178,7 +176,6 @@ def of_steps(comparison: Comparison) -> Table:
             Column(text="at the last look", left=True),
             Column(text="throughput", group="all blocks so far"),
             Column(text="CPU per operation", group="all blocks so far"),
-            Column(text="e", group="all blocks so far"),
         ),
         rows=tuple(rows),
         look="verdicts inline",
@@ -193,9 +190,3 @@ def figure(judgement: Judgement | None) -> TableCell:
     so_far = judgement.so_far
     interval = number.change_interval(so_far.low, so_far.high)
     return TableCell(text=number.change(so_far.value), detail=f"[{interval}]" if interval else "")
-
-
-def evidence_of(judgements: Iterable[Judgement]) -> str:
-    """The step's e-value; nothing where it has none."""
-    values = [judgement.evidence for judgement in judgements if judgement.evidence is not None]
-    return number.short(max(values)) if values else ""

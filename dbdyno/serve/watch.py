@@ -94,10 +94,7 @@ class Watch:
         )
 
     def _rates(
-        self,
-        result: Result,
-        its: list[StepFolder],
-        blocks: list[BlockFolder],
+        self, result: Result, its: list[StepFolder], blocks: list[BlockFolder]
     ) -> Rates | None:
         """The rates of the step that runs, else of the last one that was begun."""
         shown = max(

@@ -6,7 +6,6 @@ reasons.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -88,10 +87,8 @@ class _UnitDecision:
     def judgements(self) -> tuple[Judgement, ...]:
         """One of each sample, in their order."""
         named = self._named()
-        evidence = self._evidence()
         return tuple(
-            replace(self._judgement(sample, changed=sample.metric in named), evidence=evidence)
-            for sample in self.samples
+            self._judgement(sample, changed=sample.metric in named) for sample in self.samples
         )
 
     def _named(self) -> set[str]:
@@ -103,11 +100,6 @@ class _UnitDecision:
             for name in (sample.metric for sample in self.samples)
         }
         return {name for name, p in ps.items() if p == min(ps.values()) or p <= self.level_within}
-
-    def _evidence(self) -> float | None:
-        """The unit's e-value by all blocks so far."""
-        known = [metric.log_e for metric in self.tested.values() if metric.spread is not None]
-        return math.exp(min(look_tests.mean_e(known), interval.LOG_CHANGE_MAX)) if known else None
 
     def _judgement(self, sample: Sample, *, changed: bool) -> Judgement:
         """What is said of one metric, with the look on which that rests."""

@@ -130,14 +130,13 @@ def share_interval(count: int, total: int, confidence: float = 0.95) -> tuple[fl
     return low, high
 
 
-def sd_interval(sd: float, freedom: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The interval of a standard deviation seen with so many degrees of freedom, by chi²."""
+def sd_interval(sd: float, freedom: int) -> tuple[float, float]:
+    """The 95 % interval of a standard deviation seen with so many degrees of freedom, by chi²."""
     from scipy.special import chdtri
 
     if freedom < 1:
         raise ValueError(f"a standard deviation has at least 1 degree of freedom, not {freedom}")
-    side = (1 - confidence) / 2
-    low, high = (math.sqrt(freedom / float(chdtri(freedom, p))) for p in (side, 1 - side))
+    low, high = (math.sqrt(freedom / float(chdtri(freedom, p))) for p in (0.025, 0.975))
     return sd * low, sd * high
 
 

@@ -32,7 +32,6 @@ class MetricTests:
     spread: Spread | None  # None under two blocks in which both ran
     tested: SampleTests | None
     p: float | None  # what it brings into its unit; None of a single block
-    log_e: float = 0.0  # of a change
     scatter: Spread | None = None  # from unit to unit: `spread` without what fills add
 
     @property
@@ -77,14 +76,6 @@ class LookTest:
         if tests is None or not tests.sample.logs:
             return False
         return abs(interval.mean_and_sd(tests.sample.logs)[0]) > math.log1p(aims.margin)
-
-
-def mean_e(logs: Sequence[float]) -> float:
-    """ln of the mean of e-values, which is one again."""
-    most = max(logs, default=0.0)
-    if math.isinf(most) or not logs:
-        return most
-    return most + math.log(math.fsum(math.exp(log - most) for log in logs) / len(logs))
 
 
 def at_looks(family: Sequence[Unit], aims: Aims) -> list[list[LookTest]]:
@@ -135,9 +126,7 @@ def tested(
 def _metric(sample: Sample, spread: Spread | None, aims: Aims) -> MetricTests:
     """A sample with its tests by this spread."""
     if spread is None:
-        log_e = _log_e_still(sample) if sample.stood else 0.0
-        p = p_of(sample, None)
-        return MetricTests(sample=sample, spread=None, tested=None, p=p, log_e=log_e)
+        return MetricTests(sample=sample, spread=None, tested=None, p=p_of(sample, None))
     scatter, spread = spread, fills.widened(spread, len(sample.logs), sample.between_fills)
     p = significance.t_p(sample.logs, spread)
     p_sign = significance.sign_flip_p(sample.logs)
@@ -149,18 +138,8 @@ def _metric(sample: Sample, spread: Spread | None, aims: Aims) -> MetricTests:
         spread=spread,
         tested=tested,
         p=p_of(sample, tested),
-        log_e=_log_e_still(sample) if sample.stood else significance.log_e(sample.logs, spread),
         scatter=scatter,
     )
-
-
-def _log_e_still(sample: Sample) -> float:
-    """ln of the e-value that the one that stood still is the slower, by the signs of all blocks."""
-    less, more = sample.sides
-    both = sample.stood_still and sample.base_stood_still
-    if both or (more > less) != sample.more:
-        return 0.0
-    return significance.log_e_of_signs(less, more)
 
 
 def p_of(sample: Sample, test: SampleTests | None) -> float | None:

@@ -131,12 +131,10 @@ def blocks_for(
     )
 
 
-def blocks_for_equivalence(
-    margin: float, sd: float, level: float, power: float, blocks_max: int = BLOCKS_MAX
-) -> int | None:
+def blocks_for_equivalence(margin: float, sd: float, level: float, power: float) -> int | None:
     """The fewest blocks that find with this power that nothing differs; None: more than that."""
     return first_that(
-        lambda blocks: equivalence_power(margin, sd, blocks, level) >= power, blocks_max
+        lambda blocks: equivalence_power(margin, sd, blocks, level) >= power, BLOCKS_MAX
     )
 
 

@@ -23,9 +23,6 @@ P_MAX = 0.9
 outweighs the least p of another metric, and 1 itself has none. Simulated alarms of a single look
 rise by 0.1 points at most."""
 
-E_SCALES = (1.0, 4.0, 16.0, 64.0)
-"""Squared sizes of a change, in standard deviations, over which an e-value averages."""
-
 SAME_SHARE = 3
 """By so much the level is divided for *same* at each look: at the whole of it a change as large as
 the margin was called the same in 10 to 16 of 100 plans with seven looks (docs/method.md)."""
@@ -164,38 +161,6 @@ def lower_p(distance: float, spread: Spread, blocks: int) -> float:
     if not spread.sd:
         return 0.0 if distance < 0 else 1.0
     return float(stdtr(spread.freedom, distance / spread.sd * math.sqrt(blocks)))
-
-
-def log_e_of_signs(less: int, more: int) -> float:
-    """ln of the e-value that blocks fall to one side more often: 2ⁿ / ((n + 1) · C(n, k)).
-
-    A bet on every share alike (Laplace's); ties are in neither number. 0 of none.
-    """
-    count = less + more
-    return count * math.log(2) - math.log(count + 1) - math.log(math.comb(count, less))
-
-
-def log_e(logs: Sequence[float], spread: Spread, about: float = 0.0) -> float:
-    """ln of the e-value against a mean of `about`: what a bet on another one would have won.
-
-    A mixture over how many standard deviations off the mean is, N(0, g), with g in E_SCALES (Gönen
-    et al. 2005; as a process Pérez-Ortiz et al. 2024): E = mean of (1 + ng)^-½ ·
-    [(1 + t²/v) / (1 + t²/(v(1 + ng)))]^((v + 1)/2). Infinite without any spread, 0 of no change.
-    """
-    mean, _ = mean_and_sd(logs)
-    far = mean - about
-    if not spread.sd:
-        return math.inf if far else 0.0
-    count, freedom = len(logs), spread.freedom
-    square = count * (far / spread.sd) ** 2
-    parts = [
-        -0.5 * math.log1p(count * scale)
-        - (freedom + 1)
-        / 2
-        * (math.log1p(square / (freedom * (1 + count * scale))) - math.log1p(square / freedom))
-        for scale in E_SCALES
-    ]
-    return float(np.logaddexp.reduce(parts)) - math.log(len(E_SCALES))
 
 
 def adjusted(ps: Sequence[float]) -> list[float]:

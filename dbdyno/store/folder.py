@@ -16,7 +16,6 @@ from dbdyno.model.answer import Answers
 from dbdyno.model.block_files import BlockDone, BlockDuration, Order, StepNames
 from dbdyno.model.count import Count
 from dbdyno.model.error import ResultError
-from dbdyno.model.figures import FIRST
 from dbdyno.model.golden import GoldenUse, Restored
 from dbdyno.model.host_reading import Reading
 from dbdyno.model.job import Job
@@ -122,8 +121,17 @@ class StepFolder:
             raise ResultError(f"{path}: the report of the restore is damaged: {error}") from None
 
     def host(self) -> Iterator[Reading]:
-        """host.jsonl, line by line: counters of the machine and of each owner."""
-        return read_structs(self.path / "host.jsonl", Reading)
+        """host.jsonl, line by line: counters of the machine and of each owner.
+
+        Raises ResultError of one that an older dyno wrote.
+        """
+        for reading in read_structs(self.path / "host.jsonl", Reading):
+            if reading.owners and not reading.led:
+                raise ResultError(
+                    f"{self.path}/host.jsonl: an older dyno wrote it, which did not know whose CPU "
+                    "parallel workers take; measure the step again for the figures of the host"
+                )
+            yield reading
 
     def waits(self) -> Iterator[WaitsBegin | WaitLook | WaitsEnd]:
         """waits.jsonl, line by line: what sessions were seen to do; none where nobody asked."""
@@ -295,12 +303,6 @@ class BlockFolder:
         """The name of the host that measured all of it; None: the one of host.json, or several."""
         order = self.order()
         return None if order is None else order.host
-
-    @property
-    def figures(self) -> int:
-        """The number of how it was measured (model.figures)."""
-        order = self.order()
-        return FIRST if order is None else order.figures
 
     def checksums(self) -> Checksums | None:
         """What its files had when it ended; None of an incomplete one, or an older version's."""

@@ -13,7 +13,6 @@ import os
 import socket
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -73,12 +72,7 @@ class FolderLock:
             ) from error
         raise ResultError(f"{self._path}: others take and leave it all the time; try again")
 
-    def __exit__(
-        self,
-        error_type: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Leaves the folder to others."""
         assert self._file is not None
         file, self._file = self._file, None

@@ -21,7 +21,6 @@ from dbdyno.model.answer import Answers
 from dbdyno.model.block_files import BlockDone, BlockDuration, Order, StepNames
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.error import ResultError
-from dbdyno.model.figures import FIGURES, changes_since
 from dbdyno.model.golden import GoldenUse
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.looks import Looks
@@ -118,7 +117,6 @@ class Results:
         if not (folder / "plan.json").exists():
             return _create(folder, wanted)
         results = cls.open(folder)
-        results.refuse_other_figures(plan)
         highest = max((block.number for block in results.blocks()), default=0)
         key = continuation.refused(results.plan_json(), wanted, highest)
         if key is not None and results.measured():
@@ -131,18 +129,6 @@ class Results:
         write_atomically(free_name(folder), (folder / "plan.json").read_bytes())
         write_json(folder / "plan.json", wanted)
         return cls.open(folder)
-
-    def refuse_other_figures(self, plan: Plan) -> None:
-        """Raises ResultError where blocks are missing and those there were measured otherwise."""
-        done = [block for block in self.blocks() if block.state == "done"]
-        earliest = min((block.figures for block in done), default=FIGURES)
-        changes = changes_since(earliest)
-        if changes and any(self.block_state(number) != "done" for number in self.numbers(plan)):
-            raise ResultError(
-                f"{self.folder}: an earlier dyno measured its blocks; since then "
-                f"{'; '.join(changes)}, so blocks of both do not compare (CHANGELOG.md, figures "
-                f"{earliest + 1}): choose another --out, or go on with that version"
-            )
 
     def shelf(self, code: str | None = None) -> Shelf | None:
         """What was derived from steps before; None where the code that derives is not known.
@@ -353,7 +339,6 @@ class Results:
             passes=passes if passes and len(passes) > 1 else {},
             host=host,
             dyno=metadata.version("dbdyno"),
-            figures=FIGURES,
             aims=self.plan.verdict,
             looks=self.looks() if host is None else None,
             started_unix_ns=time.time_ns(),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,6 @@ from dbdyno.run.driver import loadgen
 
 ROOT = Path(__file__).resolve().parents[2]
 BARE_LOOP = ROOT / "target/release/examples/bare_loop"
-PYTHON_CLIENT = Path(__file__).with_name("python_client.py")
 DEBIAN_PGBENCH = "usr/lib/postgresql/*/bin/pgbench"
 OVERTIME_S_MAX = 120
 """How much longer than asked for an arm may take: connecting, starting, ending."""
@@ -61,11 +59,11 @@ def absent(name: str, missing: str) -> BenchArm:
 # --- The generator -----------------------------------------------------------------------------
 
 
-def dyno(generator: Path, job: Callable[[float], Json], *, rows: bool = False) -> BenchArm:
-    """The load generator with the job made for so many seconds; `rows`: they are counted."""
+def dyno(generator: Path, job: Callable[[float], Json]) -> BenchArm:
+    """The load generator with the job made for so many seconds."""
 
     def run(seconds: float) -> Sample:
-        return run_generator(generator, job(seconds), rows=rows).sample
+        return run_generator(generator, job(seconds)).sample
 
     return BenchArm(name="dyno-loadgen", run=run)
 
@@ -79,7 +77,7 @@ class Generated:
     peak_bytes: int  # of its memory
 
 
-def run_generator(generator: Path, job: Json, *, rows: bool = False) -> Generated:
+def run_generator(generator: Path, job: Json) -> Generated:
     """Runs a timed job.
 
     Raises ProgramFailed where it does not end well, GeneratorError for a debug build.
@@ -88,9 +86,9 @@ def run_generator(generator: Path, job: Json, *, rows: bool = False) -> Generate
     done = events[-1]
     (totals,) = done["totals"].values()
     ticks = [event for event in events if event["event"] == "tick" and event["measured"]]
-    counted = sum(client[1 if rows else 0] for tick in ticks for client in tick["per_client"])
+    counted = sum(client[0] for tick in ticks for client in tick["per_client"])
     per_s = counted / sum(tick["active_ns"] for tick in ticks) * 1e9
-    sample = sampled(ended, totals["rows" if rows else "count"], per_s)
+    sample = sampled(ended, totals["count"], per_s)
     thread_us = sum(thread["cpu_us"] for thread in done["threads"])
     return Generated(sample=sample, thread_us=thread_us, peak_bytes=done["peak_rss_bytes"])
 
@@ -242,27 +240,3 @@ def bare_loop(  # noqa: PLR0913 (each by its name)
         return sampled(ended, outcome["operations"], per_s)
 
     return BenchArm(name=name, run=run)
-
-
-def python_client(address: Address, clients: int = 1) -> BenchArm:
-    """The Insert Benchmark's clients as a Python program; it reports its own CPU.
-
-    So that the start of the interpreter, which a long benchmark does not feel, is left out.
-    """
-
-    def run(seconds: float) -> Sample:
-        conninfo = (
-            f"host={address.host} port={address.port} user={address.user} dbname={address.database}"
-        )
-        text = json.dumps({"conninfo": conninfo, "seconds": seconds, "clients": clients})
-        command: list[str | Path] = [sys.executable, PYTHON_CLIENT]
-        ended = process.run(command, limit_s=seconds + OVERTIME_S_MAX, text=text)
-        outcome = json.loads(ended.output)
-        return Sample(
-            operations=outcome["rows"],
-            user_s=outcome["user_s"],
-            system_s=outcome["system_s"],
-            per_s=outcome["rows"] / outcome["active_s"],
-        )
-
-    return BenchArm(name="Python", run=run)

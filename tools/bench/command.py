@@ -16,12 +16,13 @@ import psycopg
 from bench import (
     analysis,
     arms,
+    capture,
     figure,
     fill,
-    insert,
     limits,
     mysql,
     oltp,
+    pace,
     pgbench,
     point,
     scale,
@@ -37,16 +38,8 @@ from dbdyno.model.engine import TRAITS
 from dbdyno.model.error import DynoError
 
 MEASUREMENTS: dict[str, Callable[[Bench], Iterator[Figure]]] = {
-    "point": point.measure,
-    "limits": limits.measure,
-    "mysql": mysql.measure,
-    "pgbench": pgbench.measure,
-    "oltp": oltp.measure,
-    "insert": insert.measure,
-    "scale": scale.measure,
-    "fill": fill.measure,
-    "waits": waits.measure,
-    "analysis": analysis.measure,
+    module.__name__.removeprefix("bench."): module.measure
+    for module in (point, limits, mysql, pgbench, oltp, scale, pace, fill, waits, analysis, capture)
 }
 """In the order in which they run."""
 OUT = arms.ROOT / "docs/benchmarks/figures.jsonl"

@@ -35,19 +35,6 @@ def pgbench(address: Address, script: str, *, scale: int, connections: int, seco
     return begun_on(address, step.job)
 
 
-def insert(address: Address, *, seconds: float, clients: int = 1) -> tuple[Json, tuple[str, ...]]:
-    """l.i0 of the Insert Benchmark, as the shipped workload makes it, but timed.
-
-    Each client has a table of its own: pi1, pi2 … Also the statements that make them.
-    """
-    (step,) = workload.expand(
-        workload.load("insert-benchmark"), {"clients": clients}, "postgres", steps=["l.i0"]
-    )
-    roles = tuple(replace(role, stop=None) for role in step.job.roles)
-    made = begun_on(address, replace(step.job, roles=roles))
-    return made | whole(address, step.name, seconds) | {"clients": clients}, step.setup
-
-
 def oltp(address: Address, script: str, *, rows: int, connections: int, seconds: float) -> Json:
     """A script of sysbench's as the shipped workload makes it, on a table that is there."""
     own = {"clients": connections, "table_size": rows, "time": seconds}

@@ -77,20 +77,16 @@ def steady(arm: BenchArm) -> BenchArm:
 
     def run(seconds: float) -> Sample:
         brief, long = arm.run(BRIEF_S), arm.run(seconds + BRIEF_S)
+        served = None not in (long.server_s, brief.server_s)
         return Sample(
             operations=long.operations - brief.operations,
             user_s=long.user_s - brief.user_s,
             system_s=long.system_s - brief.system_s,
             per_s=long.per_s,
-            server_s=less(long.server_s, brief.server_s),
+            server_s=(long.server_s or 0) - (brief.server_s or 0) if served else None,
         )
 
     return replace(arm, run=run)
-
-
-def less(amount: float | None, by: float | None) -> float | None:
-    """An amount less another; None where one is not known."""
-    return None if amount is None or by is None else amount - by
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -48,7 +48,6 @@ from dbdyno.judge.arm_vs_base import Where
 from dbdyno.model import Comparison, Ending, StepComparison, StepRun
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.doubt import Doubt, DoubtSubject
-from dbdyno.model.figures import changes_since
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.server_facts import ServerFacts
@@ -311,7 +310,7 @@ def _boot_ids(judged: Sequence[BlockFolder]) -> dict[str | None, list[str]]:
 
 
 def version_doubts(judged: Sequence[BlockFolder], runs: Sequence[StepRun]) -> Iterator[Doubt]:
-    """A doubt where versions differ between blocks, and one where their figures do not compare."""
+    """A doubt where versions differ between blocks."""
     states = {block.number: _versions(block, runs) for block in judged}
     names = dict.fromkeys(name for state in states.values() for name in state)
     changed = [
@@ -320,12 +319,6 @@ def version_doubts(judged: Sequence[BlockFolder], runs: Sequence[StepRun]) -> It
     if changed:
         yield DoubtSubject.VERSIONS.doubt(
             f"{'; '.join(changed)}; CHANGELOG.md says what changed between them"
-        )
-    numbers = {block.figures for block in judged}
-    if len(numbers) > 1:
-        changes = "; ".join(changes_since(min(numbers)))
-        yield DoubtSubject.DO_NOT_COMPARE.doubt(
-            f"an earlier dyno measured some of them; since then {changes}"
         )
 
 

@@ -60,7 +60,7 @@ def costs(evidence: Evidence) -> Metrics:
         "connections_cpu_per_op": per(basis.connections_cpu_us(evidence), operations),
         "cs_per_op": per(_switches(evidence, roles), operations),
         "background_cpu_per_op": per(_background_cpu_us(evidence), operations),
-        "whole_server_cpu_per_op": per(server if evidence.led else None, operations),
+        "whole_server_cpu_per_op": per(server, operations),
         "generator_cpu_per_op": per(generator, operations),
         "generator_share": scaled(per(generator, server), 100.0),
         "insert_cpu_per_row": _cpu_per_row(evidence, "insert"),
@@ -69,11 +69,9 @@ def costs(evidence: Evidence) -> Metrics:
 
 
 def _background_cpu_us(evidence: Evidence) -> float | None:
-    """The server's background without what is counted with operations; older results: with it."""
+    """The server's background without what is counted with operations."""
     whole = basis.cpu_us(evidence, "background:", "exited")
-    if whole is None or not evidence.led:
-        return whole
-    return whole - basis.helpers_cpu_us(evidence)
+    return None if whole is None else whole - basis.helpers_cpu_us(evidence)
 
 
 def background(evidence: Evidence) -> Metrics:

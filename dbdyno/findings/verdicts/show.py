@@ -113,7 +113,7 @@ def details(judgement: Judgement) -> str:
     ran = " in which both ran" if judgement.blocks != judgement.blocks_all else ""
     blocks = f"{number.blocks(judgement.blocks)}{ran}"
     sd = f"sd between blocks {number.measured(judgement.sd, 2)}" if judgement.sd is not None else ""
-    figures = (blocks, tests, sd, _lent(judgement), _evidence(judgement))
+    figures = (blocks, tests, sd, _lent(judgement))
     return "; ".join(
         (
             f"{metric.title_of(judgement.metric)}: {', '.join(_told(judgement))}",
@@ -149,13 +149,6 @@ def _lent(judgement: Judgement) -> str:
         else ""
     )
     return f"{number.number(judgement.lent, 1)} degrees of freedom lent by other steps{own}"
-
-
-def _evidence(judgement: Judgement) -> str:
-    """The e-value, which is no word by itself."""
-    if judgement.evidence is None:
-        return ""
-    return f"evidence so far: e = {number.short(judgement.evidence)}"
 
 
 def primary(verdict: Verdict, cpu: bool) -> Judgement | None:

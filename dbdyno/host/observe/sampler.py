@@ -58,20 +58,15 @@ class Sampler:
         device: Device | None,
         server: ServerProcesses | None,
         wal_device: Device | None = None,
-        roles: MutableMapping[int, str] | None = None,
-        generator_pid: int | None = None,
-        lab_pid: int | None = None,
         interval_s: float = 1.0,
         foreign: bool = True,
     ) -> None:
-        self.roles: MutableMapping[int, str] = {} if roles is None else roles
+        self.roles: MutableMapping[int, str] = {}
         self.cpu_us = 0.0  # CPU time of all readings so far, with their writing
         self._device = device.name if device else None
         self._wal_device = wal_device.name if wal_device else None
-        lab_pid = os.getpid() if lab_pid is None else lab_pid
-        self._processes = Processes(server, self.roles, lab_pid)
-        self._foreign = ForeignObserver(lab_pid) if foreign else None
-        self._processes.generator_pid = generator_pid
+        self._processes = Processes(server, self.roles, os.getpid())
+        self._foreign = ForeignObserver(os.getpid()) if foreign else None
         self._interval_s = interval_s
         self._kept = kept
         self._lock = threading.Lock()

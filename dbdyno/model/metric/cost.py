@@ -14,8 +14,7 @@ COST: tuple[Metric, ...] = (
         led, and the I/O workers (PostgreSQL 18; on MySQL the threads that read ahead, read in
         parallel and build indexes), which serve all roles and count in full. Processes that ended
         before a reading identified their owner are left out; over 1 % of the server's CPU, that is
-        a doubt, and over 10 % there is no figure. NA in older results, which do not say whom
-        parallel workers served""",
+        a doubt, and over 10 % there is no figure""",
     ),
     row.own(
         "server_cpu_per_op", "µs/operation", "lower", 2,
@@ -33,8 +32,8 @@ COST: tuple[Metric, ...] = (
     row.own(
         "whole_server_cpu_per_op", "µs/operation", "lower", 2,
         """CPU of the whole server | CPU time in the window of all of the server's owners, divided
-        by operations; a doubt if it differs from cpu_per_op by more than the margin. NA in
-        older results""", over="sum",
+        by operations; a doubt if it differs from cpu_per_op by more than the margin""",
+        over="sum",
     ),
     row.own(
         "insert_cpu_per_row", "µs/row", "lower", 2,
@@ -50,8 +49,8 @@ COST: tuple[Metric, ...] = (
         "background_cpu_per_op", "µs/operation", "lower", 2,
         """CPU of the server's background | CPU time in the window of the server's own processes
         (checkpointer, writers, autovacuum …; on MySQL and MariaDB the threads that serve no
-        connection), including ended ones, without what cpu_per_op counts, divided by operations. In
-        older results with I/O workers and parallel workers""", over="sum",
+        connection), including ended ones, without what cpu_per_op counts, divided by operations""",
+        over="sum",
     ),
     row.own(
         "idle_cpu_per_op", "µs/operation", "lower", 2,

@@ -10,7 +10,7 @@ from dbdyno.model.metric import less_is_better
 CPU = "cpu_per_op"
 """Primary beside a step's headline: on a machine that others use it is the sharper witness."""
 SESSIONS_CPU = "server_cpu_per_op"
-"""The same without helpers: primary where results are older and do not tell whom helpers served."""
+"""The same without helpers: that of sessions alone, a part of their time."""
 CONNECTIONS_CPU = "connections_cpu_per_op"
 """That of all connections: primary where a program makes the load and does not tell which of them
 are its own."""
@@ -36,17 +36,14 @@ class MetricHolder(Protocol):
 
 
 def cpu_of(compared: Iterable[MetricHolder]) -> str:
-    """The primary CPU metric of what is compared: CPU, but where one of them has the other only."""
-    every = [step.metrics for step in compared]
-    if any(metrics.get(CONNECTIONS_CPU) is not None for metrics in every):
-        return CONNECTIONS_CPU
-    known = [metrics for metrics in every if metrics.get(SESSIONS_CPU) is not None]
-    return CPU if all(metrics.get(CPU) is not None for metrics in known) else SESSIONS_CPU
+    """The primary CPU metric of what is compared: CPU, but where a program makes the load."""
+    programs = any(step.metrics.get(CONNECTIONS_CPU) is not None for step in compared)
+    return CONNECTIONS_CPU if programs else CPU
 
 
 def is_cpu(name: str) -> bool:
     """Whether a primary metric is one of CPU; else it is one of throughput."""
-    return name in (CPU, SESSIONS_CPU, CONNECTIONS_CPU)
+    return name in (CPU, CONNECTIONS_CPU)
 
 
 def called(name: str) -> str:

@@ -148,7 +148,6 @@ TABLES: tuple[Table, ...] = (
         so_far_estimate | number | | the ratio by all blocks so far; null: no look has decided
         so_far_low     | number  | | lower end of its 95 % interval
         so_far_high    | number  | | upper end of its 95 % interval
-        evidence       | number  | | e-value of the step so far; never a verdict by itself
         blocks_needed  | integer |     | further blocks that would decide
         minutes_needed | number  | min | time for these blocks
         stood_still      | integer | | further blocks in which the arm alone had a throughput of 0

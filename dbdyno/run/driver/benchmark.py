@@ -6,21 +6,37 @@ until dyno has read the counters, and then prints its report.
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from msgspec import structs
 
-from dbdyno.model.events import AnyEvent, ConnectedEvent, ReadyEvent, Thread, WindowClose, line
+from dbdyno.model.events import (
+    AnyEvent,
+    ConnectedEvent,
+    Done,
+    ReadyEvent,
+    Thread,
+    Totals,
+    WindowClose,
+    line,
+)
 from dbdyno.model.job import Job
-from dbdyno.run.driver.foreign import ForeignProgram
-from dbdyno.run.driver.lines import hello
-from dbdyno.run.driver.program import environment
+from dbdyno.model.job.endpoint import Endpoint
+from dbdyno.run.driver.foreign import ForeignProgram, cpu_ns, thread_shares
+from dbdyno.run.driver.interface import Bench
+from dbdyno.run.driver.lines import ended, hello
+from dbdyno.run.driver.program import VERSION_DIGITS, environment, of_server
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 class Benchmark:
@@ -28,6 +44,7 @@ class Benchmark:
 
     _called: str
     _foreign: ForeignProgram
+    _looked: tuple[int, Mapping[str, int]]
 
     def __init__(self, job: Job, keep: Callable[[str], None]) -> None:
         self._job = job
@@ -116,9 +133,32 @@ class Benchmark:
             failure = f"`{self._name}` ended before its window was over"
         return failure
 
-    def _stopped(self) -> bool:
-        """Whether it ended as it was told to, so that there is nothing to judge."""
-        return self._told_to_end and self._refused is None and self._foreign.overdue is None
+    def _outcome(
+        self, failure: Callable[[], str | None], measured: Callable[[], Iterator[AnyEvent]]
+    ) -> Iterator[AnyEvent]:
+        """Waits for its end; `failure`: why it is no measurement, `measured`: its last events."""
+        self._foreign.wait()
+        if self._told_to_end and self._refused is None and self._foreign.overdue is None:
+            yield self._say(ended("stopped", None, {}))  # as it was told to: nothing to judge
+        elif (reason := failure()) is not None:
+            yield self._say(ended("failed", reason, {}))
+        else:
+            yield from map(self._say, measured())
+
+    def _done(self, total: Totals, printed: DataclassInstance) -> Done:
+        """The event `done` of a measurement."""
+        done = ended("ok", None, {self._role.name: total})
+        return structs.replace(done, threads=self._threads or None, report=asdict(printed))
+
+    def _look(self) -> None:
+        """Takes the CPU of its threads, from which on `_busy` tells their shares."""
+        self._looked = time.monotonic_ns(), cpu_ns(self._foreign.child.pid)
+
+    def _busy(self) -> None:
+        """Takes how busy its threads have been since the look."""
+        before_ns, before = self._looked
+        passed_ns, after = time.monotonic_ns() - before_ns, cpu_ns(self._foreign.child.pid)
+        self._threads = thread_shares(before, after, passed_ns)
 
     def _ready(self, threads: int) -> AnyEvent:
         """The event that its sessions may be made."""
@@ -141,3 +181,27 @@ class Benchmark:
         self.hang_up()
         self._foreign.close()
         shutil.rmtree(self._folder)
+
+
+def of_bench(job: Job, bench: Bench, program: str) -> Job:
+    """The job of a step on a server, which the environment names, with a mark on its sessions."""
+    address = bench.server.load_address
+    assert address is not None, "what it speaks to has an address"
+    mark = f"dyno-{program}-{time.monotonic_ns()}"
+    return structs.replace(
+        job,
+        seed=bench.seed,
+        engine=bench.server.engine,
+        server=Endpoint.of(address),
+        program=program,
+        session=mark,
+        environment={**of_server(address), "PGAPPNAME": mark},
+    )
+
+
+def version_with(version: str, label: str, scripts: Sequence[Path]) -> str:
+    """The version of a program, and a hash of the scripts of a user that it runs."""
+    if not scripts:
+        return version
+    content = b"\0".join(path.read_bytes() for path in scripts)
+    return f"{version}, {label} {hashlib.sha256(content).hexdigest()[:VERSION_DIGITS]}"

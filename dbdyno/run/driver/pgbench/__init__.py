@@ -7,10 +7,8 @@ and reads the log. So sessions are there at both ends of the window, and their c
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,11 +19,10 @@ from dbdyno.model import Plan, Step, engine
 from dbdyno.model.error import PlanError
 from dbdyno.model.events import Told
 from dbdyno.model.job import Job
-from dbdyno.model.job.endpoint import Endpoint
+from dbdyno.run.driver.benchmark import of_bench, version_with
 from dbdyno.run.driver.interface import Bench
 from dbdyno.run.driver.pgbench import client
 from dbdyno.run.driver.pgbench.run import PgbenchRun
-from dbdyno.run.driver.program import VERSION_DIGITS, of_server
 
 LOG = "log"
 """How the names of its log's files begin, in a folder of their own."""
@@ -63,35 +60,22 @@ class PgbenchDriver:
         """Its version, and a hash of the scripts that are files."""
         program = client.called(step.job).program
         version = program if program == client.OWN else client.client(step.job, None).version
-        scripts = [path.read_bytes() for path in _scripts(step.job).values()]
-        if not scripts:
-            return version
-        digest = hashlib.sha256(b"\0".join(scripts)).hexdigest()[:VERSION_DIGITS]
-        return f"{version}, scripts {digest}"
+        return version_with(version, "scripts", list(_scripts(step.job).values()))
 
     def prepare(self, step: Step, bench: Bench) -> Job:
         """The job: how pgbench is called, and what its environment tells it of the server.
 
         Raises PlanError where there is no such pgbench.
         """
-        address = bench.server.load_address
-        assert address is not None, "what pgbench speaks to has an address"
         job = step.job
         used = client.client(job, bench.build)
         threads = min(job.connections, bench.threads or len(os.sched_getaffinity(0)))
-        mark = f"dyno-pgbench-{time.monotonic_ns()}"
         return replace(
-            job,
-            seed=bench.seed,
+            of_bench(job, bench, client.NAME),
             threads=threads,
-            engine=bench.server.engine,
-            server=Endpoint.of(address),
-            program=client.NAME,
             version=used.version,
             major=used.major,
             command=(str(used.path), *words(job, used.major, threads, bench.seed)),
-            session=mark,
-            environment={**of_server(address), "PGAPPNAME": mark},
             report="log",
         )
 

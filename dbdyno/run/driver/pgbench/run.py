@@ -5,17 +5,14 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING
-
-from msgspec import structs
 
 from dbdyno.model.error import GeneratorError
 from dbdyno.model.events import AnyEvent, Totals, WindowOpen
 from dbdyno.model.job import Job
 from dbdyno.run.driver.benchmark import Benchmark
-from dbdyno.run.driver.foreign import cpu_ns, thread_shares
-from dbdyno.run.driver.lines import ended, now_started
+from dbdyno.run.driver.lines import now_started
 from dbdyno.run.driver.loadgen import placed
 from dbdyno.run.driver.pgbench import report
 from dbdyno.run.driver.pgbench.client import called
@@ -67,7 +64,9 @@ class PgbenchRun(Benchmark):
         if self._wall_clock:
             clock_ns = self._clocks_ns[0] if self._clocks_ns else 0
         printed = report.parse(self._foreign.child.output.read())
-        yield from self._outcome(printed, clock_ns)
+        yield from self._outcome(
+            partial(self._failure, printed), partial(self._measured, printed, clock_ns)
+        )
 
     def _hear(self, line: str) -> None:
         """Takes note of a line of its standard error; ends it where a client goes on no more."""
@@ -104,12 +103,11 @@ class PgbenchRun(Benchmark):
 
     def _window(self) -> Iterator[AnyEvent]:
         """Opens the window after the warm-up, and closes it before the run ends."""
-        pid = self._foreign.child.pid
         self._open_ns = time.monotonic_ns() + round(self._job.stop.warmup_s * 1e9)
         if self._ended_by(self._open_ns):
             return
         yield self._say(WindowOpen(mono_ns=self._open_ns))
-        begun_ns, before = time.monotonic_ns(), cpu_ns(pid)
+        self._look()
         self._clocks_ns.append(unix_minus_mono_ns())
         length_ns = round(self._seconds * 1e9)
         if self._ended_by(self._open_ns + length_ns):
@@ -117,9 +115,8 @@ class PgbenchRun(Benchmark):
         self._closed = True
         close_ns = self._open_ns + length_ns
         yield self._window_close(close_ns, length_ns)
-        passed_ns, after = time.monotonic_ns() - begun_ns, cpu_ns(pid)
+        self._busy()
         self._clocks_ns.append(unix_minus_mono_ns())
-        self._threads = thread_shares(before, after, passed_ns)
         self._read.wait()
         self._foreign.child.send(signal.SIGALRM)
 
@@ -127,24 +124,16 @@ class PgbenchRun(Benchmark):
         """Waits until then, in ns of CLOCK_MONOTONIC; whether it has ended before."""
         return self._foreign.ended.wait(max(0, until_ns - time.monotonic_ns()) / 1e9)
 
-    def _outcome(self, printed: PgbenchReport | None, clock_ns: int) -> Iterator[AnyEvent]:
+    def _measured(self, printed: PgbenchReport | None, clock_ns: int) -> Iterator[AnyEvent]:
         """The seconds of the window by the log, and `done`."""
-        self._foreign.wait()
-        if self._stopped():
-            yield self._say(ended("stopped", None, {}))
-            return
-        reason = self._failure(printed)
-        if reason is not None or printed is None:
-            yield self._say(ended("failed", reason, {}))
-            return
+        assert printed is not None, "without a report it is no measurement"
         tally = self._tally(printed, clock_ns)
         if tally.ended != printed.processed:
             raise GeneratorError(
                 f"the log of `{self._name}` has {tally.ended:,} transactions and its report "
                 f"{printed.processed:,}: check the free space of {self._folder.parent}"
             )
-        for tick in tally.ticks():
-            yield self._say(tick)
+        yield from tally.ticks()
         total = Totals(
             count=tally.ended,
             rows=None,
@@ -152,13 +141,7 @@ class PgbenchRun(Benchmark):
             retries=tally.retries,
             skipped=tally.skipped,
         )
-        yield self._say(
-            structs.replace(
-                ended("ok", None, {self._role.name: total}),
-                threads=self._threads or None,
-                report=asdict(printed),
-            )
-        )
+        yield self._done(total, printed)
 
     def _failure(self, printed: PgbenchReport | None) -> str | None:
         """Why the run is no measurement; None: it is one."""

@@ -8,8 +8,6 @@ the window.
 
 from __future__ import annotations
 
-import hashlib
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,9 +20,9 @@ from dbdyno.model.error import PlanError
 from dbdyno.model.events import Told
 from dbdyno.model.job import Job, external
 from dbdyno.model.job.endpoint import Endpoint
+from dbdyno.run.driver.benchmark import of_bench, version_with
 from dbdyno.run.driver.foreign import said
 from dbdyno.run.driver.interface import Bench
-from dbdyno.run.driver.program import VERSION_DIGITS, of_server
 from dbdyno.run.driver.sysbench import report
 from dbdyno.run.driver.sysbench.run import SysbenchRun
 from dbdyno.workload.sysbench import is_file
@@ -62,31 +60,21 @@ class SysbenchDriver:
 
     def version(self, step: Step) -> str:
         """Its version, and a hash of the script where that is a file."""
-        version = _version(step.job)
-        if not is_file(called(step.job).script):
-            return version
-        digest = hashlib.sha256(_file(step.job).read_bytes()).hexdigest()[:VERSION_DIGITS]
-        return f"{version}, script {digest}"
+        scripts = [_file(step.job)] if is_file(called(step.job).script) else []
+        return version_with(_version(step.job), "script", scripts)
 
     def prepare(self, step: Step, bench: Bench) -> Job:
         """The job: how sysbench is called, and what its environment tells it of the server.
 
         Raises PlanError where there is no such sysbench, or it cannot speak to the server.
         """
-        address = bench.server.load_address
-        assert address is not None, "what sysbench speaks to has an address"
-        job = replace(step.job, engine=bench.server.engine)
-        mark = f"dyno-sysbench-{time.monotonic_ns()}"
+        job = of_bench(step.job, bench, self.name)
+        assert isinstance(job.server, Endpoint), "it speaks to one server"
         return replace(
             job,
-            seed=bench.seed,
-            server=Endpoint.of(address),
-            program=self.name,
             version=_version(job),
-            command=(str(program(job)), *words(job, address, bench.seed)),
+            command=(str(program(job)), *words(job, job.server.address, bench.seed)),
             folder=str(_file(job).parent.absolute()),
-            session=mark,
-            environment={**of_server(address), "PGAPPNAME": mark},
             report="seconds and histogram",
         )
 

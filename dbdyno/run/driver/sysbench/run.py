@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from msgspec import structs
@@ -16,8 +17,7 @@ from dbdyno.model.events import AnyEvent, ClientCounts, Tick, Totals, WindowOpen
 from dbdyno.model.job import Job
 from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.run.driver.benchmark import Benchmark
-from dbdyno.run.driver.foreign import cpu_ns, thread_shares
-from dbdyno.run.driver.lines import ended, now_started, untimed
+from dbdyno.run.driver.lines import now_started, untimed
 from dbdyno.run.driver.loadgen import placed
 from dbdyno.run.driver.sessions import looks
 from dbdyno.run.driver.sysbench import report, script
@@ -73,7 +73,10 @@ class SysbenchRun(Benchmark):
             self._began.wait()
             yield from self._work()
         rest = [line for line in self._lines() if report.second(line) is None]
-        yield from self._outcome(rest)
+        printed = report.parse(rest)
+        yield from self._outcome(
+            partial(self._failure, printed), partial(self._measured, printed, rest)
+        )
 
     def _work(self) -> Iterator[AnyEvent]:
         """From the first event of its threads to their last.
@@ -92,7 +95,7 @@ class SysbenchRun(Benchmark):
             if line.endswith(report.CHECKPOINT) if self._seconds.warmup_s else started:
                 self._open_ns = max(begun) + self._seconds.warmup_s * NS_PER_S
                 yield self._say(WindowOpen(mono_ns=self._open_ns))
-                read_ns, before = time.monotonic_ns(), cpu_ns(self._foreign.child.pid)
+                self._look()
             second = report.second(line)
             if second is not None and (tick := self._seconds.tick(second)) is not None:
                 yield self._say(tick)
@@ -101,8 +104,7 @@ class SysbenchRun(Benchmark):
         if not self._open_ns or len(over) < self._count:
             return
         self._close_ns, self._closed = max(over), True
-        passed_ns, after = time.monotonic_ns() - read_ns, cpu_ns(self._foreign.child.pid)
-        self._threads = thread_shares(before, after, passed_ns)
+        self._busy()
         length_ns = self._close_ns - self._open_ns
         yield self._window_close(self._close_ns, length_ns)
         self._read.wait()
@@ -138,29 +140,15 @@ class SysbenchRun(Benchmark):
             before = look
         return []
 
-    def _outcome(self, lines: list[str]) -> Iterator[AnyEvent]:
+    def _measured(self, printed: SysbenchReport | None, lines: list[str]) -> Iterator[AnyEvent]:
         """The window's last second, and `done`."""
-        self._foreign.wait()
-        if self._stopped():
-            yield self._say(ended("stopped", None, {}))
-            return
-        printed = report.parse(lines)
-        reason = self._failure(printed)
-        if reason is not None or printed is None:
-            yield self._say(ended("failed", reason, {}))
-            return
-        yield self._say(self._seconds.last(printed, self._close_ns - self._open_ns))
+        assert printed is not None, "without a report it is no measurement"
+        yield self._seconds.last(printed, self._close_ns - self._open_ns)
         times = report.times(lines, printed, queued=self._seconds.queued)
         name = self._role.name
         total = Totals(count=printed.events, rows=None, errors=0, retries=printed.errors)
-        yield self._say(
-            structs.replace(
-                ended("ok", None, {name: total}),
-                threads=self._threads or None,
-                report=asdict(printed),
-                window=None if times is None else {name: {self._seconds.operation: times}},
-            )
-        )
+        window = None if times is None else {name: {self._seconds.operation: times}}
+        yield structs.replace(self._done(total, printed), window=window)
 
     def _failure(self, printed: SysbenchReport | None) -> str | None:
         """Why the run is no measurement; None: it is one."""

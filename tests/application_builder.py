@@ -15,7 +15,7 @@ from dbdyno.analysis.compare import application, query_changes
 from dbdyno.judge import arms_and_blocks, step_cells
 from dbdyno.model import Comparison, StepRun
 from dbdyno.model.answer_word import AnswerWord
-from dbdyno.model.golden import Restored
+from dbdyno.model.golden import RestoreSummary
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import ApplicationRecord, PlanRecord, QueryRecord, WorkloadRecord
 from dbdyno.model.query_change import AnswerChange, PlanChange, QueryChanges, QueryPlace
@@ -57,7 +57,7 @@ def compared(
     timed: Mapping[str, tuple[float, float]] | None = None,
     answers: Mapping[str, tuple[AnswerWord, str]] | None = None,
     plans: Mapping[str, PlanChange] | None = None,
-    restored: Restored | None = None,
+    restored: RestoreSummary | None = None,
     record: PlanRecord | None = None,
     blocks: int = 6,
 ) -> Comparison:
@@ -81,7 +81,7 @@ def compared(
     rows = step_cells.rows(record, arms, sorted(runs, key=lambda run: run.block))
     steps = concluded(runs, record, plans=queries.plans).steps if runs else ()
     restores = {} if restored is None else {("w", "new"): restored}
-    asked = application.Known(queries=queries, restores=restores)
+    asked = application.QueryFacts(queries=queries, restores=restores)
     return Comparison(
         title="planted: new against old",
         label=None,

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dbdyno.farm.chain import Alarm, LogRatio, Reading, Series
+from dbdyno.farm.chain import Alarm, HeadSeries, LogRatio, Reading
 from dbdyno.farm.journal import (
     FILE,
     ChangedFunction,
@@ -28,11 +28,13 @@ from serve_client import EXAMPLE
 DAY_S = 86_400.0
 BEGIN_S = 1_780_000_000.0
 BRANCH = "master"
-POINT = Series(
+POINT = HeadSeries(
     branch=BRANCH, step=("sysbench", "point-query"), instrument="work", metric="instructions"
 )
-SCAN = Series(branch=BRANCH, step=("sysbench", "scan"), instrument="work", metric="instructions")
-QPS = Series(branch=BRANCH, step=("sysbench", "point-query"), instrument="time", metric="qps")
+SCAN = HeadSeries(
+    branch=BRANCH, step=("sysbench", "scan"), instrument="work", metric="instructions"
+)
+QPS = HeadSeries(branch=BRANCH, step=("sysbench", "point-query"), instrument="time", metric="qps")
 
 
 def sha(number: int) -> str:
@@ -45,7 +47,7 @@ def ratio(value: float, error: float = 0.0001) -> LogRatio:
 
 
 def measured(
-    number: int, levels: Mapping[Series, Sequence[float]], *, folders: tuple[str, ...] = ()
+    number: int, levels: Mapping[HeadSeries, Sequence[float]], *, folders: tuple[str, ...] = ()
 ) -> MeasurementEntry:
     """The event of a head; `levels` are log ratios to the pinned release, by commit."""
     previous = sha(number - 1) if number else None
@@ -76,7 +78,9 @@ def at_s(number: int) -> float:
     return BEGIN_S + number * DAY_S
 
 
-def found(number: int, series: Series, change: float, *, name: str = "master-found") -> list[Event]:
+def found(
+    number: int, series: HeadSeries, change: float, *, name: str = "master-found"
+) -> list[Event]:
     """A finding of a commit, searched and reported."""
     alarm = Alarm(
         series=series,

@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import structs
 
 from dbdyno.farm import outlet
-from dbdyno.farm.chain import Alarm, Budget, LogRatio, Reading, Series
+from dbdyno.farm.chain import Alarm, Budget, HeadSeries, LogRatio, Reading
 from dbdyno.farm.file import Branch, Farm
 from dbdyno.farm.findings import FindingReport
 from dbdyno.farm.hands import BranchState, HeadMeasurement, HeadPair
@@ -36,7 +36,7 @@ __all__ = [
     "structs",
 ]
 
-SERIES = Series(
+SERIES = HeadSeries(
     branch="master", step=("sysbench", "point-query"), instrument="work", metric="instructions"
 )
 ERROR = 0.0005
@@ -123,7 +123,9 @@ class World:
             readings=(self.reading(pair, 0),), pinned="18.0", seconds=100.0, build_s=10.0
         )
 
-    def repeat(self, pair: HeadPair, series: tuple[Series, ...], number: int) -> HeadMeasurement:
+    def repeat(
+        self, pair: HeadPair, series: tuple[HeadSeries, ...], number: int
+    ) -> HeadMeasurement:
         """The same again."""
         self.do(f"repeat {self.number(pair.head)} {number}")
         return HeadMeasurement(readings=(self.reading(pair, number),), seconds=100.0)

@@ -65,7 +65,7 @@ def counted(raced: Comparison, *changes: WorkChange) -> Comparison:
     return replace(raced, findings={"WorkComparison": counts}, steps=())
 
 
-def step_of(measured: analysis.Measured, tolerated: Tolerances = USUAL) -> GateStep:
+def step_of(measured: analysis.GateMeasurements, tolerated: Tolerances = USUAL) -> GateStep:
     """The only step's answer."""
     (step,) = analysis.steps(measured, tolerated)
     return step

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dbdyno.parts.part import (
+    ArmEffect,
     Bar,
     Bars,
     Callout,
     Chart,
-    Effect,
     Effects,
     Finding,
     Group,
@@ -37,7 +37,7 @@ def headline(page: Page) -> tuple[Finding, ...]:
     return items(page, "headline")
 
 
-def effects(page: Page, arm: str = "pg18") -> dict[str, Effect]:
+def effects(page: Page, arm: str = "pg18") -> dict[str, ArmEffect]:
     """An arm's changes by step, as the answer draws them, in their order."""
     drawn = (chart.data for chart in charts_of(page.parts))
     data = next(one for one in drawn if isinstance(one, Effects) and one.arm == arm)

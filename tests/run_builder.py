@@ -18,7 +18,7 @@ from dbdyno.findings.owners.facts import OwnerFacts
 from dbdyno.findings.steps import FINDINGS
 from dbdyno.judge import arms_and_blocks, conclusions, looks, step_cells
 from dbdyno.judge.arms_and_blocks import Arms
-from dbdyno.judge.conclusions import Concluded
+from dbdyno.judge.conclusions import Conclusions
 from dbdyno.model import (
     Cell,
     Ending,
@@ -167,7 +167,7 @@ def concluded(
     blocks_each: int | None = None,
     nodes: Mapping[int, str] | None = None,
     plans: Sequence[PlanChange] = (),
-) -> Concluded:
+) -> Conclusions:
     """What is concluded of these runs, at one look; `nodes`: which measured each block."""
     arms = arms_and_blocks.arms(plan, None)
     in_order = sorted(runs, key=lambda its: its.block)
@@ -191,7 +191,7 @@ def rules_of(runs: Sequence[StepRun], arms: Arms) -> conclusions.Rules:
     return conclusions.Rules(aims=Aims(), sights=sights, minutes=None, blocks_each=None)
 
 
-def cell(found: Concluded, arm: str, step: str = "one") -> Cell:
+def cell(found: Conclusions, arm: str, step: str = "one") -> Cell:
     """One arm in one step."""
     (its,) = [one for one in found.steps if one.step == step]
     return next(one for one in its.cells if one.arm == arm)

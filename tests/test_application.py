@@ -9,7 +9,7 @@ from msgspec import structs
 
 from dbdyno.analysis.compare import application
 from dbdyno.judge import arms_and_blocks, step_cells
-from dbdyno.judge.step_cells import Row
+from dbdyno.judge.step_cells import StepRow
 from dbdyno.model import StepRun
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.plan_record import ApplicationRecord, PlanRecord, QueryRecord, WorkloadRecord
@@ -38,7 +38,7 @@ def query(name: str, ordinal: int, base: float, arm: float) -> list[StepRun]:
     ]
 
 
-def rows(runs: Sequence[StepRun], record: PlanRecord) -> tuple[Row, ...]:
+def rows(runs: Sequence[StepRun], record: PlanRecord) -> tuple[StepRow, ...]:
     """The steps of the runs."""
     in_order = sorted(runs, key=lambda run: run.block)
     return step_cells.rows(record, arms_and_blocks.arms(record, None), in_order)

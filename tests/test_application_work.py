@@ -75,7 +75,7 @@ COUNTED = counts(
 
 def result() -> ApplicationResult:
     """What is said of an arm that was counted alone."""
-    (only,) = application.results((), PLAN, ARMS, application.Known(counts=COUNTED))
+    (only,) = application.results((), PLAN, ARMS, application.QueryFacts(counts=COUNTED))
     return only
 
 
@@ -96,14 +96,16 @@ def test_errors_of_queries_add_up_by_their_shares_of_the_work() -> None:
 
 
 def test_an_application_without_counts_has_no_work() -> None:
-    assert application.results((), plan_of(ARMS), ARMS, application.Known(counts=COUNTED)) == ()
-    (uncounted,) = application.results((), PLAN, ARMS, application.Known(counts=counts()))
+    assert (
+        application.results((), plan_of(ARMS), ARMS, application.QueryFacts(counts=COUNTED)) == ()
+    )
+    (uncounted,) = application.results((), PLAN, ARMS, application.QueryFacts(counts=counts()))
     assert uncounted.work is None
 
 
 def test_counts_alone_are_told_with_what_they_cover() -> None:
     made: Comparison = replace(comparison(troubles=False), plan=PLAN, steps=(), base="base")
-    answer = section.Answer(made, result())
+    answer = section.ApplicationAnswer(made, result())
     assert answer.sentence == "Counted alone: the work of 2 queries on arm stands below."
     (together,) = answer.sums()
     assert together.text == (

@@ -41,7 +41,7 @@ from dbdyno.model.work import (
 )
 from dbdyno.report import json_document
 from dbdyno.report.export import derived
-from dbdyno.report.export.form import RESULT, RUN, Column
+from dbdyno.report.export.form import RESULT, RUN, ExportColumn
 from profile_builder import beside, cost
 from result_builder import build, plant
 from result_planted import Planted
@@ -266,7 +266,7 @@ def test_the_keys_of_format_6_are_all_there_and_no_others(three: Comparison) -> 
 
 
 def test_the_tables_of_findings_have_the_columns_of_exports(three: Comparison) -> None:
-    def own(key: tuple[Column, ...], *findings: Any) -> dict[str, set[str]]:
+    def own(key: tuple[ExportColumn, ...], *findings: Any) -> dict[str, set[str]]:
         return {
             table.name: {column.name for column in table.columns[len(RESULT) + len(key) :]}
             for finding in findings

@@ -24,7 +24,7 @@ from dbdyno.parts.part import Table
 from dbdyno.plan import bisect as plans
 from dbdyno.plan import counted_step
 from dbdyno.report import bisection_counts as report
-from dbdyno.report.bisection_counts import Left
+from dbdyno.report.bisection_counts import UnnamedChanges
 from dbdyno.report.render import html, markdown
 from dbdyno.run import bisect_counts as bisect
 from dbdyno.run.bisect_counts import CountSearch
@@ -225,7 +225,7 @@ def test_the_minutes_end_a_search_with_what_is_still_to_be_parted(tmp_path: Path
         "9 of 29 minutes are left, a test takes 10: the same command goes on with more --minutes"
     ]
     assert [(s.begin, s.end) for s in bisect.unparted(search)] == [(0, 20)]
-    said_of = [*report.answer(search, (), Left(unparted=bisect.unparted(search)))]
+    said_of = [*report.answer(search, (), UnnamedChanges(unparted=bisect.unparted(search)))]
     assert said_of[1].startswith("Not searched yet, 20 commits from ")
     assert "point-query +3.05 %; scan +0.00 %; the same command goes on" in said_of[1]
 
@@ -255,7 +255,7 @@ def test_a_count_of_a_step_that_writes_is_believed_after_three(tmp_path: Path):
 def test_twenty_commits_of_less_than_the_smallest_change_name_nobody(tmp_path: Path):
     search, _ = go(tmp_path, Counter(dict.fromkeys(range(1, 21), 0.0002)))
     assert found(search) == [] and not bisect.unparted(search) and not bisect.is_sure(search)
-    said, _ = report.answer(search, (), Left(unnamed=[*bisect.unnamed(search)]))
+    said, _ = report.answer(search, (), UnnamedChanges(unnamed=[*bisect.unnamed(search)]))
     assert said.startswith(
         "No single commit: the work of point-query grew by 0.40 % over 20 commits, each below 0.1 %"
     )
@@ -275,7 +275,7 @@ def test_a_change_that_its_interval_does_not_hold_beyond_the_smallest_is_not_nam
     assert found(search) == [] and not bisect.is_sure(search)
     ((stretch, reason),) = bisect.unnamed(search)
     assert (stretch.end, reason) == (20, bisect.NOT_BEYOND)
-    said, *_ = report.answer(search, (), Left(unnamed=[(stretch, reason)]))
+    said, *_ = report.answer(search, (), UnnamedChanges(unnamed=[(stretch, reason)]))
     assert said.startswith(f"Not named: commit {QUESTION.commits[20].short} “change 20”: point-qu")
 
 
@@ -403,14 +403,14 @@ def changed(before: int, commit: int) -> CommitChange:
 def test_the_answer_names_commit_step_change_and_functions(tmp_path: Path):
     search, _ = go(tmp_path, Counter({13: 0.0031}))
     change = changed(12, 13)
-    first, whole, notice = report.answer(search, [change], Left())
+    first, whole, notice = report.answer(search, [change], UnnamedChanges())
     assert first == (
         f"Commit {QUESTION.commits[13].short} “change 13”: point-query more work +0.31 % "
         "[+0.30, +0.32], IndexNext +124."
     )
     assert whole.startswith("In all, from ") and "point-query +0.31 %; scan +0.00 %." in whole
     assert notice.startswith("Counts user-space instructions")
-    page = report.page(search, [change], Left())
+    page = report.page(search, [change], UnnamedChanges())
     table = page.parts[1]
     assert isinstance(table, Table)
     assert [row.cells[0].text for row in table.rows] == ["0", "10", "12", "13", "15", "20"]
@@ -420,14 +420,16 @@ def test_the_answer_names_commit_step_change_and_functions(tmp_path: Path):
 
 def test_commits_that_were_skipped_before_the_answer_are_named(tmp_path: Path):
     search, _ = go(tmp_path, Counter({13: 0.0031}), Builder(broken=(12, 13)))
-    said = [*report.answer(search, [changed(11, 14)], Left())]
+    said = [*report.answer(search, [changed(11, 14)], UnnamedChanges())]
     short = [QUESTION.commits[index].short for index in (12, 13)]
     assert said[1] == f"Skipped, so that it may be one of them: {short[0]}, {short[1]}."
-    assert "compile failed" in markdown.render(report.page(search, [changed(11, 14)], Left()))
+    assert "compile failed" in markdown.render(
+        report.page(search, [changed(11, 14)], UnnamedChanges())
+    )
 
 
 def test_equal_ends_are_told_with_both_figures(tmp_path: Path):
     search, _ = go(tmp_path, Counter({5: 0.0004}))
-    said, _ = report.answer(search, (), Left())
+    said, _ = report.answer(search, (), UnnamedChanges())
     assert said.startswith("No commit changed the work by 0.1 % for good, from ")
     assert said.endswith("point-query +0.04 %; scan +0.00 %.")

@@ -13,10 +13,10 @@ from dbdyno.host import process
 from dbdyno.host import program as binary
 from dbdyno.model.ceiling import CeilingLoad
 from dbdyno.model.error import GeneratorError
-from dbdyno.model.events import AnyEvent, ClientCounts, Done, Hello, Thread, Tick
+from dbdyno.model.events import AnyEvent, ClientCounts, DoneEvent, HelloEvent, Thread, Tick
 from dbdyno.run.driver import ceiling
 
-HELLO = Hello(mono_ns=0, protocol=1, version="9.9", commit="abc")
+HELLO = HelloEvent(mono_ns=0, protocol=1, version="9.9", commit="abc")
 WAYS = ("receive", "epoll", "io_uring")
 
 
@@ -28,9 +28,9 @@ def tick(count: int, cpu_us: int, *, active_ns: int = 250_000_000, measured: boo
     )  # fmt: skip
 
 
-def done(status: str = "ok", reason: str | None = None) -> Done:
+def done(status: str = "ok", reason: str | None = None) -> DoneEvent:
     threads = [Thread(cpu_us=900, busy_share=0.9)]
-    return Done(mono_ns=2, status=status, reason=reason, totals={}, threads=threads)
+    return DoneEvent(mono_ns=2, status=status, reason=reason, totals={}, threads=threads)
 
 
 def test_a_load_is_what_happened_in_exactly_the_window() -> None:

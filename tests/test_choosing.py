@@ -75,7 +75,7 @@ def test_a_headline_counts_what_it_names_by_the_minute(tmp_path: Path) -> None:
         metric="opm", role="users", count="operations", operations=("order",)
     )
     meter = StepMeter(step)
-    part = events.Part(count=0, rows=0, retries=0, max_us=0, response=None)
+    part = events.TickPart(count=0, rows=0, retries=0, max_us=0, response=None)
     counts = {"order": 3, "get": 7, "put": 4, "BEGIN": 4}
     tick = events.Tick(
         mono_ns=2, tick=1, active_ns=500_000_000, measured=True, role="users",
@@ -89,8 +89,8 @@ def test_a_headline_counts_what_it_names_by_the_minute(tmp_path: Path) -> None:
     assert unit_of(step.headline) == "orders/min"
 
 
-def _counted(part: events.Part, count: int) -> events.Part:
-    return events.Part(count=count, rows=0, retries=0, max_us=part.max_us, response=None)
+def _counted(part: events.TickPart, count: int) -> events.TickPart:
+    return events.TickPart(count=count, rows=0, retries=0, max_us=part.max_us, response=None)
 
 
 def test_a_metric_may_be_asked_twice(tmp_path: Path) -> None:

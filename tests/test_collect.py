@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble, collect
-from dbdyno.analysis.step.collect import Kept
+from dbdyno.analysis.step.collect import StoredStep
 from dbdyno.analysis.step.compact_series import PackedSeries
 from dbdyno.evidence import parallel
 from dbdyno.findings.steps import FINDINGS
@@ -374,8 +374,8 @@ def made(hint: Any) -> st.SearchStrategy[Any]:
 @given(made(StepRun), st.tuples(*(made(finding.facts) for finding in FINDINGS)))
 def test_every_field_of_a_run_comes_back_as_it_was(run: StepRun, facts: tuple[Facts, ...]) -> None:
     run = replace(run, findings={type(each).__name__: each for each in facts})
-    entry = msgspec.msgpack.encode(Kept.of(run))
-    assert msgspec.msgpack.decode(entry, type=Kept).step_run() == run
+    entry = msgspec.msgpack.encode(StoredStep.of(run))
+    assert msgspec.msgpack.decode(entry, type=StoredStep).step_run() == run
 
 
 def test_packed_series_are_a_mapping_and_small() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dbdyno.findings.profiles.plan import LEVEL, TESTED_MIN
-from dbdyno.stats.count_noise import Side, changes
+from dbdyno.stats.count_noise import ArmSamples, changes
 from dbdyno.stats.significance import adjusted
 
 PARTS = 200
@@ -16,10 +16,10 @@ REPEATS = 100
 PLANTED = 0.03
 
 
-def side(counts: list[list[float]], cost: float = 100.0) -> Side:
+def side(counts: list[list[float]], cost: float = 100.0) -> ArmSamples:
     found = np.array(counts, dtype=float)
     blocks = found.shape[1]
-    return Side(counts=found, samples=found.sum(axis=0), cost=np.full(blocks, cost))
+    return ArmSamples(counts=found, samples=found.sum(axis=0), cost=np.full(blocks, cost))
 
 
 def test_costs_are_shares_of_what_all_samples_stand_for() -> None:
@@ -66,7 +66,7 @@ def simulated(blocks: int, *, cpu_sd: float, over: float, planted: float) -> Tol
     shares /= shares.sum()
     told = np.zeros(4)
 
-    def drawn(at: int, more: float) -> Side:
+    def drawn(at: int, more: float) -> ArmSamples:
         costs, counts = np.empty(blocks), np.empty((PARTS, blocks))
         for block in range(blocks):
             level = 100 * np.exp(draw.normal(0, cpu_sd))
@@ -74,7 +74,7 @@ def simulated(blocks: int, *, cpu_sd: float, over: float, planted: float) -> Tol
             its[at] += more
             costs[block] = its.sum()
             counts[:, block] = draw.multinomial(1_000, its / its.sum())
-        return Side(counts=counts, samples=counts.sum(axis=0), cost=costs)
+        return ArmSamples(counts=counts, samples=counts.sum(axis=0), cost=costs)
 
     for _ in range(REPEATS):
         at = int(draw.integers(PARTS))

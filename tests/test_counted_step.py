@@ -10,7 +10,7 @@ from msgspec import structs
 
 from dbdyno import engine, workload
 from dbdyno.model import CountRequest, Step, WorkloadUse
-from dbdyno.model.job.role import MARKS_BEFORE, ErrorReaction, Tied
+from dbdyno.model.job.role import MARKS_BEFORE, ErrorReaction, TiedPace
 from dbdyno.plan import count, counted_step
 from dbdyno.plan.workload_use import HOST_CHECKED
 
@@ -110,7 +110,7 @@ def test_roles_that_share_no_table_do_not_join() -> None:
     """Another table's deletes are no part of an insert."""
     whole = step("l.i1")
     roles = tuple(
-        structs.replace(role, table=None) if isinstance(role.pace, Tied) else role
+        structs.replace(role, table=None) if isinstance(role.pace, TiedPace) else role
         for role in whole.job.roles
     )
     whole = replace(whole, job=structs.replace(whole.job, roles=roles))

@@ -14,11 +14,11 @@ from dbdyno.model.open_steps import needs_blocks
 from dbdyno.model.verdict import Aims, Judgement, Order
 from dbdyno.stats import decision, dependence, interval
 from dbdyno.stats.dependence import DependenceKind, Numbers
-from dbdyno.stats.fills import FillsSeen
+from dbdyno.stats.fills import FillCount
 from dbdyno.stats.interval import Spread
 from dbdyno.stats.look_tests import Unit
 from dbdyno.stats.looks import scheduled
-from dbdyno.stats.sample import Pattern, Sample
+from dbdyno.stats.sample import OrderPattern, Sample
 from dbdyno.stats.tolerance import losses
 
 WAVES = (1.0, 1.0, -1.0, -1.0) * 3
@@ -26,12 +26,12 @@ SLOW = (1.0, 1.2, 0.9, 0.4, 0.1, -0.4, -0.8, -1.2, -1.0, -0.5, 0.0, 0.3)
 SIDES = (0.5, -0.5) * 6
 
 
-def sample(logs: tuple[float, ...], *patterns: Pattern) -> Sample:
+def sample(logs: tuple[float, ...], *patterns: OrderPattern) -> Sample:
     return Sample(metric="qps", better=1, logs=logs, patterns=patterns)
 
 
-def pattern(values: tuple[float, ...], name: Order = "predecessor") -> Pattern:
-    return Pattern(name=name, values=values)
+def pattern(values: tuple[float, ...], name: Order = "predecessor") -> OrderPattern:
+    return OrderPattern(name=name, values=values)
 
 
 def unit(of: Sample, looks: Sequence[Look]) -> Unit:
@@ -137,7 +137,7 @@ def test_fills_as_units_are_not_widened_and_steps_without_scatter_stay_so() -> N
     logs = tuple(0.01 * wave for wave in WAVES)
     own = interval.own_spread(logs)
     assert own is not None
-    fills = replace(sample(logs), fills=FillsSeen(planned=12, blocks=24))
+    fills = replace(sample(logs), fills=FillCount(planned=12, blocks=24))
     assert dependence.widened([own], [fills]) == [own]
     still = Spread(sd=0.0, freedom=11)
     first, second = dependence.widened([own, still], [sample(logs), sample((0.2,) * 12)])

@@ -21,7 +21,7 @@ from dbdyno.parts.number import of_blocks
 from dbdyno.parts.part import Group, Page
 from dbdyno.report import json_document, page
 from dbdyno.report.export import step_rows
-from dbdyno.report.export.source import Source
+from dbdyno.report.export.source import ExportSource
 
 KINDS = sorted((Path(__file__).parent / "example_results/kinds").glob("*/result.tar.xz"))
 IN_SHORT = {"turns"}
@@ -75,7 +75,9 @@ def _folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def test_all_views_agree_in_every_group_and_count(folder: Path) -> None:
     comparison = compare.load(folder)
     written = json_document.form(comparison)["doubts"]
-    exported = [row for table, row in step_rows.facts(Source.open(folder)) if table == "doubts"]
+    exported = [
+        row for table, row in step_rows.facts(ExportSource.open(folder)) if table == "doubts"
+    ]
     assert of_export(exported) == [
         (group["subject"], group["grade"], group["arm"], group["blocks"], len(group["items"]))
         for group in written

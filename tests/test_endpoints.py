@@ -16,7 +16,7 @@ from dbdyno.model import Arm, Plan
 from dbdyno.model.error import PlanError, ServerError
 from dbdyno.model.job import Job
 from dbdyno.model.job.endpoint import Endpoint
-from dbdyno.model.job.role import Closed, Role
+from dbdyno.model.job.role import ClosedPace, Role
 from dbdyno.run.check import preflight
 from dbdyno.run.driver.loadgen import addressed
 
@@ -112,7 +112,7 @@ def test_a_role_goes_to_the_endpoint_beside_a_dsn_and_nowhere_else() -> None:
         endpoints={"reader": "postgresql://u@reader:6000/d"},
     )
     server = ExternalServer(arm, PostgresClient("postgres"))
-    writes = Role(name="w", per="step", connections=1, pace=Closed())
+    writes = Role(name="w", per="step", connections=1, pace=ClosedPace())
     reads = structs.replace(writes, name="r", endpoint="reader")
     job = addressed(server, Job(clients=1, roles=(writes, reads)))
     assert isinstance(job.server, Endpoint)

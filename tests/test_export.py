@@ -13,7 +13,7 @@ import dbdyno
 from command import dyno
 from dbdyno.model.error import ExportError, ResultError
 from dbdyno.report.export import frames, manual, write
-from dbdyno.report.export.form import FRAME_TYPES, RESULT, RUN, Table
+from dbdyno.report.export.form import FRAME_TYPES, RESULT, RUN, ExportTable
 from dbdyno.report.export.frames import Result
 from dbdyno.report.export.tables import TABLES, by_name
 from result_builder import build, plant
@@ -310,7 +310,7 @@ def test_a_damaged_file_is_named_and_costs_only_the_rows_that_it_would_give(
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
-def test_a_frame_has_the_columns_and_types_of_its_table(result: Result, table: Table) -> None:
+def test_a_frame_has_the_columns_and_types_of_its_table(result: Result, table: ExportTable) -> None:
     found = result.table(table.name)
     expected = {column.name: FRAME_TYPES[column.type] for column in table.columns}
     assert {name: str(kind) for name, kind in found.dtypes.items()} == expected
@@ -360,7 +360,9 @@ def test_a_piece_is_never_longer_than_the_most(
 ) -> None:
     whole = len(result.ticks)
     monkeypatch.setattr(frames, "ROWS_MAX", 7)
-    lengths = [len(rows) for _, rows in frames.pieces([frames.Source.open(folder)], {"ticks"})]
+    lengths = [
+        len(rows) for _, rows in frames.pieces([frames.ExportSource.open(folder)], {"ticks"})
+    ]
     assert max(lengths) == 7
     assert sum(lengths) == whole
 
@@ -434,7 +436,7 @@ def test_the_page_is_up_to_date() -> None:
 
 
 @pytest.mark.parametrize("table", OF_STEPS, ids=lambda table: table.name)
-def test_a_natural_join_with_steps_joins_by_the_step_alone(table: Table) -> None:
+def test_a_natural_join_with_steps_joins_by_the_step_alone(table: ExportTable) -> None:
     if table.name != "steps":
         shared = {one.name for one in table.columns} & {
             one.name for one in by_name("steps").columns

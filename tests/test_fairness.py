@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dbdyno.analysis.step import assemble
 from dbdyno.evidence import client_rates
-from dbdyno.evidence.raw_files import NS_PER_S, Load, Tick
+from dbdyno.evidence.raw_files import NS_PER_S, LoadReport, WindowTick
 from dbdyno.findings.fairness.facts import FairnessFacts
 from dbdyno.findings.fairness.step import finishes_s, jain
 from dbdyno.findings.over_time.series import CLIENTS_MAX
@@ -69,8 +69,8 @@ def test_one_of_four_that_has_all_makes_a_quarter() -> None:
 ends_ns = st.lists(st.integers(min_value=1, max_value=10**14), min_size=2, max_size=20)
 
 
-def load(clients_end_ns: list[int]) -> Load:
-    return Load(
+def load(clients_end_ns: list[int]) -> LoadReport:
+    return LoadReport(
         open_ns=7,
         unix_minus_mono_ns=None,
         seconds=1.0,
@@ -183,8 +183,8 @@ def test_more_clients_than_lines_can_be_told_apart_have_fairness_and_no_series(
     assert not [name for name in run.series if ".client." in name]
 
 
-def tick(clients: list[ClientCounts]) -> Tick:
-    return Tick(
+def tick(clients: list[ClientCounts]) -> WindowTick:
+    return WindowTick(
         role="insert",
         end_s=1.0,
         seconds=1.0,

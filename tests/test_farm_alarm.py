@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from msgspec import structs
 
 from dbdyno.farm.alarm import judge, limits
-from dbdyno.farm.chain import Alarm, Budget, Instrument, LogRatio, Reading, Series
+from dbdyno.farm.chain import Alarm, Budget, HeadSeries, Instrument, LogRatio, Reading
 from dbdyno.farm.evidence import MARGIN, log_evidence
 
 BUDGET = Budget()
@@ -22,13 +22,13 @@ DEGREES = {"work": 40.0, "time": 7.0}
 
 def series(
     step: str = "point-query", instrument: Instrument = "work", branch: str = "master"
-) -> Series:
+) -> HeadSeries:
     metric = "instructions" if instrument == "work" else "qps"
-    return Series(branch=branch, step=("sysbench", step), instrument=instrument, metric=metric)
+    return HeadSeries(branch=branch, step=("sysbench", step), instrument=instrument, metric=metric)
 
 
 def readings(
-    of: Series, levels: Sequence[float], *, seed: int = 1, names: Sequence[str] | None = None
+    of: HeadSeries, levels: Sequence[float], *, seed: int = 1, names: Sequence[str] | None = None
 ) -> list[Reading]:
     """A reading of each head, whose levels are log ratios to the pinned release."""
     random = np.random.default_rng(seed)
@@ -50,7 +50,7 @@ def readings(
     return made
 
 
-def ratio(of: Series, value: float) -> LogRatio:
+def ratio(of: HeadSeries, value: float) -> LogRatio:
     return LogRatio(
         value=value, standard_error=ERROR[of.instrument], degrees=DEGREES[of.instrument]
     )

@@ -11,8 +11,8 @@ import wire_form
 from dbdyno import plan
 from dbdyno.analysis.compare import load
 from dbdyno.model import Headline, Step, StepRun
-from dbdyno.model.job import Job, Stop
-from dbdyno.model.job.role import Closed, Role
+from dbdyno.model.job import Job, StopRule
+from dbdyno.model.job.role import ClosedPace, Role
 from dbdyno.model.verdict import Verdict
 from dbdyno.run import blocks
 from dbdyno.run.progress import figures
@@ -111,8 +111,8 @@ def test_as_many_as_do_or_such_as_do_not_scatter_are_no_news(
 def test_the_first_second_of_another_program_tells_it_by_the_edges(
     ended: int, enough_s: float | None
 ) -> None:
-    role = Role(name="query", per="client", connections=2, pace=Closed())
-    job = Job(clients=1, roles=(role,), stop=Stop(seconds=10), driver="command")
+    role = Role(name="query", per="client", connections=2, pace=ClosedPace())
+    job = Job(clients=1, roles=(role,), stop=StopRule(seconds=10), driver="command")
     headline = Headline(metric="qps", role="query", count="operations")
     step = Step(
         ordinal=1, name="s", workload="w", measured=True, writes=False, warm="none", setup=(),

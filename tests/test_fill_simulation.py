@@ -10,7 +10,7 @@ import pytest
 from dbdyno.model.looks import Look, Looks
 from dbdyno.model.verdict import CHANGED, Aims
 from dbdyno.stats.decision import decide
-from dbdyno.stats.fills import FillsSeen, Units
+from dbdyno.stats.fills import FillCount, Units
 from dbdyno.stats.look_tests import Unit
 from dbdyno.stats.looks import scheduled
 from dbdyno.stats.sample import Sample
@@ -75,7 +75,7 @@ def samples(logs: Numbers, units: Units) -> tuple[Sample, ...]:
             metric=metric,
             better=better,
             logs=tuple(units.means(dict(enumerate(its.tolist(), start=1))).values()),
-            fills=FillsSeen(planned=units.fills, blocks=len(its)),
+            fills=FillCount(planned=units.fills, blocks=len(its)),
         )
         for (metric, better), its in zip(METRICS.items(), logs, strict=True)
     )

@@ -15,7 +15,7 @@ import keeping_fake
 from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.judge import fills as units_of
-from dbdyno.judge.arm_vs_base import Contest, Where, contest
+from dbdyno.judge.arm_vs_base import ArmInStep, StepKey, contest
 from dbdyno.judge.overall import wholes
 from dbdyno.judge.pairing import facing
 from dbdyno.model import Comparison, Json, Plan, Schedule, StepRun, WorkloadUse
@@ -29,7 +29,7 @@ from dbdyno.plan import calibration, schedule
 from dbdyno.run import blocks, starting_state
 from dbdyno.run.check import block_time, dry_run, preflight
 from dbdyno.stats import decision, fills, power
-from dbdyno.stats.fills import FillsSeen, FillVariance, Units
+from dbdyno.stats.fills import FillCount, FillVariance, Units
 from dbdyno.stats.interval import Spread, own_spread
 from dbdyno.stats.look_tests import Unit
 from dbdyno.stats.sample import Sample
@@ -235,10 +235,10 @@ def test_a_shared_variance_is_no_smaller_with_more_blocks() -> None:
 # --- What is counted -------------------------------------------------------------------------
 
 
-def contest_of(units: Units, rates: list[float]) -> Contest:
+def contest_of(units: Units, rates: list[float]) -> ArmInStep:
     base = [run("base", block, 1_000.0) for block in range(1, len(rates) + 1)]
     other = [run("new", block, rate) for block, rate in enumerate(rates, start=1)]
-    found = contest(Where("w", 1, "one"), facing(other, base, units))
+    found = contest(StepKey("w", 1, "one"), facing(other, base, units))
     assert found is not None
     return found
 
@@ -247,14 +247,14 @@ def rates() -> list[float]:
     return [1_000 * math.exp(log) for log in LOGS.values()]
 
 
-def throughput(one: Contest) -> Sample:
+def throughput(one: ArmInStep) -> Sample:
     return next(iter(one.samples([one.headline])))
 
 
 def test_with_four_fills_the_tests_count_fills() -> None:
     sample = throughput(contest_of(Units(fills=4), rates()))
     assert sample.logs == pytest.approx((0.02, 0.02, -0.01, 0.03))
-    assert sample.fills == FillsSeen(planned=4, blocks=8)
+    assert sample.fills == FillCount(planned=4, blocks=8)
     judged = judgement(sample)
     assert (judged.blocks, judged.fills) == (8, 4)
     assert judged.sd == pytest.approx(math.sqrt(3) / 100)
@@ -273,7 +273,7 @@ def test_a_fill_stood_still_where_one_of_its_blocks_did() -> None:
     its[6] = 0.0  # block 7, of the third fill
     sample = throughput(contest_of(Units(fills=4), its))
     assert (len(sample.logs), sample.stood_still, sample.base_stood_still) == (3, 1, 0)
-    assert sample.fills == FillsSeen(planned=4, blocks=6)
+    assert sample.fills == FillCount(planned=4, blocks=6)
     assert sample.blocks == 4
 
 
@@ -282,21 +282,21 @@ def test_further_blocks_that_add_no_fill_are_not_asked_for() -> None:
     assert judgement(sample).word == "open"
     assert judgement(sample, coming=[Look(blocks=16, share=0.25)]).blocks_needed is None
     few = throughput(contest_of(Units(fills=30), rates()))
-    assert (few.fills, len(few.logs)) == (FillsSeen(planned=30, blocks=8), 8)
+    assert (few.fills, len(few.logs)) == (FillCount(planned=30, blocks=8), 8)
     assert judgement(few, coming=[Look(blocks=30, share=0.25)]).blocks_needed == 22
 
 
 def test_the_whole_of_a_workload_counts_fills_too() -> None:
     one = contest_of(Units(fills=4), rates())
-    two = replace(one, where=Where("w", 2, "two"))
+    two = replace(one, where=StepKey("w", 2, "two"))
     whole = next(its for its in wholes([one, two]) if its.sample.metric == one.headline)
     assert whole.sample.logs == pytest.approx((0.02, 0.02, -0.01, 0.03))
-    assert whole.sample.fills == FillsSeen(planned=4, blocks=8)
+    assert whole.sample.fills == FillCount(planned=4, blocks=8)
 
 
 def test_the_whole_leaves_out_steps_that_only_blocks_with_a_fill_of_their_own_have() -> None:
     later = contest_of(Units(fills=2), rates())
-    before = replace(later.within((1, 2)), where=Where("w", 0, "before"))
+    before = replace(later.within((1, 2)), where=StepKey("w", 0, "before"))
     whole = next(its for its in wholes([before, later]) if its.sample.metric == later.headline)
     assert (whole.steps, len(whole.sample.logs)) == (1, 8)
 
@@ -333,7 +333,7 @@ def test_no_number_of_blocks_settles_what_one_fill_leaves_open() -> None:
 
 def test_the_whole_has_at_most_the_mean_of_its_steps_deviations() -> None:
     one = contest_of(Units(between={"qps": FillVariance(value=4e-4, freedom=5)}), rates())
-    two = replace(contest_of(Units(), rates()), where=Where("w", 2, "two"))
+    two = replace(contest_of(Units(), rates()), where=StepKey("w", 2, "two"))
     whole = next(its for its in wholes([one, two]) if its.sample.metric == "qps")
     assert whole.sample.between_fills == FillVariance(value=pytest.approx(1e-4), freedom=5)
 

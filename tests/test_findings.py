@@ -16,7 +16,7 @@ from dbdyno.findings import plans, steps
 from dbdyno.findings.finding import StepFinding
 from dbdyno.model.facts import Facts, columns, says
 from dbdyno.report.export import derived
-from dbdyno.report.export.form import RESULT, RUN, Column
+from dbdyno.report.export.form import RESULT, RUN, ExportColumn
 from dbdyno.store import Results, StepFolder
 from result_builder import build
 
@@ -93,12 +93,12 @@ def test_the_columns_of_a_newcomer_follow_from_its_fields() -> None:
     (table,) = derived.tables(SilenceFacts, RUN)
     assert (table.name, table.row) == ("silences", "a spell in which a role said nothing")
     assert table.columns[len(RESULT) + len(RUN) :] == (
-        Column(name="role", type="text", unit="", what="the role's name"),
-        Column(name="longest_client", type="integer", unit="", what="the client's number"),
-        Column(name="longest_wait_s", type="number", unit="s", what="how long it waited"),
-        Column(name="second", type="integer", unit="s", what="when it began"),
-        Column(name="short", type="integer", unit="", what="up to 1 s"),
-        Column(name="long", type="integer", unit="", what="above that"),
+        ExportColumn(name="role", type="text", unit="", what="the role's name"),
+        ExportColumn(name="longest_client", type="integer", unit="", what="the client's number"),
+        ExportColumn(name="longest_wait_s", type="number", unit="s", what="how long it waited"),
+        ExportColumn(name="second", type="integer", unit="s", what="when it began"),
+        ExportColumn(name="short", type="integer", unit="", what="up to 1 s"),
+        ExportColumn(name="long", type="integer", unit="", what="above that"),
     )
 
 

@@ -19,11 +19,11 @@ import example_figures
 from application_builder import another_plan, compared, planned
 from dbdyno.analysis import compare
 from dbdyno.findings.application import basis as basis
-from dbdyno.findings.application.show import Answer
+from dbdyno.findings.application.show import ApplicationAnswer
 from dbdyno.findings.own_query.show import TEXT_MAX
 from dbdyno.model import Comparison
 from dbdyno.model.answer_word import WORDS, AnswerWord
-from dbdyno.model.golden import Restored
+from dbdyno.model.golden import RestoreSummary
 from dbdyno.model.own_query import Exclusion
 from dbdyno.model.plan_record import QueryRecord
 from dbdyno.parts import number
@@ -39,10 +39,10 @@ DIFFERING: dict[str, tuple[AnswerWord, str]] = {
 }
 
 
-def answer(made: Comparison) -> Answer:
+def answer(made: Comparison) -> ApplicationAnswer:
     """What is said of the arm."""
     (result,) = made.applications
-    return Answer(made, result)
+    return ApplicationAnswer(made, result)
 
 
 def screen(made: Comparison, width: int = 80) -> str:
@@ -272,7 +272,9 @@ def test_the_first_screen_says_what_it_stands_on() -> None:
         timed={"fast": (100.0, 100.0)},
         answers=FAILING | {"lost": ("fails on both", "42P01 undefined table")},
         record=record,
-        restored=Restored(lacks=("the extension `x` is left out",), dumped="2026-11-25T10:00:00Z"),
+        restored=RestoreSummary(
+            lacks=("the extension `x` is left out",), dumped="2026-11-25T10:00:00Z"
+        ),
     )
     assert lines_of(made) == {
         "captured": "50.0 %, 5 queries; left out: utility statements (50.0 %); calls from "
@@ -298,10 +300,10 @@ def test_the_first_screen_says_what_it_stands_on() -> None:
 
 def test_where_nothing_is_known_of_the_dump_nothing_is_said() -> None:
     assert "restored" not in lines_of(compared(timed=SLOWER))
-    old = convert({"lacks": []}, Restored)
+    old = convert({"lacks": []}, RestoreSummary)
     made = compared(timed=SLOWER, restored=old, record=planned(["slow"], last="2026-11-28"))
     assert "data" not in lines_of(made)
-    assert convert({"lacks": ["a"], "dumped": "2026-11-28"}, Restored).dumped == "2026-11-28"
+    assert convert({"lacks": ["a"], "dumped": "2026-11-28"}, RestoreSummary).dumped == "2026-11-28"
 
 
 @pytest.mark.parametrize(
@@ -314,7 +316,7 @@ def test_where_nothing_is_known_of_the_dump_nothing_is_said() -> None:
 )
 def test_the_datas_age_is_told_against_the_logs(dumped: str, age: str | None) -> None:
     record = planned(["slow"], last="2026-11-28 10:00:00+00:00")
-    made = compared(timed=SLOWER, restored=Restored(dumped=dumped), record=record)
+    made = compared(timed=SLOWER, restored=RestoreSummary(dumped=dumped), record=record)
     assert lines_of(made).get("data", "").partition(" (")[0] == (age or "")
 
 

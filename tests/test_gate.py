@@ -53,13 +53,13 @@ def counts(raced: Load, *changes: WorkChange) -> Comparison:
 def test_work_says_no_by_the_whole_interval_and_yes_by_the_whole(
     raced: Load, change: float, scatter: float, answer: str
 ) -> None:
-    measured = analysis.Measured(head=HEAD, counted=counts(raced, work(change, scatter)))
+    measured = analysis.GateMeasurements(head=HEAD, counted=counts(raced, work(change, scatter)))
     assert step_of(measured, tolerated=WORK_ALONE).answer == answer
 
 
 def test_a_step_that_was_not_counted_is_not_yet(raced: Load) -> None:
     failed = work(0.0, word="failed", ratio=None, reason="pg18: it crashed")
-    measured = analysis.Measured(head=HEAD, counted=counts(raced, failed))
+    measured = analysis.GateMeasurements(head=HEAD, counted=counts(raced, failed))
     step = step_of(measured, tolerated=WORK_ALONE)
     assert (step.answer, step.work is not None and step.work.reason) == (
         "not yet", "pg18: it crashed",
@@ -67,12 +67,16 @@ def test_a_step_that_was_not_counted_is_not_yet(raced: Load) -> None:
 
 
 def test_yes_takes_both(raced: Load) -> None:
-    measured = analysis.Measured(head=HEAD, counted=counts(raced, work(0.0)), raced=raced(1.0))
+    measured = analysis.GateMeasurements(
+        head=HEAD, counted=counts(raced, work(0.0)), raced=raced(1.0)
+    )
     assert step_of(measured).answer == "yes"
 
 
 def test_the_same_work_is_not_yet_where_time_excludes_nothing(raced: Load) -> None:
-    measured = analysis.Measured(head=HEAD, counted=counts(raced, work(0.0)), raced=raced(0.949))
+    measured = analysis.GateMeasurements(
+        head=HEAD, counted=counts(raced, work(0.0)), raced=raced(0.949)
+    )
     step = step_of(measured)
     assert step.answer == "not yet" and step.time is not None
     assert step.time.blocks_needed is not None
@@ -91,7 +95,7 @@ def test_the_same_work_is_not_yet_where_time_excludes_nothing(raced: Load) -> No
 def test_a_loss_of_time_accuses_only_with_two_layouts(
     raced: Load, again: float | None, answer: str, reason: str
 ) -> None:
-    measured = analysis.Measured(
+    measured = analysis.GateMeasurements(
         head=HEAD, counted=counts(raced, work(0.0)), raced=raced(0.85),
         relaid=None if again is None else raced(again), unrelaid="the minutes are over",
     )  # fmt: skip
@@ -111,7 +115,7 @@ def test_losses_of_two_metrics_do_not_confirm_each_other(raced: Load) -> None:
         for each in step.cells
     )  # fmt: skip
     of_cpu = replace(lost, steps=(replace(step, cells=cells),))
-    measured = analysis.Measured(
+    measured = analysis.GateMeasurements(
         head=HEAD, counted=counts(raced, work(0.0)), raced=lost, relaid=of_cpu
     )
     first = step_of(measured)
@@ -120,7 +124,7 @@ def test_losses_of_two_metrics_do_not_confirm_each_other(raced: Load) -> None:
 
 
 def test_more_work_is_no_whatever_time_says(raced: Load) -> None:
-    measured = analysis.Measured(
+    measured = analysis.GateMeasurements(
         head=HEAD, counted=counts(raced, work(0.0056)), unraced="not raced, as work says no"
     )
     step = step_of(measured)
@@ -131,7 +135,7 @@ def test_more_work_is_no_whatever_time_says(raced: Load) -> None:
 
 def test_a_failed_step_of_the_head_needs_no_other_layout(tmp_path: Path, raced: Load) -> None:
     folder = build(tmp_path, blocks=3, steps=("qr100",), failed={(2, HEAD, "qr100"): "it crashed"})
-    measured = analysis.Measured(
+    measured = analysis.GateMeasurements(
         head=HEAD, counted=counts(raced, work(0.0)), raced=compare.load(folder, tolerate=0.05)
     )
     assert analysis.lost(measured) == ()
@@ -146,12 +150,14 @@ def test_a_failed_step_of_the_head_needs_no_other_layout(tmp_path: Path, raced: 
 @pytest.fixture(name="gate")
 def _gate(raced: Load) -> Gate:
     """More work in one step; another one lost time with both layouts, and a third is fine."""
-    of_work = analysis.Measured(head=HEAD, counted=counts(raced, work(0.0056)), raced=raced(1.0))
-    of_time = analysis.Measured(
+    of_work = analysis.GateMeasurements(
+        head=HEAD, counted=counts(raced, work(0.0056)), raced=raced(1.0)
+    )
+    of_time = analysis.GateMeasurements(
         head=HEAD, counted=counts(raced, work(0.0)), raced=raced(0.85), relaid=raced(0.88)
     )
-    fine = analysis.Measured(head=HEAD, counted=counts(raced, work(0.0)), raced=raced(1.0))
-    opened = analysis.Measured(
+    fine = analysis.GateMeasurements(head=HEAD, counted=counts(raced, work(0.0)), raced=raced(1.0))
+    opened = analysis.GateMeasurements(
         head=HEAD, counted=counts(raced, work(0.0)), unraced="the counts took all minutes"
     )
     named = zip(("fine", "open", "work", "time"), (fine, opened, of_work, of_time), strict=True)
@@ -203,7 +209,7 @@ def test_json_has_every_key_and_no_other(gate: Gate) -> None:
 
 
 def test_a_gate_of_work_alone_has_no_suite_of_time(raced: Load) -> None:
-    measured = analysis.Measured(head=HEAD, counted=counts(raced, work(0.0)))
+    measured = analysis.GateMeasurements(head=HEAD, counted=counts(raced, work(0.0)))
     alone = msgspec.structs.replace(gate_of(step_of(measured, tolerated=WORK_ALONE)), time=None)
     assert b'name="time"' not in report.junit(alone)
     assert "| step | answer | work, up to 0.3 % |\n" in report.markdown(alone)

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from dbdyno import store
 from dbdyno.analysis import gate as analysis
-from dbdyno.analysis.gate import Measured
+from dbdyno.analysis.gate import GateMeasurements
 from dbdyno.model import Comparison, Ratio
 from dbdyno.model.gate import Tolerances
 from dbdyno.model.work import Event, EventChange, WorkChange
@@ -23,7 +23,7 @@ from gate_builder import BASE, HEAD, USUAL, WORK_ALONE, counted, race, step_of, 
 from result_builder import build
 
 PAGE = Path(__file__).parent.parent / "docs" / "howto" / "ci.md"
-Case = tuple[Measured, Tolerances]
+Case = tuple[GateMeasurements, Tolerances]
 CRASH = "it crashed"
 
 
@@ -103,21 +103,23 @@ def by_counts(
         changes = () if change is None else (change,)
         raced = races["alike"] if change is None else None
         asked = USUAL if change is None else tolerated
-        return Measured(head=HEAD, counted=counted(races["alike"], *changes), raced=raced), asked
+        return GateMeasurements(
+            head=HEAD, counted=counted(races["alike"], *changes), raced=raced
+        ), asked
 
     return case
 
 
 def by_fill(arm: str) -> Callable[[Races], Case]:
     """A gate whose data could not be filled."""
-    unfilled = analysis.Unfilled(step=("sysbench", "fill"), arm=arm, reason=CRASH)
-    return lambda _: (Measured(head=HEAD, counted=None, unfilled=unfilled), USUAL)
+    unfilled = analysis.FillFailure(step=("sysbench", "fill"), arm=arm, reason=CRASH)
+    return lambda _: (GateMeasurements(head=HEAD, counted=None, unfilled=unfilled), USUAL)
 
 
 def by_race(raced: str, relaid: str | None = None) -> Callable[[Races], Case]:
     """A gate whose arms do the same work."""
     return lambda races: (
-        Measured(
+        GateMeasurements(
             head=HEAD, counted=counted(races["alike"], work(0.0)), raced=races[raced],
             relaid=None if relaid is None else races[relaid], unrelaid="the minutes are over",
         ),
@@ -128,7 +130,9 @@ def by_race(raced: str, relaid: str | None = None) -> Callable[[Races], Case]:
 def unraced(races: Races) -> Case:
     """A gate that ends as its counts say no."""
     reason = "not raced, as work says no"
-    return Measured(head=HEAD, counted=counted(races["alike"], work(0.0)), unraced=reason), USUAL
+    return GateMeasurements(
+        head=HEAD, counted=counted(races["alike"], work(0.0)), unraced=reason
+    ), USUAL
 
 
 ONE = structs.replace(WORK_ALONE, system_calls=1, atomics=1)

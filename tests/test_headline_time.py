@@ -15,7 +15,7 @@ from dbdyno.findings.groups import cost_per_operation
 from dbdyno.findings.step_pairs import plan as step_pairs
 from dbdyno.findings.summary import show as summary
 from dbdyno.findings.verdicts import show as verdicts
-from dbdyno.judge.conclusions import Concluded
+from dbdyno.judge.conclusions import Conclusions
 from dbdyno.model import Headline, StepComparison, StepRun
 from dbdyno.model.metric.primary import called
 from dbdyno.model.step_files import StepDone, StepRecord
@@ -37,13 +37,13 @@ def timed(arm: str, seconds: Sequence[float], **changes: object) -> list[StepRun
     ]  # fmt: skip
 
 
-def judged(change: float, **changes: object) -> Concluded:
+def judged(change: float, **changes: object) -> Conclusions:
     base = timed("base", [10.0] * len(NOISE), **changes)
     other = timed("other", lifted(change, rate=10.0), **changes)
     return concluded([*base, *other], plan_of(("base", "other")))
 
 
-def only(found: Concluded) -> StepComparison:
+def only(found: Conclusions) -> StepComparison:
     (step,) = found.steps
     return step
 
@@ -64,10 +64,10 @@ def test_what_a_step_in_seconds_costs_is_by_its_statements_also_where_rows_are_i
     step = StepRecord(workload="w", ordinal=1, name="index", measured=True, headline=headline)
     evidence = Evidence(
         step=step, job=NO_JOB, load=raw_files.load([]),
-        host=raw_files.Host(readings=()), before=None, after=None,
+        host=raw_files.WindowReadings(readings=()), before=None, after=None,
         done=StepDone(status="ok", work=5), failure=None, owners={}, histograms={}, services={},
     )  # fmt: skip
-    tick = raw_files.Tick(
+    tick = raw_files.WindowTick(
         role="index", end_s=1.0, seconds=1.0, count=1, rows=0, errors=0, max_us=9, retries=0,
         skipped=0, over_limit=0, late_us_max=0, backlog=0, lag=None, queue=None, operations={},
     )  # fmt: skip

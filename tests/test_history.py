@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.analysis.across import beside, history, values, work
-from dbdyno.analysis.across.history import Choice, History
+from dbdyno.analysis.across.history import History, HistorySelection
 from dbdyno.analysis.across.side import LEFT, RIGHT
 from dbdyno.analysis.across.values import COST, Files
 from dbdyno.analysis.across.work import Index
@@ -40,7 +40,7 @@ def _days(tmp_path_factory: pytest.TempPathFactory) -> list[Index]:
 def only(its: list[Index], **choice: object) -> History:
     """The history of the only step there is."""
     (steps,) = history.steps(its)
-    found = history.history(its, steps.work.key, Choice(**choice), Files())  # type: ignore[arg-type]
+    found = history.history(its, steps.work.key, HistorySelection(**choice), Files())  # type: ignore[arg-type]
     assert found is not None
     return found
 

@@ -20,7 +20,7 @@ from dbdyno.host.observe.sampler import Sampler
 from dbdyno.host.observe.usage import ProcessReader, counts_nanoseconds
 from dbdyno.model import Json
 from dbdyno.model.error import LabDied
-from dbdyno.model.events import ConnectedEvent, Hello, Paused
+from dbdyno.model.events import ConnectedEvent, HelloEvent, PausedEvent
 from dbdyno.model.host_reading import DeviceCounters
 from dbdyno.store import JsonLines
 from stand_in import StandIn
@@ -341,9 +341,9 @@ def test_who_is_who_is_also_learnt_from_the_generators_events(
     path = tmp_path / "host.jsonl"
     pid = server.child(0.01, "backend")
     watch = Sampler(JsonLines(path), device=None, server=server)
-    watch.observe(Hello(mono_ns=1, protocol=1, pid=os.getppid()))
+    watch.observe(HelloEvent(mono_ns=1, protocol=1, pid=os.getppid()))
     watch.observe(ConnectedEvent(mono_ns=1, role="query", client=0, connection=0, server_pid=pid))
-    watch.observe(Paused(mono_ns=1))
+    watch.observe(PausedEvent(mono_ns=1))
     watch.read("second")
     watch.stop()
     (found,) = owners(path)

@@ -14,7 +14,7 @@ from dbdyno.analysis.step import assemble
 from dbdyno.evidence import evidence, raw_files
 from dbdyno.findings.owners.facts import OwnerFacts
 from dbdyno.model import Cell, Json, OwnerCost, StepRun
-from dbdyno.model.host_reading import Reading
+from dbdyno.model.host_reading import HostReading
 from dbdyno.model.step_run import IDLE
 from dbdyno.report import page
 from doubted import doubted
@@ -133,7 +133,7 @@ def test_without_turns_and_in_older_results_idle_work_is_not_known(
 
 def test_a_wait_that_never_ends_counts_for_nothing() -> None:
     moments = ("open", "pause", "resume", "settled", "pause")
-    readings = [Reading(moment=moment, mono_ns=at * S) for at, moment in enumerate(moments)]
+    readings = [HostReading(moment=moment, mono_ns=at * S) for at, moment in enumerate(moments)]
     host = raw_files.host(readings)
     assert [reading.moment for reading in host.waited] == ["pause", "resume"]
     assert evidence.owners(host) == {}

@@ -17,7 +17,7 @@ from dbdyno.engine.postgres import inquiry
 from dbdyno.host import place as places
 from dbdyno.model import Arm
 from dbdyno.model.answer import Answer
-from dbdyno.model.answer_word import Compared, compared
+from dbdyno.model.answer_word import AnswerMatch, compared
 from dbdyno.model.error import ServerError
 from dbdyno.model.plan_tree import PlanNode
 from server_place import a_place, address, outermost, started
@@ -227,7 +227,7 @@ def test_an_upgrade_from_12_to_18_fails_and_answers_as_it_does() -> None:
             make(servers[-1])
         for text, word, detail in NATURAL:
             base, arm_answer = (answer_of(asked(server, call(text))) for server in servers)
-            assert compared(base, arm_answer) == Compared(word, detail), text  # type: ignore[arg-type]
+            assert compared(base, arm_answer) == AnswerMatch(word, detail), text  # type: ignore[arg-type]
 
 
 def answer_of(answered: CallOutcome) -> Answer:

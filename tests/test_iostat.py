@@ -13,7 +13,7 @@ from dbdyno.analysis.step import assemble
 from dbdyno.evidence import iostat, raw_files
 from dbdyno.findings.device import show as device
 from dbdyno.model import Json
-from dbdyno.model.host_reading import DeviceCounters, Reading
+from dbdyno.model.host_reading import DeviceCounters, HostReading
 from dbdyno.model.metric.device import COLUMNS, NAMES
 from result_builder import build
 from test_analysis import change_lines, step_folder
@@ -24,10 +24,10 @@ NEW = ("merges", "discard", "flush_ms")
 """What the keys have in them that older results lack."""
 
 
-def reading(moment: str, at_s: float, counts: int) -> Reading:
+def reading(moment: str, at_s: float, counts: int) -> HostReading:
     """A reading in whose counters everything happened so many times."""
     counters = msgspec.convert(disk(counts), DeviceCounters)
-    return Reading(moment=moment, mono_ns=round(at_s * S), disk=counters)
+    return HostReading(moment=moment, mono_ns=round(at_s * S), disk=counters)
 
 
 def disk(counts: int) -> Json:

@@ -14,7 +14,7 @@ import loop_device
 from dbdyno.evidence import iostat
 from dbdyno.host.observe import sampler
 from dbdyno.model import Json
-from dbdyno.model.host_reading import Reading
+from dbdyno.model.host_reading import HostReading
 from dbdyno.model.metric.device import COLUMNS, IN_FLIGHT
 
 pytestmark = pytest.mark.live
@@ -72,7 +72,7 @@ def beside_iostat(path: str) -> tuple[Json, Json]:
         pytest.fail(f"this machine did not end the load within {END_S} s")
     # Nothing but the load moves the counters, so these are iostat's two readings.
     first, last = (
-        Reading(moment="second", mono_ns=at_s * 1_000_000_000, disk=read)
+        HostReading(moment="second", mono_ns=at_s * 1_000_000_000, disk=read)
         for at_s, read in ((0, before), (INTERVAL_S, after))
     )
     found = iostat.figures(first, last, "disk")

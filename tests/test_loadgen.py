@@ -35,9 +35,9 @@ def without_nulls(keys: Json) -> Json:
     return {key: value for key, value in keys.items() if value is not None}
 
 
-def said(**changed: object) -> schema.Hello:
+def said(**changed: object) -> schema.HelloEvent:
     event = schema.parse(hello(**changed))
-    assert isinstance(event, schema.Hello)
+    assert isinstance(event, schema.HelloEvent)
     return event
 
 

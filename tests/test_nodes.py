@@ -15,7 +15,7 @@ from dbdyno import store
 from dbdyno.analysis import compare
 from dbdyno.analysis.across import work
 from dbdyno.judge import host_changes, nodes
-from dbdyno.judge.conclusions import Concluded
+from dbdyno.judge.conclusions import Conclusions
 from dbdyno.judge.earlier_results import is_of_machine
 from dbdyno.model import Comparison, Json, StepRun
 from dbdyno.model.nodes import UNNAMED
@@ -34,7 +34,7 @@ def alternating(count: int, *names: str) -> dict[int, str]:
     return {block: names[(block - 1) % len(names)] for block in range(1, count + 1)}
 
 
-def found(*by_node: Sequence[float], names: Sequence[str] = ("n1", "n2", "n3")) -> Concluded:
+def found(*by_node: Sequence[float], names: Sequence[str] = ("n1", "n2", "n3")) -> Conclusions:
     """What is concluded of one step, in which these are the log ratios of each node's blocks."""
     logs = [log for its in by_node for log in its]
     where = [name for its, name in zip(by_node, names, strict=False) for _ in its]

@@ -13,10 +13,10 @@ import pytest
 import result_builder
 from dbdyno import plan
 from dbdyno.analysis.step import assemble
-from dbdyno.analysis.step.collect import Kept
+from dbdyno.analysis.step.collect import StoredStep
 from dbdyno.model import Plan, ProfileRequest
 from dbdyno.model.error import PlanError, ResultError
-from dbdyno.model.profile import NotSampled, Sampled, Stack
+from dbdyno.model.profile import NoProfile, ProfileFile, Stack
 from dbdyno.run.check.plan_record import observe_json
 from dbdyno.store import Results, StepFolder, profile
 from doubted import doubted
@@ -47,7 +47,7 @@ FACTS = msgspec.convert(
         "no_counters": "a virtual machine",
         "failure": None,
     },
-    Sampled,
+    ProfileFile,
 )
 STACKS: dict[Stack, int] = {
     ("role:query", "main@postgres", "ExecScan@postgres"): 5,
@@ -171,14 +171,14 @@ def test_a_step_has_its_profile(step: StepFolder) -> None:
 
 
 def test_a_profile_is_kept_packed(step: StepFolder) -> None:
-    kept = Kept.of(assemble.step_run(step))
+    kept = StoredStep.of(assemble.step_run(step))
     assert isinstance(kept.stacks, bytes)
     again = kept.step_run()
     assert again.profile is not None and again.profile.stacks == STACKS
 
 
 def test_a_profile_that_failed_is_a_warning(step: StepFolder) -> None:
-    profile.write(step.path / profile.FOLDER, NotSampled("perf ended"), {})
+    profile.write(step.path / profile.FOLDER, NoProfile("perf ended"), {})
     run = assemble.step_run(step)
     assert run.ending.status == "ok" and run.profile is None
     assert doubted(run)[-1] == "not profiled: perf ended"

@@ -17,7 +17,7 @@ from dbdyno.host import perf
 from dbdyno.host.perf import Perf
 from dbdyno.model import Plan, Step
 from dbdyno.model.error import HostError
-from dbdyno.model.profile import NotSampled
+from dbdyno.model.profile import NoProfile
 from dbdyno.run import blocks, extra_run
 from dbdyno.run.check import block_time, dry_run, preflight
 from dbdyno.store import Results
@@ -101,7 +101,7 @@ def test_a_profile_lies_with_its_step_and_is_a_step_of_no_block(tmp_path: Path) 
         assert [name for name, one in profiled.items() if one] == ["one", "three", "four"]
         for name, its in profiled.items():
             if its is not None:
-                assert its.profiled() == NotSampled(NO_PROCESS)
+                assert its.profiled() == NoProfile(NO_PROCESS)
                 assert its.is_over() and its.stacks() == {}
                 warnings = doubted(assemble.step_run(steps[name]))
                 assert f"not profiled: {NO_PROCESS}" in warnings
@@ -125,7 +125,7 @@ def test_a_perf_that_is_gone_fails_no_step(tmp_path: Path, monkeypatch: pytest.M
     (block,) = lab.results.blocks()
     assert block.state == "done"
     its = [step.profile() for step in block.runs()[0].steps()]
-    assert [one.profiled() for one in its if one] == [NotSampled(str(gone))] * 3
+    assert [one.profiled() for one in its if one] == [NoProfile(str(gone))] * 3
 
 
 def test_a_block_is_complete_before_a_profile_can_be_interrupted(

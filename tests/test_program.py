@@ -25,7 +25,7 @@ from dbdyno.host.program import of_user
 from dbdyno.model import Comparison, Json, Plan, ResponseFacts, Step, StepRun
 from dbdyno.model.error import DynoError, GeneratorError, PlanError, WorkloadError
 from dbdyno.model.job import Job
-from dbdyno.model.job.role import Closed, Role
+from dbdyno.model.job.role import ClosedPace, Role
 from dbdyno.run import blocks
 from dbdyno.run.check import drivers, preflight
 from dbdyno.run.driver import program
@@ -354,7 +354,7 @@ def job(folder: Path, script: str, limit_s: float = 20.0) -> Job:
     return Job(
         clients=1, workload=str(folder / "mine.toml"), folder=str(folder), program="script",
         command=("sh", "-c", script), version="1", limit_s=limit_s, driver="command",
-        roles=(Role(name="query", per="step", connections=1, pace=Closed()),),
+        roles=(Role(name="query", per="step", connections=1, pace=ClosedPace()),),
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from msgspec import structs
 from dbdyno import plan, workload
 from dbdyno.model import Json, Step
 from dbdyno.model.error import GeneratorError, WorkloadError
-from dbdyno.model.events import Done
+from dbdyno.model.events import DoneEvent
 from dbdyno.run.driver import program
 from dbdyno.run.driver.pattern import Patterns
 from step_load import heard, only_step
@@ -111,7 +111,7 @@ def result_of(folder: Path, said: str, pattern: str) -> float:
     reader = Patterns(job, job.pattern)
     list(reader.begun())
     list(reader.events(said))
-    (done,) = (event for event in reader.done("ok", None) if isinstance(event, Done))
+    (done,) = (event for event in reader.done("ok", None) if isinstance(event, DoneEvent))
     assert done.report is not None
     return done.report["count"]
 

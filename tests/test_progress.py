@@ -18,10 +18,10 @@ from rich.console import Console
 import wire_form
 from dbdyno.model import Headline, Json, Sla, Step
 from dbdyno.model.events import Tick
-from dbdyno.model.job import Job, Stop
+from dbdyno.model.job import Job, StopRule
 from dbdyno.model.job.fills import Fill
 from dbdyno.model.job.programs import Instruction, Program
-from dbdyno.model.job.role import Closed, Role, RoleStop
+from dbdyno.model.job.role import ClosedPace, Role, RoleStop
 from dbdyno.model.job.statements import Statement
 from dbdyno.run import progress
 from dbdyno.run.progress import STEP_OVERHEAD_S, Forecast, Leg, Pulse, Watch, filled
@@ -37,7 +37,7 @@ STATEMENTS = tuple(Statement(name=name, rows=0) for name in ("first", "second", 
 
 def role(name: str, operations: int | None = None) -> Role:
     stop = None if operations is None else RoleStop(operations)
-    return Role(name=name, per="client", connections=1, pace=Closed(), stop=stop)
+    return Role(name=name, per="client", connections=1, pace=ClosedPace(), stop=stop)
 
 
 def step(*roles: Role, headline: Headline | None, sla: Sla | None = None, **job: Any) -> Step:
@@ -48,7 +48,7 @@ def step(*roles: Role, headline: Headline | None, sla: Sla | None = None, **job:
         roles=roles,
         programs=PROGRAMS,
         statements=STATEMENTS,
-        stop=Stop(roles=tuple(role.name for role in roles[:1])),
+        stop=StopRule(roles=tuple(role.name for role in roles[:1])),
     )
     return Step(
         ordinal=1, name="s", workload="w", measured=True, writes=True, warm="none", setup=(),
@@ -111,7 +111,7 @@ def test_a_step_bound_by_work_is_done_by_its_slowest_quota() -> None:
 
 
 def test_a_timed_step_is_done_by_its_time_with_warm_up_which_no_rate_counts() -> None:
-    stop = Stop(seconds=8, warmup_s=2)
+    stop = StopRule(seconds=8, warmup_s=2)
     meter = StepMeter(step(role("query"), headline=QUERIES, stop=stop))
     meter.take(tick("query", (1, 1), (1, 1), measured=False))
     pulse = meter.take(tick("query", (5, 5), (5, 5)))

@@ -12,7 +12,7 @@ from dbdyno.model import ToldFacts
 from dbdyno.model.error import ResultError
 from dbdyno.run import blocks
 from dbdyno.store import Results, imported
-from dbdyno.store.imported import Reading
+from dbdyno.store.imported import ImportFormat
 from test_hooks import hooked
 
 TABLE = """Time,CPU Utilization [%],IOPS
@@ -24,8 +24,8 @@ NOON = 1_795_521_600.0
 """2026-11-24T12:00:00Z in seconds since 1970."""
 
 
-def table(text: str = TABLE, **changes: object) -> provider.Table:
-    return provider.read(text, Reading(name="m.csv", **changes))
+def table(text: str = TABLE, **changes: object) -> provider.ProviderTable:
+    return provider.read(text, ImportFormat(name="m.csv", **changes))
 
 
 def test_a_row_holds_until_the_next_one_and_the_last_as_long_as_the_others() -> None:
@@ -89,17 +89,19 @@ def test_an_imported_table_stands_with_what_steps_tell_and_is_kept_as_it_came(tm
     begin, step_s = min(ends), (max(ends) - min(ends)) / 400
     lines = [f"{begin + place * step_s:.6f},{place}" for place in range(401)]
     file.write_text("timestamp,iops\n" + "\n".join(lines) + "\n")
-    said = provider.add(folder, file, Reading(name=file.name))
+    said = provider.add(folder, file, ImportFormat(name=file.name))
     assert said == f"1 metrics of 401 times: {len(steps)} of {len(steps)} measured steps have some"
-    assert provider.add(folder, file, Reading(name=file.name)) == "cloud.csv is there already"
+    assert provider.add(folder, file, ImportFormat(name=file.name)) == "cloud.csv is there already"
     (kept,) = imported.all_of(folder)
     assert kept.text == file.read_text()
     told = [facts.numbers for step in compare.load(folder).steps for facts in step.each(ToldFacts)]
     assert told
     assert all((numbers["provider.iops.max"] or 0) <= 400 for numbers in told)
-    assert provider.add(folder, file, Reading(name=file.name, arm="old")).startswith("1 metrics")
+    assert provider.add(folder, file, ImportFormat(name=file.name, arm="old")).startswith(
+        "1 metrics"
+    )
     with pytest.raises(ResultError, match=r"--arm: no arm `odl`; did you mean `old`"):
-        provider.add(folder, file, Reading(name=file.name, arm="odl"))
+        provider.add(folder, file, ImportFormat(name=file.name, arm="odl"))
     with pytest.raises(ResultError, match="check its zone, or give `--shift-s`"):
-        provider.add(folder, file, Reading(name=file.name, shift_s=1e6))
+        provider.add(folder, file, ImportFormat(name=file.name, shift_s=1e6))
     assert len(list(imported.all_of(folder))) == 2, "what is refused is not kept"

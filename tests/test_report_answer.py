@@ -20,7 +20,7 @@ from dbdyno.judge.doubts import groups
 from dbdyno.model import Comparison, Ratio
 from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import Effect, Effects, Page, Table, TableCell, Text, charts, flat
+from dbdyno.parts.part import ArmEffect, Effects, Page, Table, TableCell, Text, charts, flat
 from dbdyno.report import page
 from dbdyno.report.render import markdown, terminal
 
@@ -72,16 +72,16 @@ def test_the_answer_stands_before_everything_else_and_counts_the_words() -> None
         assert f"{count} {word}" in first.items[0].text
 
 
-def changed(low: float, value: float, high: float) -> Effect:
+def changed(low: float, value: float, high: float) -> ArmEffect:
     ratio = Ratio(value=value, low=low, high=high, blocks=4)
-    return Effect(step="s", word="open", tone="", figures="", also="", speed=ratio)
+    return ArmEffect(step="s", word="open", tone="", figures="", also="", speed=ratio)
 
 
 def test_a_change_is_drawn_in_characters_with_the_margin_shaded() -> None:
     data = Effects(arm="b", margin=0.1, reach=2.0, effects=())
     assert data.drawn(changed(1.25, 1.5, 2.0), 21) == "         ░│░ ├──●───┤"
     assert data.drawn(changed(0.1, 1.0, 3.0), 21) == "◂─────────●─────────▸"
-    none = Effect(step="s", word="failed", tone="failed", figures="", also="", speed=None)
+    none = ArmEffect(step="s", word="failed", tone="failed", figures="", also="", speed=None)
     assert data.drawn(none, 21) == "         ░│░         "
 
 

@@ -23,7 +23,7 @@ from dbdyno.model import Comparison
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.events import Thread
 from dbdyno.model.host_facts import Cpu, HostFacts
-from dbdyno.model.nodes import Agreement, ByNode, NodeRatio
+from dbdyno.model.nodes import Agreement, NodeComparison, NodeRatio
 from dbdyno.model.plan_record import GeneratorRecord
 from dbdyno.parts.part import Page, Table
 from dbdyno.report import page
@@ -33,9 +33,9 @@ from verdict_builder import CPU
 
 def by_node(
     metric: str, ratios: Sequence[float], agreement: Agreement = "disagree", spread: float = 0.03
-) -> ByNode:
+) -> NodeComparison:
     """Nodes n1, n2 … with these ratios, two blocks each."""
-    return ByNode(
+    return NodeComparison(
         workload="w", ordinal=1, step="l.i0", base="pg17", arm="pg18", metric=metric,
         nodes=tuple(
             NodeRatio(node=f"n{at}", blocks=2, ratio=ratio, low=ratio - 0.01, high=ratio + 0.01)

@@ -302,7 +302,7 @@ def test_listing_reads_each_plan_once(tmp_path: Path, monkeypatch: pytest.Monkey
     read: list[str] = []
     original = folders._of
 
-    def counted(key: str, path: Path, stamp: Stamp) -> folders.Result:
+    def counted(key: str, path: Path, stamp: Stamp) -> folders.ListedResult:
         read.append(key)
         return original(key, path, stamp)
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from comparison_builder import comparison
-from dbdyno.model.looks import Look, Looked, Looks
+from dbdyno.model.looks import Look, LookProgress, Looks
 from dbdyno.parts.part import Row
 from dbdyno.serve import folders, live
-from dbdyno.serve.folders import Folders, Result
+from dbdyno.serve.folders import Folders, ListedResult
 from dbdyno.serve.frame import Frame
-from dbdyno.serve.judged import Judged
-from dbdyno.serve.watch import Sight, Watch
+from dbdyno.serve.judged import JudgedResults
+from dbdyno.serve.watch import ResultWatch, WatchState
 from serve_client import client, example
 
 STEPS = Path("blocks/001/pg18/insert-benchmark")
@@ -54,29 +54,29 @@ def add(step: Path, text: str) -> None:
         file.write(text)
 
 
-def result(root: Path) -> Result:
+def result(root: Path) -> ListedResult:
     (found,) = folders.found([root])
     return found
 
 
-def statuses(sight: Sight) -> dict[str, list[str]]:
+def statuses(sight: WatchState) -> dict[str, list[str]]:
     return {step.name: [arm.status for arm in step.arms] for step in sight.steps}
 
 
 def test_a_look_tells_steps_that_are_done_and_that_run(tmp_path: Path) -> None:
     step = began(tmp_path / "one")
-    sight = Watch().look(result(tmp_path))
+    sight = ResultWatch().look(result(tmp_path))
     assert (sight.state, sight.block, sight.order) == ("running", 1, ("pg17", "pg18"))
     assert statuses(sight) == {"l.i0": ["done", "done"], "qr100": ["done", "runs"]}
     assert [arm.text for arm in sight.steps[0].arms] == ["3,000 rows/s", "done"]  # an older file
     shutil.rmtree(step)
-    assert statuses(Watch().look(result(tmp_path)))["qr100"] == ["done", "waits"]
+    assert statuses(ResultWatch().look(result(tmp_path)))["qr100"] == ["done", "waits"]
 
 
 def test_each_look_takes_the_seconds_since_the_last_one(tmp_path: Path) -> None:
     step = began(tmp_path / "one")
     of_query = [line for line in ticks(step) if '"role":"query"' in line]
-    watch, its = Watch(), result(tmp_path)
+    watch, its = ResultWatch(), result(tmp_path)
     seen = []
     for lines in ([], of_query[:1], of_query[1:4], []):
         add(step, "".join(lines))
@@ -94,7 +94,7 @@ def test_each_look_takes_the_seconds_since_the_last_one(tmp_path: Path) -> None:
 def test_a_line_that_is_not_ended_comes_with_its_end(tmp_path: Path) -> None:
     step = began(tmp_path / "one")
     line = next(line for line in ticks(step) if '"role":"query"' in line)
-    watch, its = Watch(), result(tmp_path)
+    watch, its = ResultWatch(), result(tmp_path)
     counts = []
     for piece in (line[:50], line[50:-1], "\n", "{damaged\n", line):
         add(step, piece)
@@ -110,7 +110,7 @@ def test_the_block_before_stands_for_arms_that_have_not_begun(tmp_path: Path) ->
     (folder / "blocks/002/done.json").unlink()
     shutil.rmtree(folder / "blocks/002/pg17/insert-benchmark/06-qr100")
     (folder / "blocks/002/pg18/insert-benchmark/06-qr100/done.json").unlink()
-    rates = Watch().look(result(tmp_path)).rates
+    rates = ResultWatch().look(result(tmp_path)).rates
     assert rates is not None
     assert [(line.arm, line.block, line.now) for line in rates.lines] == [
         ("pg17", 1, False),
@@ -128,7 +128,7 @@ def test_a_failed_step_says_why_and_one_without_end_was_broken_off(tmp_path: Pat
     old = time.time() - 2400
     for path in [tmp_path / "one", *(tmp_path / "one").rglob("*")]:
         os.utime(path, (old, old))
-    assert statuses(Watch().look(result(tmp_path)))["qr100"] == ["done", "stopped"]
+    assert statuses(ResultWatch().look(result(tmp_path)))["qr100"] == ["done", "stopped"]
     text = client(tmp_path).get("/live/one").text
     assert "broken off" in text and "unfinished; last written 40 min ago" in text
 
@@ -156,7 +156,7 @@ def cells(rows: tuple[Row, ...]) -> set[str]:
 def test_before_the_first_look_no_step_has_a_word() -> None:
     found = comparison(blocks=3)
     coming = Look(blocks=6, share=0.5)
-    looked = Looked(looks=Looks(first=6), taken=(), coming=coming)
+    looked = LookProgress(looks=Looks(first=6), taken=(), coming=coming)
     table = live.of_steps(replace(found, looked=looked))
     assert cells(table.rows) == {"no look yet"}
     assert all(row.cells[2].tone == "quiet" for row in table.rows)
@@ -167,7 +167,7 @@ def test_after_a_look_its_words_stand_beside_the_figures_of_all_blocks() -> None
     found = comparison(blocks=3)
     taken = (Look(blocks=3, share=0.5),)
     table = live.of_steps(
-        replace(found, looked=Looked(looks=Looks(first=3), taken=taken, coming=None))
+        replace(found, looked=LookProgress(looks=Looks(first=3), taken=taken, coming=None))
     )
     words = {
         cell.verdict.word for step in found.steps for cell in step.cells if cell.verdict is not None
@@ -182,7 +182,7 @@ def test_evidence_is_judged_once_for_each_complete_block(
     folder = example(tmp_path / "one")
     shutil.copytree(folder / "blocks/001", folder / "blocks/002")
     (folder / "blocks/002/done.json").unlink()
-    judged, its = Judged(), Folders([tmp_path])
+    judged, its = JudgedResults(), Folders([tmp_path])
     first = judged.so_far(its.found()[0])
     (folder / "blocks/002/more").mkdir()
     assert judged.so_far(its.found()[0]) is first
@@ -200,14 +200,14 @@ def pushed(
     step, its = root / "one" / STEPS / "06-qr100", Folders([root])
     left = iter(range(looks))
 
-    def find() -> Result | None:
+    def find() -> ListedResult | None:
         turn = next(left, None)
         if turn:
             add(step, between[turn - 1])
         return None if turn is None else its.result("one")
 
     async def collected() -> list[str]:
-        return [event async for event in live.events(Frame(), Judged(), find)]
+        return [event async for event in live.events(Frame(), JudgedResults(), find)]
 
     monkeypatch.setattr(live, "LOOK_S", 0.0)
     return asyncio.run(collected())

@@ -7,7 +7,7 @@ import pytest
 
 import simulated_farm
 from dbdyno.farm import alarm
-from dbdyno.farm.chain import LogRatio, Reading, Series
+from dbdyno.farm.chain import HeadSeries, LogRatio, Reading
 from simulated_counts import Counts, Said
 from simulated_farm import BUDGET, HOSTS, Host
 
@@ -48,7 +48,7 @@ def test_the_tables_follow_the_decisions_of_a_farm() -> None:
     levels = np.zeros((steps, nights))
     levels[1, 8:] = -0.01
     own = [
-        Series(branch="", step=("w", f"s{place}"), instrument="work", metric="instructions")
+        HeadSeries(branch="", step=("w", f"s{place}"), instrument="work", metric="instructions")
         for place in range(steps)
     ]
     limit = alarm.limits(steps, BUDGET)

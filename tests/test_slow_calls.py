@@ -14,8 +14,8 @@ from dbdyno.evidence.slow_calls import SlowCalls, slow_calls
 from dbdyno.judge import arms_and_blocks, step_cells
 from dbdyno.model import Headline, Json, StepRun
 from dbdyno.model.comparison import Bound
-from dbdyno.model.job import Job, Stop
-from dbdyno.model.job.role import Closed, Role
+from dbdyno.model.job import Job, StopRule
+from dbdyno.model.job.role import ClosedPace, Role
 from dbdyno.model.plan_record import ApplicationRecord, QueryRecord, WorkloadRecord
 from dbdyno.model.step_files import StepRecord
 from dbdyno.model.step_run import Ending, Slow, Window
@@ -43,9 +43,13 @@ ARMS = ("base", "other")
 
 def job(connections: int = 1) -> Job:
     role = Role(
-        name="query", per="step", connections=connections, pace=Closed(), statement_limit_s=LIMIT_S
+        name="query",
+        per="step",
+        connections=connections,
+        pace=ClosedPace(),
+        statement_limit_s=LIMIT_S,
     )
-    return Job(clients=1, roles=(role,), stop=Stop(seconds=3.0))
+    return Job(clients=1, roles=(role,), stop=StopRule(seconds=3.0))
 
 
 def events(*turns: tuple[float, float], count: int = 0, drained_s: float = 0.0) -> Iterator[Json]:

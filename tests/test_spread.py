@@ -20,10 +20,10 @@ from msgspec import convert, structs
 
 from dbdyno.model import Json, Step, events
 from dbdyno.model.error import GeneratorError, PlanError
-from dbdyno.model.job import Job, JobSegment, Log, Stop
+from dbdyno.model.job import Job, JobSegment, Log, StopRule
 from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.model.job.fills import Fill
-from dbdyno.model.job.role import Arrivals, Rate, TableUse
+from dbdyno.model.job.role import Arrivals, RatePace, TableUse
 from dbdyno.run.driver import loadgen
 from dbdyno.run.driver.interface import GeneratorDied, Keep, Seat
 from dbdyno.run.driver.merged_events import ERRORS_WRITTEN_MAX, Merge, Share
@@ -55,7 +55,7 @@ def of_step(job: Job, *, connections: int, per_s: float, arrivals: Arrivals) -> 
         job.roles[2],
         per="step",
         connections=connections,
-        pace=Rate(arrivals=arrivals, per_s=per_s),
+        pace=RatePace(arrivals=arrivals, per_s=per_s),
         table=TableUse(of="pi", by="by_connection"),
     )
     return structs.replace(job, roles=(query,))
@@ -245,7 +245,7 @@ def test_the_lines_of_each_are_kept_as_they_came() -> None:
                 spread.stop()
     for lines in raw.values():
         own = [events.parse(line) for line in lines]
-        assert isinstance(own[0], events.Hello) and own[0].pid != os.getpid()
+        assert isinstance(own[0], events.HelloEvent) and own[0].pid != os.getpid()
         assert own[-1].name == "done"
 
 
@@ -258,14 +258,14 @@ def test_a_job_has_as_many_generators_as_can_share_it() -> None:
     beside = structs.replace(job.roles[2], name="beside", per="step", connections=1)
     shared = structs.replace(job, roles=(*job.roles, beside))
     assert width(shared, 3) == 3, "one of them has the connection beside"
-    ends = structs.replace(shared, stop=Stop(roles=("insert", "beside")))
+    ends = structs.replace(shared, stop=StopRule(roles=("insert", "beside")))
     assert width(ends, 3) == 1, "it ends the step"
     eight = structs.replace(beside, connections=8)
-    alone = structs.replace(job, roles=(eight,), clients=1, stop=Stop(seconds=5))
+    alone = structs.replace(job, roles=(eight,), clients=1, stop=StopRule(seconds=5))
     assert width(alone, 9) == 8
     waits = structs.replace(eight, name="last", after=("insert",))
     assert width(structs.replace(job, roles=(*job.roles, waits)), 3) == 1
-    burst = structs.replace(eight, pace=Rate(arrivals="burst", per_s=5))
+    burst = structs.replace(eight, pace=RatePace(arrivals="burst", per_s=5))
     assert width(structs.replace(job, roles=(*job.roles, burst)), 3) == 1
     fills = (Fill(table="t", rows=1, columns=()),)
     assert width(structs.replace(job, roles=(), fills=fills), 3) == 1

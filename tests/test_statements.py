@@ -21,7 +21,7 @@ from dbdyno.findings.statements import show
 from dbdyno.findings.statements.facts import StatementFacts, StatementUse
 from dbdyno.model import Headline, Json, StepRun
 from dbdyno.model.job import Job, first_words, is_control
-from dbdyno.model.job.role import Closed, Role
+from dbdyno.model.job.role import ClosedPace, Role
 from dbdyno.model.job.statements import Piece, Statement
 from dbdyno.model.step_files import HeadlineWork, StepDone
 from dbdyno.run.step import summary
@@ -187,7 +187,7 @@ def test_sql_in_pieces_is_read_by_its_first_word() -> None:
     assert first_words(Statement(name="x", pieces=pieces)) == ["DELETE"]
     job = Job(clients=3, statements=(Statement(name="a"), Statement(name="b")))
     assert job.statement_names == {"a", "b"}
-    role = Role(name="x", per="client", connections=2, pace=Closed())
+    role = Role(name="x", per="client", connections=2, pace=ClosedPace())
     assert job.connections_of(role) == 6
     assert job.connections_of(structs.replace(role, per="step")) == 2
 

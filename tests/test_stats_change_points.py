@@ -12,7 +12,7 @@ import scipy.stats
 
 from dbdyno.stats import change_points
 from dbdyno.stats.change_points import WINDOW, find, t_p
-from dbdyno.stats.change_points import Test as Rule
+from dbdyno.stats.change_points import CutTest as Rule
 
 STEP_DOWN = [1.02, 0.95, 0.99, 1.00, 1.12, 0.90, 0.50, 0.51, 0.48, 0.48, 0.55]
 STEP_SMALL = [2.02, 2.03, 2.01, 2.04, 1.82, 1.85, 1.79, 1.81, 1.80, 1.76, 1.78]

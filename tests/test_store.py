@@ -384,7 +384,7 @@ def test_a_whole_example_is_read_back(tmp_path: Path) -> None:
     step = steps[1]
     assert step.step().arm == "pg17"
     assert (step.job() or NO_JOB).step == "qr100"
-    assert isinstance(next(step.events()), events.Hello)
+    assert isinstance(next(step.events()), events.HelloEvent)
     assert next(step.host()).moment == "start"
     assert step.before().sizes
     assert step.after().sizes

@@ -20,8 +20,8 @@ from dbdyno.findings.background import step as background
 from dbdyno.findings.over_time import series
 from dbdyno.findings.setup import show as setup
 from dbdyno.model import Json, Schedule, TargetFacts
-from dbdyno.model.host_reading import MemoryBytes, Reading
-from dbdyno.model.job import SETTLE_S_DEFAULT, Job, Stop
+from dbdyno.model.host_reading import HostReading, MemoryBytes
+from dbdyno.model.job import SETTLE_S_DEFAULT, Job, StopRule
 from dbdyno.model.plan_record import ArmRecord, ScheduleRecord
 from dbdyno.model.step_files import LogEvent, StepDone, StepRecord
 from dbdyno.run.check import plan_record
@@ -32,7 +32,9 @@ from wire_form import typed
 S = 1_000_000_000
 
 
-def reading(kind: str, at_s: float, cpu_us: int, switches: int, owners: dict[str, int]) -> Reading:
+def reading(
+    kind: str, at_s: float, cpu_us: int, switches: int, owners: dict[str, int]
+) -> HostReading:
     """A line of host.jsonl; an owner's number is its CPU time in ms."""
     line = {
         "kind": kind,
@@ -57,7 +59,7 @@ def reading(kind: str, at_s: float, cpu_us: int, switches: int, owners: dict[str
         },
         "rss_bytes": 5,
     }  # fmt: skip
-    return msgspec.convert(line, Reading)
+    return msgspec.convert(line, HostReading)
 
 
 QUERY, VACUUM = "role:query", "background:autovacuum worker"
@@ -173,7 +175,7 @@ def test_a_checkpoint_counts_as_far_as_it_lies_in_the_arms_own_turns(
 STEP = StepRecord(workload="w", ordinal=1, name="reads", measured=True)
 
 
-def of(load: raw_files.Load, *log: LogEvent) -> Evidence:
+def of(load: raw_files.LoadReport, *log: LogEvent) -> Evidence:
     return Evidence(
         step=STEP, job=NO_JOB, load=load, host=raw_files.host(LINES), before=None, after=None,
         done=StepDone(status="ok", log_events=log), failure=None,
@@ -229,9 +231,9 @@ def test_how_arms_take_turns_belongs_to_what_was_measured() -> None:
 
 
 def test_what_settles_is_a_twentieth_of_a_short_turn() -> None:
-    job = Job(clients=1, stop=Stop(seconds=10))
+    job = Job(clients=1, stop=StopRule(seconds=10))
     assert job.in_turns(4) is job and job.settle_s == 0.2
-    assert job.in_turns(1).stop == Stop(seconds=10, settle_s=0.05)
+    assert job.in_turns(1).stop == StopRule(seconds=10, settle_s=0.05)
     assert job.in_turns(0.5).settle_s == 0.025
 
 

@@ -22,7 +22,7 @@ from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
 from dbdyno.host import process
-from dbdyno.model.host_reading import Reading
+from dbdyno.model.host_reading import HostReading
 from dbdyno.model.step_files import Turns
 from dbdyno.plan import schedule
 from dbdyno.report import page
@@ -172,7 +172,7 @@ def assert_costs(step: StepFolder, turns: Turns) -> None:
     assert seconds == pytest.approx(run.window.seconds, rel=0.05)
 
 
-def cpu_ns(reading: Reading, owner: str) -> float:
+def cpu_ns(reading: HostReading, owner: str) -> float:
     """The CPU time of an owner, which has to be known."""
     known = reading.owners[owner].cpu_ns
     assert known is not None

@@ -23,7 +23,13 @@ from dbdyno.model import Comparison, Plan, Void
 from dbdyno.model.disturbance import of_window
 from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.model.error import DiskError, DynoError, HostError, LabDied, PlanError, ServerError
-from dbdyno.model.host_reading import ForeignLoad, ForeignProcess, HostCounters, Reading, SwapPages
+from dbdyno.model.host_reading import (
+    ForeignLoad,
+    ForeignProcess,
+    HostCounters,
+    HostReading,
+    SwapPages,
+)
 from dbdyno.model.processor import CPU_STATES
 from dbdyno.plan import calibration
 from dbdyno.report import page
@@ -69,7 +75,7 @@ def names(folder: Path) -> list[str]:
 
 def reading(
     *, seconds: float, foreign_s: float | None, stolen_s: float = 0, pages: int = 0
-) -> Reading:
+) -> HostReading:
     idle_us = round(1e6 * (2 * seconds - (foreign_s or 0) - stolen_s))
     cpu_us = {
         **dict.fromkeys(CPU_STATES, 0),
@@ -79,7 +85,7 @@ def reading(
     }
     processes = (ForeignProcess(7, "cc1", round(1e6 * (foreign_s or 0))),)
     foreign = ForeignLoad(cpu_us=cpu_us["user"], processes=processes)
-    return Reading(
+    return HostReading(
         moment="open",
         mono_ns=0,
         host=HostCounters(cpu_us=cpu_us, swap_pages=SwapPages(pages, 0)),

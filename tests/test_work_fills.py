@@ -22,7 +22,7 @@ from dbdyno.findings.work import fill_scatter, repeatability
 from dbdyno.findings.work import plan as work
 from dbdyno.findings.work import show as section
 from dbdyno.findings.work import terminal as report
-from dbdyno.findings.work.fill_scatter import Began
+from dbdyno.findings.work.fill_scatter import RepeatFills
 from dbdyno.model.count import Count
 from dbdyno.model.golden import GoldenUse
 from dbdyno.model.host_facts import CountScatter, FillScatter, fills_key
@@ -149,7 +149,8 @@ def test_intervals_hold_the_scatter_between_fills() -> None:
     """Of draws without any change at most one in twenty intervals leaves 1 out."""
     rng, steps, left_out = random.Random(3), [("w", name) for name in "abcdef"], 0
     uses = {
-        arm: Began(uses=tuple(use(f"{arm}{fill}", fill) for fill in (1, 2))) for arm in ("a", "b")
+        arm: RepeatFills(uses=tuple(use(f"{arm}{fill}", fill) for fill in (1, 2)))
+        for arm in ("a", "b")
     }
     begun = {("w", arm): of for arm, of in uses.items()}
     floor = Scatter(deviation=stats.SCATTER_LEAST, freedom=stats.FREEDOM_LEAST)

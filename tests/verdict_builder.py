@@ -13,7 +13,7 @@ from typing import cast, get_args
 
 from dbdyno.judge.verdicts import together
 from dbdyno.model import Cell, Comparison, PairedEstimate, Ratio, StepComparison, TargetFacts
-from dbdyno.model.looks import Look, Looked, Looks
+from dbdyno.model.looks import Look, LookProgress, Looks
 from dbdyno.model.verdict import (
     CHANGED,
     Calibration,
@@ -22,7 +22,7 @@ from dbdyno.model.verdict import (
     Judgement,
     LookResult,
     Noise,
-    Overall,
+    OverallRatio,
     Reason,
     Verdict,
     Word,
@@ -129,13 +129,15 @@ def with_words(made: Comparison, words: Mapping[str, str]) -> Comparison:
     return replace(made, steps=tuple(map(changed, made.steps)))
 
 
-def looked_at(*blocks: int, first: int | None = 4, coming: int | None = 8, **how: object) -> Looked:
+def looked_at(
+    *blocks: int, first: int | None = 4, coming: int | None = 8, **how: object
+) -> LookProgress:
     """Looks after these blocks, with the shares of `blocks = N`, or of "until decided" each."""
     shares = [0.5**place if first else 1 / 7 for place in range(1, len(blocks) + 2)]
     looks = [Look(blocks=at, share=of) for at, of in zip(blocks, shares, strict=False)]
     last = None if coming is None else Look(blocks=coming, share=shares[-1])
     kept = replace(Looks(first=first), **how)  # type: ignore[arg-type]
-    return Looked(looks=kept, taken=tuple(looks), coming=last)
+    return LookProgress(looks=kept, taken=tuple(looks), coming=last)
 
 
 def at_look(one: Judgement, ratio: float, low: float, high: float) -> Judgement:
@@ -176,10 +178,11 @@ def explained(made: Comparison, texts: dict[str, str]) -> Comparison:
 
 def overall(
     arm: str, workload: str, *, throughput: Judgement, cpu: Judgement
-) -> tuple[Overall, ...]:
+) -> tuple[OverallRatio, ...]:
     """An arm's means over the steps of a workload, CPU first to show that order is not trusted."""
     return tuple(
-        Overall(arm=arm, workload=workload, steps=9, judgement=one) for one in (cpu, throughput)
+        OverallRatio(arm=arm, workload=workload, steps=9, judgement=one)
+        for one in (cpu, throughput)
     )
 
 

@@ -10,9 +10,9 @@ from dbdyno.model import Json, events
 from dbdyno.run.driver.lines import made
 
 
-def plain(event: events.AnyEvent | events.Newer) -> Json:
+def plain(event: events.AnyEvent | events.UnknownContent) -> Json:
     """The object of an event's line."""
-    assert not isinstance(event, events.Newer), event.words
+    assert not isinstance(event, events.UnknownContent), event.words
     found: Json = json.loads(events.line(event))
     return found
 

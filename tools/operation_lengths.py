@@ -16,9 +16,9 @@ import numpy as np
 from dbdyno.evidence import raw_files
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.model import Headline
-from dbdyno.model.job import Job, Stop
+from dbdyno.model.job import Job, StopRule
 from dbdyno.model.job.programs import Instruction, Program
-from dbdyno.model.job.role import Choice, Closed, ErrorReaction, Role
+from dbdyno.model.job.role import Choice, ClosedPace, ErrorReaction, Role
 from dbdyno.model.job.statements import Statement
 from dbdyno.model.step_files import StepRecord
 from dbdyno.run.driver import loadgen
@@ -120,7 +120,7 @@ def rate(of: Job) -> float | None:
         ),
         job=of,
         load=load,
-        host=raw_files.Host(readings=()),
+        host=raw_files.WindowReadings(readings=()),
         before=None,
         after=None,
         done=None,
@@ -149,10 +149,10 @@ def job(cell: Cell, delay_s: float, seed: int) -> Job:
                 per="client",
                 connections=1,
                 choose=(Choice(0, 1),),
-                pace=Closed(),
+                pace=ClosedPace(),
                 on_error=ErrorReaction(),
                 on_lost="fail_step",
             ),
         ),
-        stop=Stop(seconds=cell.window_s, warmup_s=1.0),
+        stop=StopRule(seconds=cell.window_s, warmup_s=1.0),
     )

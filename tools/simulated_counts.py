@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from dbdyno.farm.evidence import Numbers, SeriesRatios
 from dbdyno.findings.work import fill_scatter
-from dbdyno.findings.work.fill_scatter import Began
+from dbdyno.findings.work.fill_scatter import RepeatFills
 from dbdyno.model.golden import GoldenUse
 from dbdyno.model.host_facts import CountScatter, FillScatter, fills_key
 from dbdyno.model.work import MARGIN
@@ -97,7 +97,7 @@ class Counts:
     def _said(self, ratios: Numbers, *, fills: int) -> Said:
         """The words of the rule of counts, row by row, and the ratios that they are said of."""
         begun = {
-            ("w", arm): Began(uses=tuple(use(arm if fills else "", fill) for fill in (1, 2)))
+            ("w", arm): RepeatFills(uses=tuple(use(arm if fills else "", fill) for fill in (1, 2)))
             for arm in ("base", "arm")
         }
         steps = [("w", str(place)) for place in range(self.rows)]

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 import marked_page
 from dbdyno.farm import alarm
-from dbdyno.farm.chain import Budget, Instrument, Series
+from dbdyno.farm.chain import Budget, HeadSeries, Instrument
 from dbdyno.farm.evidence import Numbers, SeriesEvidence, SeriesRatios
 from dbdyno.farm.loop import REPEATS_MAX
 from simulated_counts import COUNT_SCATTER, FILL_SCATTERS, MODES_IN, Counts, Said
@@ -162,7 +162,7 @@ def followed(host: Host, levels: Numbers, random: np.random.Generator) -> Year:
     hands = Counts(steps, random) if counts else Hands(host, steps, random)
     limit = alarm.limits(SERIES, BUDGET)
     own = [
-        Series(branch="", step=("", ""), instrument=host.instrument, metric="")
+        HeadSeries(branch="", step=("", ""), instrument=host.instrument, metric="")
         for _ in range(hands.rows)
     ]
     farm = alarm.detector(own, nights, limit)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dbdyno.judge import looks as sights
-from dbdyno.judge.arm_vs_base import Contest, Where, contest
+from dbdyno.judge.arm_vs_base import ArmInStep, StepKey, contest
 from dbdyno.judge.pairing import facing
 from dbdyno.judge.verdicts import judge
 from dbdyno.model import Ending, StepFacts, StepRun
@@ -42,7 +42,7 @@ def stood_alarms(standing: Standing, blocks: int, trials: int, random: Random, a
     return Share(count=alarms, total=trials)
 
 
-def _contest(step: int, logs: Numbers, still: Flags) -> Contest:
+def _contest(step: int, logs: Numbers, still: Flags) -> ArmInStep:
     """A step; `logs`: metrics by blocks, `still`: whether the base and the other did nothing."""
     ones = np.ones_like(logs[0])
     base, other = (
@@ -57,7 +57,7 @@ def _contest(step: int, logs: Numbers, still: Flags) -> Contest:
             ("other", still[1], np.exp(logs[0]), np.exp(logs[1]).tolist()),
         )
     )
-    found = contest(Where("w", step, f"s{step}"), facing(other, base))
+    found = contest(StepKey("w", step, f"s{step}"), facing(other, base))
     assert found is not None
     return found
 

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from dbdyno.findings.work import fill_scatter
 from dbdyno.findings.work import plan as work
-from dbdyno.findings.work.plan import Beside
+from dbdyno.findings.work.plan import CountBase
 from dbdyno.model.bisection import StepWork
 from dbdyno.model.count import Count
 from dbdyno.model.error import ServerError
@@ -28,7 +28,7 @@ single counts of an indexed update at a load of 10 one in six was 0.2 % off."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counted:
+class CommitCounts:
     """A commit's counts."""
 
     arm: str
@@ -36,7 +36,7 @@ class Counted:
     steps: Mapping[StepName, Sequence[Count]]
 
 
-def read(folders: Sequence[Path]) -> Counted:
+def read(folders: Sequence[Path]) -> CommitCounts:
     """The counts of a commit from the results of each. Raises ResultError, ServerError: none."""
     steps: dict[StepName, list[Count]] = {}
     plan = Results.open(folders[0]).plan
@@ -48,7 +48,7 @@ def read(folders: Sequence[Path]) -> Counted:
                 steps.setdefault(step, []).append(count)
     if not steps:
         raise ServerError(f"nothing was counted; see `{folders[0]}`")
-    return Counted(arm=plan.base, plan=plan, steps=steps)
+    return CommitCounts(arm=plan.base, plan=plan, steps=steps)
 
 
 def works(folder: Path) -> dict[str, StepWork]:
@@ -76,7 +76,7 @@ def copies_of(folder: Path) -> dict[str, tuple[str, ...]]:
     }
 
 
-def compared(before: Counted, after: Counted, smallest: float) -> WorkComparison:
+def compared(before: CommitCounts, after: CommitCounts, smallest: float) -> WorkComparison:
     """The work of a commit beside that of the one before it, which is the base.
 
     `smallest`: the log ratio from which on a change is one. Counts that the others of a commit do
@@ -84,7 +84,7 @@ def compared(before: Counted, after: Counted, smallest: float) -> WorkComparison
     """
     before, after = (believed(of, smallest) for of in (before, after))
     repeats = min(len(counts) for of in (before, after) for counts in of.steps.values())
-    beside = Beside(base=before.arm, plan=after.plan, repeats=repeats)
+    beside = CountBase(base=before.arm, plan=after.plan, repeats=repeats)
     (first, *_) = next(iter(after.steps.values()))
     return WorkComparison(
         base=before.arm,
@@ -100,7 +100,7 @@ def compared(before: Counted, after: Counted, smallest: float) -> WorkComparison
     )
 
 
-def believed(commit: Counted, smallest: float) -> Counted:
+def believed(commit: CommitCounts, smallest: float) -> CommitCounts:
     """A commit's counts that agree, for which a smaller change is none."""
     steps = {}
     for step, counts in commit.steps.items():
@@ -122,7 +122,9 @@ def scatter_of(counts: Sequence[Count]) -> Scatter:
     return halving.SCATTER_OF_WRITES if writes else halving.SCATTER
 
 
-def changed(beside: Beside, step: StepName, before: Counted, after: Counted) -> WorkChange:
+def changed(
+    beside: CountBase, step: StepName, before: CommitCounts, after: CommitCounts
+) -> WorkChange:
     """A step of a commit beside that of the one before it."""
     repeats: dict[str, Sequence[Count | str]] = {of.arm: of.steps[step] for of in (before, after)}
     ratios = work.log_ratios(repeats, before.arm, after.arm)

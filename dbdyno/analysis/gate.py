@@ -12,9 +12,9 @@ from dbdyno import store
 from dbdyno.judge.arm_vs_base import number_of_blocks
 from dbdyno.model import Cell, Comparison
 from dbdyno.model.gate import (
-    Change,
     ChangedEvents,
     ChangedWork,
+    GateRatio,
     GateStep,
     TimeCheck,
     Tolerances,
@@ -42,7 +42,7 @@ NOT_RACED = "it was not raced"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unfilled:
+class FillFailure:
     """The step that failed as an arm's data were filled, before anything was counted."""
 
     step: StepName
@@ -51,19 +51,19 @@ class Unfilled:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class GateMeasurements:
     """What was measured for a gate so far."""
 
     head: str  # its arm
     counted: Comparison | None  # None: the data to count with could not be filled
-    unfilled: Unfilled | None = None  # why
+    unfilled: FillFailure | None = None  # why
     raced: Comparison | None = None
     relaid: Comparison | None = None  # both sides built again with another layout
     unraced: str = ""  # why there is no race
     unrelaid: str = ""  # why sides that lost time were not built again
 
 
-def steps(measured: Measured, tolerated: Tolerances) -> tuple[GateStep, ...]:
+def steps(measured: GateMeasurements, tolerated: Tolerances) -> tuple[GateStep, ...]:
     """The answer of each step, by the table in docs/howto/ci.md."""
     if measured.unfilled is not None:
         return (of_unfilled(measured.unfilled, measured.head),)
@@ -90,7 +90,7 @@ def steps(measured: Measured, tolerated: Tolerances) -> tuple[GateStep, ...]:
     )
 
 
-def unfilled(folder: Path) -> Unfilled | None:
+def unfilled(folder: Path) -> FillFailure | None:
     """The step that failed as the data of a result's counts were filled last, the base's first."""
     place = store.count_folder(folder) / FILL
     if Results.begun_plan(place) is None:
@@ -102,11 +102,11 @@ def unfilled(folder: Path) -> Unfilled | None:
             if (failure := step.failed()) is not None:
                 facts = step.step()
                 place_of = (facts.workload, facts.name)
-                return Unfilled(step=place_of, arm=arm, reason=failure.reason or "it failed")
+                return FillFailure(step=place_of, arm=arm, reason=failure.reason or "it failed")
     return None
 
 
-def lost(measured: Measured) -> tuple[str, ...]:
+def lost(measured: GateMeasurements) -> tuple[str, ...]:
     """The steps that lost more time than tolerated, so that another layout has to confirm it."""
     raced = cells(measured.raced, measured.head)
     return tuple(
@@ -127,7 +127,7 @@ def cells(comparison: Comparison | None, arm: str) -> dict[StepName, Cell]:
 # --- Work -------------------------------------------------------------------------------------
 
 
-def of_unfilled(unfilled: Unfilled, head: str) -> GateStep:
+def of_unfilled(unfilled: FillFailure, head: str) -> GateStep:
     """The answer of a gate whose counts had no data to begin from: by the arm that failed."""
     workload, step = unfilled.step
     check = failed(unfilled.arm, f"{unfilled.arm}: {unfilled.reason}", head)
@@ -161,7 +161,7 @@ def of_work(change: WorkChange | None, tolerated: Tolerances) -> WorkCheck:
         reason=(change.reason or UNDECIDED) if answer == "not yet" else "",
         base=round(change.of_base.instructions, 1),
         head=round(change.of_arm.instructions, 1),
-        change=Change(ratio=ratio.value, low=ratio.low, high=ratio.high),
+        change=GateRatio(ratio=ratio.value, low=ratio.low, high=ratio.high),
         events=changed,
         functions=tuple(
             ChangedWork(
@@ -200,7 +200,7 @@ def of_events(event: EventChange, tolerate: int) -> ChangedEvents:
 # --- Time -------------------------------------------------------------------------------------
 
 
-def of_time(step: StepName, measured: Measured) -> TimeCheck:
+def of_time(step: StepName, measured: GateMeasurements) -> TimeCheck:
     """What races say of a step: a loss accuses only if it is there with another layout, too."""
     cell, relaid = (
         cells(race, measured.head).get(step) for race in (measured.raced, measured.relaid)
@@ -252,7 +252,7 @@ def check(cell: Cell, tolerated: StepTolerance, by: tuple[str, ...]) -> TimeChec
     change = None
     if judgement is not None:
         ratio, low, high = judgement.told
-        change = Change(ratio=ratio, low=low, high=high)
+        change = GateRatio(ratio=ratio, low=low, high=high)
     return TimeCheck(
         answer=tolerated.answer,
         reason=tolerated.reason,

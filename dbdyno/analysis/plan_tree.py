@@ -23,7 +23,7 @@ INDENT = "  "
 
 
 @dataclass(frozen=True)
-class Estimate:
+class RowEstimate:
     """A node's rows in a run: as many as were expected in all, and as many as it has read."""
 
     node: PlanNode
@@ -143,13 +143,13 @@ def _count(rows: float) -> str:
     return f"{max(rows, 0):,.0f}"
 
 
-def estimates(root: PlanNode, share: float = 1.0) -> Iterator[Estimate]:
+def estimates(root: PlanNode, share: float = 1.0) -> Iterator[RowEstimate]:
     """Each scan of a tree that ran; `share`: of its rows that are asked for, by a LIMIT above."""
     loops = root.loops or 0.0
     if root.relation and root.rows is not None and root.expected_rows is not None and loops:
         # Below a LIMIT the planner hopes to find enough rows soon, so that those it skips count.
         skipped = root.removed or 0.0 if share < 1.0 else 0.0
-        yield Estimate(root, root.expected_rows * loops * share, (root.rows + skipped) * loops)
+        yield RowEstimate(root, root.expected_rows * loops * share, (root.rows + skipped) * loops)
     for place, below in enumerate(root.inputs):
         yield from estimates(below, _asked(root, below, share) if not place else 1.0)
 
@@ -165,7 +165,7 @@ def _asked(node: PlanNode, below: PlanNode, share: float) -> float:
 def other_estimate(base: PlanNode, other: PlanNode) -> str:
     """The node of two trees of one form whose expected rows differ most, if much; else nothing."""
     misjudged = [
-        Estimate(first, first.expected_rows, second.expected_rows)
+        RowEstimate(first, first.expected_rows, second.expected_rows)
         for first, second in zip(base.walk(), other.walk(), strict=True)
         if first.expected_rows is not None and second.expected_rows is not None
     ]

@@ -48,7 +48,7 @@ def answered(search: Bisection, folder: BisectionFolder) -> tuple[Page, Json]:
 
     guilty = tuple(changes(search, folder))
     answer = runner.answer(search, [json_document.of_commit(change.work) for change in guilty])
-    left = bisection_counts.Left(
+    left = bisection_counts.UnnamedChanges(
         unnamed=tuple(runner.unnamed(search)), unparted=tuple(runner.unparted(search))
     )
     return bisection_counts.page(search, guilty, left), answer

@@ -20,7 +20,7 @@ from dbdyno.cli.farm_builds import BranchOrigin, timed
 from dbdyno.cli.farm_plans import HeadPlan
 from dbdyno.cli.farm_search import Searcher
 from dbdyno.farm import outlet, readings
-from dbdyno.farm.chain import Instrument, Reading, Series
+from dbdyno.farm.chain import HeadSeries, Instrument, Reading
 from dbdyno.farm.file import Branch, Farm
 from dbdyno.farm.hands import BranchState, HeadMeasurement, HeadPair
 from dbdyno.farm.journal import Culprit
@@ -62,7 +62,9 @@ class HostFarmWorker:
         ]
         return joined(parts)
 
-    def repeat(self, pair: HeadPair, series: tuple[Series, ...], number: int) -> HeadMeasurement:
+    def repeat(
+        self, pair: HeadPair, series: tuple[HeadSeries, ...], number: int
+    ) -> HeadMeasurement:
         """Measures suspects again: counts by another fill, time by another layout, too."""
         parts = []
         for instrument in INSTRUMENTS:

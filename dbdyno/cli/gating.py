@@ -12,7 +12,7 @@ from dbdyno.cli.exit_status import say
 from dbdyno.model.error import DynoError, PlanError, ServerError
 
 if TYPE_CHECKING:
-    from dbdyno.analysis.gate import Measured
+    from dbdyno.analysis.gate import GateMeasurements
     from dbdyno.cli.race import RaceOptions
     from dbdyno.cli.source_arm import CommitBuilds
     from dbdyno.model import Comparison
@@ -99,7 +99,7 @@ class GateRequest:
         write.publish({folder / RECORD: report.document(gate).encode()})
         return gate
 
-    def measured(self, counting: Race, racing: Race, folder: Path) -> Measured:
+    def measured(self, counting: Race, racing: Race, folder: Path) -> GateMeasurements:
         """The counts, the race that they leave open, and that of the sides laid out anew."""
         from dbdyno.analysis import gate as analysis
         from dbdyno.host.lock import HostLock
@@ -117,7 +117,7 @@ class GateRequest:
             so_far = replace(so_far, raced=self.ran(racing, folder))
         return self.confirmed(so_far, folder)
 
-    def counted(self, counting: Race, head: str) -> Measured:
+    def counted(self, counting: Race, head: str) -> GateMeasurements:
         """The counts; where data to count with could not be filled, which arm's. Raises DynoError.
 
         An arm that crashes as its data are filled has failed, and the other one has not.
@@ -125,14 +125,14 @@ class GateRequest:
         from dbdyno.analysis import gate as analysis
 
         try:
-            return analysis.Measured(head=head, counted=self.ran(counting, self.out))
+            return analysis.GateMeasurements(head=head, counted=self.ran(counting, self.out))
         except ServerError:
             unfilled = analysis.unfilled(Path(self.folders[-1])) if self.folders else None
             if unfilled is None:
                 raise
-            return analysis.Measured(head=head, counted=None, unfilled=unfilled)
+            return analysis.GateMeasurements(head=head, counted=None, unfilled=unfilled)
 
-    def confirmed(self, measured: Measured, folder: Path) -> Measured:
+    def confirmed(self, measured: GateMeasurements, folder: Path) -> GateMeasurements:
         """The same with a race of both sides built with another layout, where time was lost."""
         from dbdyno.analysis import gate as analysis
         from dbdyno.host.lock import HostLock

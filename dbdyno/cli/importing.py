@@ -42,7 +42,7 @@ def import_metrics(
     Reports show mean and greatest value of each metric in each window. No verdict uses them.
     """
     from dbdyno.analysis.compare import provider
-    from dbdyno.store.imported import Reading
+    from dbdyno.store.imported import ImportFormat
 
-    reading = Reading(name=file.name, arm=arm, zone=zone, every_s=every, shift_s=shift_s)
+    reading = ImportFormat(name=file.name, arm=arm, zone=zone, every_s=every, shift_s=shift_s)
     say(provider.add(folder, file, reading))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dbdyno.model.job.statements import Piece, Statement
-from dbdyno.model.wait_samples import SeenSession, SessionCount
+from dbdyno.model.wait_samples import SessionCount, SessionSample
 
 TEXT_CHARACTERS = 200
 """Of a query's text are asked for."""
@@ -53,7 +53,7 @@ class ActivitySample:
     sessions: tuple[SessionCount, ...]
     idle: Mapping[str, int]  # by owner: sessions that wait for their client
     hidden: int = 0  # sessions of other users, of which nobody tells what they do
-    by_session: tuple[SeenSession, ...] | None = None  # every one; None: not asked for
+    by_session: tuple[SessionSample, ...] | None = None  # every one; None: not asked for
 
 
 def look(
@@ -66,7 +66,7 @@ def look(
     counts: Counter[tuple[str, str, str, str]] = Counter()
     idle: Counter[str] = Counter()
     hidden = 0
-    every: list[SeenSession] = []
+    every: list[SessionSample] = []
     for session in sessions:
         owner = owner_of(session, roles)
         statement = names.of(session.text)
@@ -78,7 +78,7 @@ def look(
             counts[owner, session.activity, session.event, statement] += 1
         if each:
             every.append(
-                SeenSession(
+                SessionSample(
                     pid=session.pid,
                     owner=owner,
                     state=session.state,

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from dbdyno.model import Json
-from dbdyno.model.golden import Restored
+from dbdyno.model.golden import RestoreSummary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +19,7 @@ class CopyOrigin:
     step: str
     block_begun_unix_ns: int | None
     restored_per_s: float | None = None  # bytes of a dump's guessed size; None: none was restored
-    report: Restored | None = None  # of a restore; None: data of no dump
+    report: RestoreSummary | None = None  # of a restore; None: data of no dump
 
 
 class CopyFacts(Struct, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class CopyFacts(Struct, frozen=True, kw_only=True):
     control_sha256: str
     wal_dir: str | None
     restored_per_s: float | None = None  # as Origin has it, and so the report; older copies: none
-    report: Restored | None = None
+    report: RestoreSummary | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

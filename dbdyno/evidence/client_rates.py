@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dbdyno.evidence.evidence import Evidence
-from dbdyno.evidence.raw_files import Tick
+from dbdyno.evidence.raw_files import WindowTick
 from dbdyno.model.error import ResultError
 
 ROWS_KINDS = ("insert", "delete")
@@ -21,9 +21,9 @@ def unit(work: str) -> Literal["rows", "operations"]:
     return "rows" if work in ROWS_KINDS else "operations"
 
 
-def several(evidence: Evidence) -> dict[str, list[Tick]]:
+def several(evidence: Evidence) -> dict[str, list[WindowTick]]:
     """The ticks of each role that has at least two clients and tells of each, by role."""
-    by_role: dict[str, list[Tick]] = {}
+    by_role: dict[str, list[WindowTick]] = {}
     for tick in evidence.load.ticks:
         counted = tick.rows is not None or unit(evidence.kind(tick.role)) == "operations"
         if len(tick.clients) > 1 and counted:
@@ -31,7 +31,7 @@ def several(evidence: Evidence) -> dict[str, list[Tick]]:
     return by_role
 
 
-def amounts(ticks: Sequence[Tick], work: str) -> NDArray[np.float64]:
+def amounts(ticks: Sequence[WindowTick], work: str) -> NDArray[np.float64]:
     """The work of each client in each tick of a role: rows are ticks, columns are clients.
 
     Raises ResultError where the ticks do not have as many clients each.

@@ -49,8 +49,8 @@ class Evidence:
 
     step: StepRecord
     job: Job
-    load: raw_files.Load
-    host: raw_files.Host
+    load: raw_files.LoadReport
+    host: raw_files.WindowReadings
     before: Snapshot | None
     after: Snapshot | None
     done: StepDone | None  # of a step that ended well
@@ -58,7 +58,9 @@ class Evidence:
     owners: Mapping[str, OwnerCost]
     histograms: Mapping[tuple[str, str], Histogram]  # response times by role and operation
     services: Mapping[tuple[str, str], Histogram]  # service times; none where nobody counted them
-    queues: Mapping[str, Histogram] = field(default_factory=dict)  # by role (load_events.Times)
+    queues: Mapping[str, Histogram] = field(
+        default_factory=dict
+    )  # by role (load_events.WindowHistograms)
     lags: Mapping[str, Histogram] = field(default_factory=dict)
     waits: WaitSamples | None = None  # waits.jsonl of a step that ended well
     lag: tuple[StandbyLag, ...] = ()  # lag.jsonl
@@ -98,9 +100,9 @@ class Evidence:
         return engine.recorded(self.job.engine).statistics
 
     @property
-    def server_host(self) -> raw_files.Host:
+    def server_host(self) -> raw_files.WindowReadings:
         """The counters of the server's host; nothing if that is another host."""
-        return raw_files.Host(readings=()) if self.remote else self.host
+        return raw_files.WindowReadings(readings=()) if self.remote else self.host
 
     def kind(self, role: str) -> str:
         """A role's kind in the published tables."""
@@ -246,7 +248,7 @@ class Evidence:
             return float(count)
         return self.job.connections_of(own) * seconds * US_PER_S / mean_us
 
-    def counted(self, tick: raw_files.Tick) -> int | None:
+    def counted(self, tick: raw_files.WindowTick) -> int | None:
         """What the headline counts in a second of its role: rows, operations or statements.
 
         Of operations those that it names, where it does.
@@ -331,7 +333,9 @@ def read(folder: StepFolder) -> Evidence:
     else:  # it may have ended anywhere
         job = lost.usable(folder.job) or NO_JOB
         load = lost.usable(lambda: load_events.read(folder)) or raw_files.load([])
-    host = lost.usable(lambda: raw_files.host(folder.host())) or raw_files.Host(readings=())
+    host = lost.usable(lambda: raw_files.host(folder.host())) or raw_files.WindowReadings(
+        readings=()
+    )
     has = lost.needed if done is not None and "clock" in engine.recorded(job.engine).can else None
     before, after = (
         has(read, name) if has else lost.usable(read)
@@ -341,7 +345,7 @@ def read(folder: StepFolder) -> Evidence:
     times = (
         load_events.histograms(folder, load)
         if done is not None
-        else load_events.Times({}, {}, {}, {})
+        else load_events.WindowHistograms({}, {}, {}, {})
     )
     return Evidence(
         step=step,
@@ -408,17 +412,17 @@ def _waits(folder: StepFolder) -> WaitSamples | None:
 # --- Owners ----------------------------------------------------------------------------------
 
 
-def busy_us(host: raw_files.Host) -> float | None:
+def busy_us(host: raw_files.WindowReadings) -> float | None:
     """CPU time of all cores in the window in which they were not idle, in microseconds."""
     return raw_files.plus_all(host.cpu_us[state] for state in BUSY)
 
 
-def all_us(host: raw_files.Host) -> float | None:
+def all_us(host: raw_files.WindowReadings) -> float | None:
     """Time of all cores in the window, in microseconds."""
     return raw_files.plus(host.cpu_us.values())
 
 
-def owners(host: raw_files.Host) -> dict[str, OwnerCost]:
+def owners(host: raw_files.WindowReadings) -> dict[str, OwnerCost]:
     """The cost of each owner in the window, and `rest`: the host's busy time less theirs.
 
     `rest` may be a little below 0, as the host's time has a coarser clock; so the sum stays true.

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dbdyno.evidence import raw_files
-from dbdyno.evidence.raw_files import MS_PER_S, Host, per, scaled
-from dbdyno.model.host_reading import Device, Reading
+from dbdyno.evidence.raw_files import MS_PER_S, WindowReadings, per, scaled
+from dbdyno.model.host_reading import Device, HostReading
 from dbdyno.model.metric.device import COLUMNS
 
 Figures = Mapping[str, float | None]
@@ -21,7 +21,7 @@ REQUESTS = {"r": "read", "w": "write", "d": "discard"}
 KIB, MIB = float(1 << 10), float(1 << 20)
 
 
-def of_window(host: Host, device: Device) -> Figures:
+def of_window(host: WindowReadings, device: Device) -> Figures:
     """All columns of a device over exactly the window, by the names of metric.device.COLUMNS."""
     counts = [reading.of(device).in_flight for reading in host.readings]
     known = [count for count in counts if count is not None]
@@ -31,7 +31,7 @@ def of_window(host: Host, device: Device) -> Figures:
     return columns | {"in_flight_max": max(known, default=None)}
 
 
-def figures(before: Reading, after: Reading, device: Device) -> dict[str, float | None]:
+def figures(before: HostReading, after: HostReading, device: Device) -> dict[str, float | None]:
     """iostat's columns between two readings of the host, by the names of metric.device.COLUMNS.
 
     A counter that a reading lacks, as those of older results do, makes None of what needs it.

@@ -27,7 +27,7 @@ WORDS = {
 """What totals count in ticks."""
 
 
-def whole(folder: StepFolder) -> raw_files.Load:
+def whole(folder: StepFolder) -> raw_files.LoadReport:
     """The events of a step that ended well, which have to be all there."""
     load = read(folder)
     lacking = [name for name in ONCE if name not in load.names and name not in EARLY]
@@ -51,7 +51,7 @@ def whole(folder: StepFolder) -> raw_files.Load:
     return load
 
 
-def _refuse_other_sums(folder: StepFolder, load: raw_files.Load) -> None:
+def _refuse_other_sums(folder: StepFolder, load: raw_files.LoadReport) -> None:
     """Raises ResultError where ticks do not add up to what the generator had counted."""
     for role, totals in load.totals.items():
         if totals.in_ticks is None:
@@ -66,13 +66,13 @@ def _refuse_other_sums(folder: StepFolder, load: raw_files.Load) -> None:
                 )
 
 
-def read(folder: StepFolder) -> raw_files.Load:
+def read(folder: StepFolder) -> raw_files.LoadReport:
     """The events of a step that may have ended anywhere. Raises ResultError."""
     job = folder.job()
     return raw_files.load(folder.events(), SETTLE_S_DEFAULT if job is None else job.settle_s)
 
 
-class Times(NamedTuple):
+class WindowHistograms(NamedTuple):
     """The histograms of a window."""
 
     response: dict[tuple[str, str], Histogram]  # by role and operation
@@ -81,7 +81,7 @@ class Times(NamedTuple):
     lags: dict[str, Histogram]  # by role: how late the generator itself sent
 
 
-def histograms(folder: StepFolder, load: raw_files.Load) -> Times:
+def histograms(folder: StepFolder, load: raw_files.LoadReport) -> WindowHistograms:
     """The ticks' histograms, merged; of a load that tells those of its window only, these.
 
     The longest response is told exactly, the longest service by three digits: no more than that.
@@ -116,7 +116,7 @@ def histograms(folder: StepFolder, load: raw_files.Load) -> Times:
     texts = (response, service, queues, lags)
     # All at once: a decoding costs as much as the texts of a role.
     wholes = iter(Histogram.of_each([group for groups in texts for group in groups.values()]))
-    decoded = Times(
+    decoded = WindowHistograms(
         response={key: next(wholes) for key in response},
         service={key: next(wholes) for key in service},
         queues={role: next(wholes) for role in queues},

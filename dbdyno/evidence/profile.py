@@ -8,7 +8,7 @@ from dbdyno.evidence import counters, evidence
 from dbdyno.model import Profile, StepRun
 from dbdyno.model.doubt import DoubtSubject
 from dbdyno.model.error import ResultError
-from dbdyno.model.profile import NotSampled, Sampled
+from dbdyno.model.profile import NoProfile, ProfileFile
 from dbdyno.model.step_run import SERVER_OWNERS
 from dbdyno.store import StepFolder
 
@@ -21,11 +21,11 @@ def added(run: StepRun, folder: StepFolder) -> StepRun:
         repetition = folder.profile()
         outcome = None if repetition is None else repetition.profiled()
         taken = None
-        if repetition is not None and isinstance(outcome, Sampled):
+        if repetition is not None and isinstance(outcome, ProfileFile):
             taken = _profile(repetition, outcome)
     except ResultError as error:
         return _without(run, str(error).removeprefix(f"{folder.path}/"))
-    if isinstance(outcome, NotSampled):
+    if isinstance(outcome, NoProfile):
         return _without(run, outcome.failure)
     return replace(run, profile=taken, metrics={**run.metrics, **counters.metrics(taken)})
 
@@ -36,7 +36,7 @@ def _without(run: StepRun, why: str | None) -> StepRun:
     return replace(run, doubts=(*run.doubts, doubt))
 
 
-def _profile(repetition: StepFolder, sampled: Sampled) -> Profile:
+def _profile(repetition: StepFolder, sampled: ProfileFile) -> Profile:
     """The profile of a repetition. Raises ResultError where its files are damaged."""
     basis, stacks = evidence.read(repetition), repetition.stacks()
     seconds = basis.load.seconds

@@ -18,7 +18,7 @@ _ARROW = re.compile(r"^\s*->\s+")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanChange:
+class StatementPlanChange:
     """A statement that the arm's server plans otherwise than the base's."""
 
     statement: str
@@ -52,7 +52,7 @@ def _nodes(text: str) -> str:
     return "\n".join(_COSTS.sub("", line) for line in lines if _COSTS.search(line))
 
 
-def changes(base: Sequence[StepRun], other: Sequence[StepRun]) -> Iterable[PlanChange]:
+def changes(base: Sequence[StepRun], other: Sequence[StepRun]) -> Iterable[StatementPlanChange]:
     """The statements that are planned otherwise in more than half of the blocks that have both.
 
     Plans of other servers are in other words, so that nothing follows from a difference.
@@ -69,12 +69,12 @@ def changes(base: Sequence[StepRun], other: Sequence[StepRun]) -> Iterable[PlanC
         differ = [pair for pair in both if pair[0] != pair[1]]
         if 2 * len(differ) > len(both):
             before, after = differ[0]
-            yield PlanChange(
+            yield StatementPlanChange(
                 statement=statement, before=before, after=after, blocks=len(differ), of=len(both)
             )
 
 
-def words(change: PlanChange) -> str:
+def words(change: StatementPlanChange) -> str:
     """A change in a few words: the nodes that only one of the plans has."""
     gone, new = _only(change.before, change.after), _only(change.after, change.before)
     often = "" if change.blocks == change.of else f", in {change.blocks} of {change.of} blocks"

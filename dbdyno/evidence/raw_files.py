@@ -12,8 +12,8 @@ from typing import Any
 from msgspec.structs import asdict
 
 from dbdyno.model import Json, events
-from dbdyno.model.events import ClientCounts, Connects, Part
-from dbdyno.model.host_reading import Device, DeviceCounters, Reading, growth
+from dbdyno.model.events import ClientCounts, ConnectionCost, TickPart
+from dbdyno.model.host_reading import Device, DeviceCounters, HostReading, growth
 from dbdyno.model.job import SETTLE_S_DEFAULT
 from dbdyno.model.processor import CPU_STATES
 from dbdyno.model.wait_samples import WaitLook
@@ -28,7 +28,7 @@ WHOLE_TICK_SHARE = 0.999
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tick:
+class WindowTick:
     """One second of one role within the window."""
 
     role: str
@@ -45,9 +45,9 @@ class Tick:
     backlog: int | None
     lag: str | None  # a histogram, as are those of operations; None in older results
     queue: str | None
-    operations: Mapping[str, Part]
+    operations: Mapping[str, TickPart]
     connection_ns: int | None = None  # for how long connections had what counts, if that ended
-    connects: Connects | None = None  # opened by operations for themselves, if any
+    connects: ConnectionCost | None = None  # opened by operations for themselves, if any
     clients: Sequence[ClientCounts] = ()
     cpu_us: int | None = None  # of the load generator
 
@@ -58,7 +58,7 @@ class Tick:
 
 
 @dataclass(frozen=True)
-class Sums:
+class OperationSums:
     """Of the operations of a window: how many ended, and what their times add up to."""
 
     count: int
@@ -66,16 +66,16 @@ class Sums:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Load:
+class LoadReport:
     """The load generator's report of a step."""
 
     open_ns: int | None  # CLOCK_MONOTONIC at the window's start
     unix_minus_mono_ns: int | None
     seconds: float | None  # the window's exact length; None where it was not closed
-    ticks: tuple[Tick, ...]  # of the window
+    ticks: tuple[WindowTick, ...]  # of the window
     clients_end_ns: tuple[int, ...]  # of steps bound by work, else empty; without pauses
     pauses: tuple[tuple[int, int], ...] = ()  # within the window: from, and until it counts again
-    done: events.Done | None = None  # the last event; None where it is missing
+    done: events.DoneEvent | None = None  # the last event; None where it is missing
     names: Mapping[str, int] = field(default_factory=dict)  # how often each event, but for ticks
     drained_s: float = 0.0  # from the window's close to the end of what was in flight then
     lasted_s: float | None = None  # from its beginning to the window's end, warm-up and pauses too
@@ -101,7 +101,7 @@ class Load:
     @property
     def resumptions(self) -> int:
         """How often the load went on after a pause, in the warm-up too."""
-        return self.names.get(events.name_of(events.Resumed), 0)
+        return self.names.get(events.name_of(events.ResumedEvent), 0)
 
     @property
     def threads(self) -> Sequence[events.Thread]:
@@ -118,20 +118,20 @@ class Load:
         """What another program printed of its whole run."""
         return {} if self.done is None else self.done.report or {}
 
-    def of(self, roles: Iterable[str]) -> list[Tick]:
+    def of(self, roles: Iterable[str]) -> list[WindowTick]:
         """The ticks of these roles."""
         wanted = set(roles)
         return [tick for tick in self.ticks if tick.role in wanted]
 
     @cached_property
-    def sums(self) -> Mapping[tuple[str, str], Sums | None]:
+    def sums(self) -> Mapping[tuple[str, str], OperationSums | None]:
         """By role and operation, of those of which any ended; None: ticks do not tell all sums."""
-        sums: dict[tuple[str, str], Sums | None] = {}
+        sums: dict[tuple[str, str], OperationSums | None] = {}
         for tick in self.ticks:
             for name, part in tick.operations.items():
                 if part.count:
                     key = tick.role, name
-                    sums[key] = _with(sums.get(key, Sums(0, {})), part)
+                    sums[key] = _with(sums.get(key, OperationSums(0, {})), part)
         return sums
 
     def active_s(self, passed_s: float) -> float:
@@ -165,7 +165,7 @@ class Load:
         ]
 
 
-def _with(so_far: Sums | None, part: Part) -> Sums | None:
+def _with(so_far: OperationSums | None, part: TickPart) -> OperationSums | None:
     """Sums with those of a tick; None from the first tick on that does not tell them."""
     if so_far is None or part.sums_us is None:
         return None
@@ -173,11 +173,11 @@ def _with(so_far: Sums | None, part: Part) -> Sums | None:
     for times, (sum_us, squares) in asdict(part.sums_us).items():
         before = so_far.by_times.get(times, (0.0, 0.0))
         by_times[times] = before[0] + sum_us, before[1] + squares
-    return Sums(so_far.count + part.count, by_times)
+    return OperationSums(so_far.count + part.count, by_times)
 
 
 @dataclass
-class _Said:
+class _LoadState:
     """What a load has said so far."""
 
     settle_ns: int
@@ -192,9 +192,9 @@ class _Said:
     disordered: set[str] = field(default_factory=set)
     session_ends: list[events.SessionEnd] = field(default_factory=list)
 
-    def take(self, event: events.AnyEvent | events.Newer) -> None:
+    def take(self, event: events.AnyEvent | events.UnknownContent) -> None:
         """Takes note of an event."""
-        if isinstance(event, events.Newer):
+        if isinstance(event, events.UnknownContent):
             self.unknown.update(event.words)
             return
         if not isinstance(event, events.Operation):
@@ -210,8 +210,8 @@ class _Said:
         self.names[event.name] += 1
         if isinstance(event, events.SessionEnd):
             self.session_ends.append(event)
-        paused = self.of(events.Paused)
-        if isinstance(event, events.Resumed) and paused and self.of(events.WindowOpen):
+        paused = self.of(events.PausedEvent)
+        if isinstance(event, events.ResumedEvent) and paused and self.of(events.WindowOpen):
             self.pauses.append((paused.mono_ns, event.mono_ns + self.settle_ns))
         self.last[type(event)] = event
 
@@ -222,26 +222,26 @@ class _Said:
 
 
 def load(
-    said: Iterable[events.AnyEvent | events.Newer], settle_s: float = SETTLE_S_DEFAULT
-) -> Load:
+    said: Iterable[events.AnyEvent | events.UnknownContent], settle_s: float = SETTLE_S_DEFAULT
+) -> LoadReport:
     """Reads the events of a step; `settle_s`: what follows a pause and counts for nothing."""
-    so_far = _Said(settle_ns=round(settle_s * NS_PER_S))
+    so_far = _LoadState(settle_ns=round(settle_s * NS_PER_S))
     for event in said:
         so_far.take(event)
     opened, close = so_far.of(events.WindowOpen), so_far.of(events.WindowClose)
-    started = so_far.of(events.Started)
+    started = so_far.of(events.StartedEvent)
     measured = tuple(_ticks(so_far.ticks))
     lasted_ns = close.mono_ns - started.mono_ns if started and close else -1
     last_ns = max((tick.mono_ns for tick in so_far.ticks), default=0)
     drained_ns = max(0, last_ns - close.mono_ns) if close else 0
-    return Load(
+    return LoadReport(
         open_ns=opened.mono_ns if opened else None,
         unix_minus_mono_ns=started.unix_ns - started.mono_ns if started else None,
         seconds=close.active_ns / NS_PER_S if close else None,
         ticks=measured,
         clients_end_ns=_ends(close, so_far.pauses),
         pauses=tuple(so_far.pauses),
-        done=so_far.of(events.Done),
+        done=so_far.of(events.DoneEvent),
         names=so_far.names,
         drained_s=drained_ns / NS_PER_S,
         lasted_s=lasted_ns / NS_PER_S if lasted_ns >= 0 else None,
@@ -252,11 +252,11 @@ def load(
         stamps_ns=so_far.stamps_ns,
         session_ends=so_far.session_ends,
         disordered=tuple(sorted(so_far.disordered)),
-        generator=_generator(so_far.of(events.Hello)),
+        generator=_generator(so_far.of(events.HelloEvent)),
     )
 
 
-def _generator(hello: events.Hello | None) -> str | None:
+def _generator(hello: events.HelloEvent | None) -> str | None:
     """`0.1.0 (31d18ebae780)`, of a load that dyno-loadgen made."""
     if hello is None or hello.program is not None or hello.version is None:
         return None
@@ -283,7 +283,7 @@ def _amounts(tick: events.Tick) -> dict[str, int]:
     }
 
 
-def _connections(ticks: Sequence[Tick], close: events.WindowClose | None) -> dict[str, float]:
+def _connections(ticks: Sequence[WindowTick], close: events.WindowClose | None) -> dict[str, float]:
     """By role: the time of connections in the window, divided by the window's length."""
     by_role: dict[str, int] = {}
     for tick in ticks:
@@ -303,7 +303,7 @@ def _ends(close: events.WindowClose | None, pauses: Sequence[tuple[int, int]]) -
     )
 
 
-def _ticks(ticks: Iterable[events.Tick]) -> Iterable[Tick]:
+def _ticks(ticks: Iterable[events.Tick]) -> Iterable[WindowTick]:
     """Ticks with the window's active time at their end; those of one second share a number."""
     ends: dict[int | None, float] = {}
     end_s = 0.0
@@ -314,7 +314,7 @@ def _ticks(ticks: Iterable[events.Tick]) -> Iterable[Tick]:
             ends[tick.tick] = end_s
         clients = tick.per_client
         parts = tick.operations.values()
-        yield Tick(
+        yield WindowTick(
             role=tick.role,
             end_s=ends[tick.tick],
             seconds=seconds,
@@ -369,12 +369,14 @@ def scaled(amount: float | None, factor: float) -> float | None:
     return None if amount is None else amount * factor
 
 
-def seconds_between(before: Reading, after: Reading) -> float | None:
+def seconds_between(before: HostReading, after: HostReading) -> float | None:
     """The time between two readings; None where the clock was set back."""
     return scaled(moved(before.mono_ns, after.mono_ns), 1 / NS_PER_S)
 
 
-def disk_rate(before: Reading, after: Reading, device: Device, bytes_of: BytesOf) -> float | None:
+def disk_rate(
+    before: HostReading, after: HostReading, device: Device, bytes_of: BytesOf
+) -> float | None:
     """Bytes by second that a device moved between two readings.
 
     None where a reading lacks a counter.
@@ -383,7 +385,7 @@ def disk_rate(before: Reading, after: Reading, device: Device, bytes_of: BytesOf
     return per(size, seconds_between(before, after))
 
 
-def cpu_us(before: Reading | None, after: Reading | None) -> dict[str, float | None]:
+def cpu_us(before: HostReading | None, after: HostReading | None) -> dict[str, float | None]:
     """Time of all cores between two readings, by state; None where it is not known."""
     if before is None or after is None:
         return dict.fromkeys(CPU_STATES)
@@ -404,31 +406,33 @@ def plus(amounts: Iterable[float | None]) -> float | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Host:
+class WindowReadings:
     """The host's readings that lie in the window, its ends first and last.
 
     Where the arm took turns with others its counters are as if the time between its turns had not
     been: a difference is the sum over its own turns.
     """
 
-    readings: tuple[Reading, ...]
-    waited: tuple[Reading, ...] = ()  # as read: `pause` and `resume` of each wait for the next turn
+    readings: tuple[HostReading, ...]
+    waited: tuple[
+        HostReading, ...
+    ] = ()  # as read: `pause` and `resume` of each wait for the next turn
 
     @property
-    def open(self) -> Reading | None:
+    def open(self) -> HostReading | None:
         """The reading at the window's start."""
         return self._end("open", 0)
 
     @property
-    def close(self) -> Reading | None:
+    def close(self) -> HostReading | None:
         """The reading at the window's end."""
         return self._end("close", -1)
 
-    def _end(self, moment: str, place: int) -> Reading | None:
+    def _end(self, moment: str, place: int) -> HostReading | None:
         reading = self.readings[place] if self.readings else None
         return reading if reading is not None and reading.moment == moment else None
 
-    def moved(self, counter: Callable[[Reading], float | None]) -> float | None:
+    def moved(self, counter: Callable[[HostReading], float | None]) -> float | None:
         """How far a counter moved between the window's two ends."""
         if self.open is None or self.close is None:
             return None
@@ -447,12 +451,14 @@ class Host:
         return seconds_between(self.open, self.close)
 
 
-def host(readings: Iterable[Reading]) -> Host:
+def host(readings: Iterable[HostReading]) -> WindowReadings:
     """The readings from `open` to `close`; without either end, what there is of `second` ones."""
-    kept: list[Reading] = []
-    waited: list[Reading] = []
-    between: Reading | None = None  # by how much counters grew between the arm's turns, so far
-    turn_end: tuple[Reading, Reading] | None = None  # as read and as kept, until the next turn
+    kept: list[HostReading] = []
+    waited: list[HostReading] = []
+    between: HostReading | None = None  # by how much counters grew between the arm's turns, so far
+    turn_end: tuple[HostReading, HostReading] | None = (
+        None  # as read and as kept, until the next turn
+    )
     for reading in readings:
         moment = reading.moment
         if moment == "open":
@@ -468,4 +474,4 @@ def host(readings: Iterable[Reading]) -> Host:
                 turn_end = reading, kept[-1]
         if moment == "close":
             break
-    return Host(readings=tuple(kept), waited=tuple(waited))
+    return WindowReadings(readings=tuple(kept), waited=tuple(waited))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dbdyno.evidence.evidence import Evidence
-from dbdyno.evidence.raw_files import Tick
+from dbdyno.evidence.raw_files import WindowTick
 from dbdyno.model.job import Job
-from dbdyno.model.job.role import Rate, Tied
+from dbdyno.model.job.role import RatePace, TiedPace
 from dbdyno.stats import rate_shape
 
 
@@ -17,7 +17,7 @@ def shape_of(evidence: Evidence) -> rate_shape.Shape | None:
     return rate_shape.shape([rate for _, rate in headline_rates(evidence)])
 
 
-def headline_rates(evidence: Evidence) -> list[tuple[Tick, float]]:
+def headline_rates(evidence: Evidence) -> list[tuple[WindowTick, float]]:
     """The whole seconds of a timed step, with the rate of what the headline counts.
 
     None of a step that is bound by work, or is not told of by the second.
@@ -33,15 +33,15 @@ def headline_rates(evidence: Evidence) -> list[tuple[Tick, float]]:
 # --- What a schedule asks -------------------------------------------------------------------------
 
 
-def rate(job: Job, name: str) -> Rate | None:
+def rate(job: Job, name: str) -> RatePace | None:
     """The rate at which a role's operations are due, or those of the role that it is tied to.
 
     None where it has none.
     """
     role = job.role(name)
-    if role is not None and isinstance(role.pace, Tied):
+    if role is not None and isinstance(role.pace, TiedPace):
         role = job.role(role.pace.to)
-    return role.pace if role is not None and isinstance(role.pace, Rate) else None
+    return role.pace if role is not None and isinstance(role.pace, RatePace) else None
 
 
 def is_regular(job: Job, role: str) -> bool:
@@ -52,7 +52,7 @@ def is_regular(job: Job, role: str) -> bool:
     )
 
 
-def full_seconds(evidence: Evidence, role: str) -> list[Tick]:
+def full_seconds(evidence: Evidence, role: str) -> list[WindowTick]:
     """A role's whole seconds of the window of which its schedule asks its full rate.
 
     The published bursts begin with a single statement: the first second of a step that has no

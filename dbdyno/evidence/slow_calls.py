@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from dbdyno.evidence import raw_files
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.job import Job
-from dbdyno.model.job.role import Closed, Role
+from dbdyno.model.job.role import ClosedPace, Role
 from dbdyno.model.step_files import StepDone, StepFailure, StepRecord
 from dbdyno.model.step_run import Ending, Slow
 
@@ -42,7 +42,7 @@ def ending(done: StepDone | None, failure: StepFailure | None) -> Ending:
 
 
 def slow_calls(
-    step: StepRecord, job: Job, load: raw_files.Load, how: Ending, *, turns: bool
+    step: StepRecord, job: Job, load: raw_files.LoadReport, how: Ending, *, turns: bool
 ) -> SlowCalls | None:
     """The bound of a step's rate; None where its calls count, or where they are no closed loop.
 
@@ -77,4 +77,4 @@ def _looping(step: StepRecord, job: Job) -> Role | None:
     if rate.whole or rate.span_s != 1.0:
         return None
     role = job.role(headline.role)
-    return role if role is not None and isinstance(role.pace, Closed) else None
+    return role if role is not None and isinstance(role.pace, ClosedPace) else None

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 
 from dbdyno.evidence.evidence import Evidence
-from dbdyno.evidence.raw_files import Sums
+from dbdyno.evidence.raw_files import OperationSums
 from dbdyno.model import ResponseTimes
 
 
@@ -52,7 +52,7 @@ def with_moments(times: ResponseTimes, moments: Moments | None) -> ResponseTimes
     return replace(times, mean_us=moments.mean_us, sd_us=moments.sd_us)
 
 
-def _moments(times: str, parts: Iterable[Sums | None]) -> Moments | None:
+def _moments(times: str, parts: Iterable[OperationSums | None]) -> Moments | None:
     """sqrt(sum of squares / n - mean^2), as pgbench has it (spec pgbench-cbc-ybio.md 1.9)."""
     every = list(parts)
     known = [(part.count, *part.by_times[times]) for part in every if part is not None]

@@ -16,7 +16,7 @@ from itertools import groupby
 
 import numpy as np
 
-from dbdyno.farm.chain import Against, Alarm, Budget, Instrument, LogRatio, Reading, Series
+from dbdyno.farm.chain import Against, Alarm, Budget, HeadSeries, Instrument, LogRatio, Reading
 from dbdyno.farm.evidence import Detector, Flags, SeriesChange, SeriesEvidence, SeriesRatios
 
 KNOWN = 10_000.0
@@ -47,7 +47,7 @@ def limits(series: int, budget: Budget) -> EvidenceLimits:
     )
 
 
-def detector(series: Sequence[Series], heads_max: int, limit: EvidenceLimits) -> Detector:
+def detector(series: Sequence[HeadSeries], heads_max: int, limit: EvidenceLimits) -> Detector:
     """A detector of these series."""
     layouts = np.array([LAYOUT[of.instrument] for of in series])
     return Detector(layouts, heads_max, tail=math.exp(-limit.sure) / 2)
@@ -59,7 +59,7 @@ def above(evidence: SeriesEvidence, limit: float) -> Flags:
     return raised
 
 
-def sure_at_once(series: Sequence[Series]) -> Flags:
+def sure_at_once(series: Sequence[HeadSeries]) -> Flags:
     """Which series can be sure by the first reading of a head.
 
     Time cannot: whatever disturbs one plan, or the layout of one build, is no news of the code.
@@ -106,7 +106,7 @@ def _judged(readings: Sequence[Reading], limit: EvidenceLimits) -> Iterator[Alar
 
 
 def _followed(
-    followed: Detector, own: Sequence[Reading], series: Sequence[Series], limit: EvidenceLimits
+    followed: Detector, own: Sequence[Reading], series: Sequence[HeadSeries], limit: EvidenceLimits
 ) -> tuple[SeriesEvidence, Flags]:
     """The evidence after all readings of a head, and whether any of them made a series sure."""
     first, *again = (
@@ -131,19 +131,21 @@ def borne_out(evidence: SeriesEvidence, step: Flags, level: Flags) -> SeriesEvid
 
 
 def _said(
-    evidence: SeriesEvidence, plan: Sequence[Reading], series: Sequence[Series]
+    evidence: SeriesEvidence, plan: Sequence[Reading], series: Sequence[HeadSeries]
 ) -> SeriesEvidence:
     """The evidence where the rule of counts says more or less work, too."""
     return borne_out(evidence, _news(plan, series, "previous"), _news(plan, series, "pinned"))
 
 
-def _news(plan: Sequence[Reading], series: Sequence[Series], against: Against) -> Flags:
+def _news(plan: Sequence[Reading], series: Sequence[HeadSeries], against: Against) -> Flags:
     ratios = {reading.series: reading.against(against) for reading in plan}
     given = [ratios.get(of) for of in series]
     return np.array([ratio is None or ratio.may_be_news for ratio in given])
 
 
-def _sides(plan: Sequence[Reading], series: Sequence[Series]) -> tuple[SeriesRatios, SeriesRatios]:
+def _sides(
+    plan: Sequence[Reading], series: Sequence[HeadSeries]
+) -> tuple[SeriesRatios, SeriesRatios]:
     """The readings of one plan, a row for each series: beside the previous head, and the pinned."""
     known = {reading.series: reading for reading in plan}
     readings = [known.get(of) for of in series]
@@ -167,7 +169,7 @@ def _ratios(ratios: Sequence[LogRatio | None]) -> SeriesRatios:
 class _SuspectSeries:
     """A series whose evidence is beyond a limit, and what shows its change most."""
 
-    series: Series
+    series: HeadSeries
     against: Against
     change: SeriesChange
     evidence: float
@@ -203,7 +205,11 @@ class _SuspectSeries:
 
 
 def _raised(
-    followed: Detector, evidence: SeriesEvidence, limit: EvidenceLimits, series: Series, row: int
+    followed: Detector,
+    evidence: SeriesEvidence,
+    limit: EvidenceLimits,
+    series: HeadSeries,
+    row: int,
 ) -> _SuspectSeries:
     """A change that is sure by the previous head alone is told by it: it began at this head."""
     step, level = (float(of[row]) for of in (evidence.step, evidence.level))

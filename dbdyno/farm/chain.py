@@ -43,7 +43,7 @@ class LogRatio(Struct, frozen=True, kw_only=True):
         return self.value - half, self.value + half
 
 
-class Series(Struct, frozen=True, kw_only=True, order=True):
+class HeadSeries(Struct, frozen=True, kw_only=True, order=True):
     """What is followed from head to head: a metric of a step of a branch."""
 
     branch: str
@@ -64,7 +64,7 @@ class Reading(Struct, frozen=True, kw_only=True):
     reading, before any reading of a later head; both of its builds have another layout.
     """
 
-    series: Series
+    series: HeadSeries
     head: str  # commit
     previous: str | None = None  # the head that was measured before; None: there is none
     taken_s: float  # Unix time at which the plan began
@@ -92,7 +92,7 @@ class Alarm(Struct, frozen=True, kw_only=True):
     asks for the commit and a report.
     """
 
-    series: Series
+    series: HeadSeries
     head: str  # at which the alarm rose: the last that was measured
     first: str  # the head by which it had changed, with 95 % probability
     good: str  # the last head before the change: a search begins after it and ends with `first`

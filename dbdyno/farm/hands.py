@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from dbdyno.farm.chain import Reading, Series
+from dbdyno.farm.chain import HeadSeries, Reading
 from dbdyno.farm.file import Branch
 from dbdyno.farm.journal import Culprit, Head
 from dbdyno.farm.outlet import ReportMessage
@@ -66,7 +66,9 @@ class FarmWorker(Protocol):
         Raises ServerError where it cannot be built, or its server does not start.
         """
 
-    def repeat(self, pair: HeadPair, series: tuple[Series, ...], number: int) -> HeadMeasurement:
+    def repeat(
+        self, pair: HeadPair, series: tuple[HeadSeries, ...], number: int
+    ) -> HeadMeasurement:
         """Measures some series of a head again, from builds with another layout.
 
         Raises ServerError where that cannot be.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dbdyno.farm import journal, resolution
 from dbdyno.farm.alarm import judge
-from dbdyno.farm.chain import Alarm, Budget, Series
+from dbdyno.farm.chain import Alarm, Budget, HeadSeries
 from dbdyno.farm.file import Branch, Farm
 from dbdyno.farm.hands import BranchState, FarmWorker, HeadPair
 from dbdyno.farm.outlet import ReportMessage
@@ -52,7 +52,7 @@ class RepeatAction:
 
     branch: Branch
     of: journal.MeasurementEntry
-    series: tuple[Series, ...]
+    series: tuple[HeadSeries, ...]
     number: int
 
 

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dbdyno.farm import findings
-from dbdyno.farm.chain import LogRatio, Reading, Series
+from dbdyno.farm.chain import HeadSeries, LogRatio, Reading
 from dbdyno.farm.findings import FindingReport
 from dbdyno.farm.journal import MeasurementEntry
 from dbdyno.farm.state import BranchProgress, FarmFinding, FarmState
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class SeriesCell:
     """A series of one commit, by all of its readings."""
 
     against_pinned: LogRatio | None
@@ -23,44 +23,44 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Commit:
+class HeadOverview:
     """A head that was measured, or that could not be."""
 
     commit: str
     subject: str
     at_s: float  # Unix time
-    cells: Mapping[Series, Cell] = field(default_factory=dict)
+    cells: Mapping[HeadSeries, SeriesCell] = field(default_factory=dict)
     why: str = ""  # why nothing, or not everything, was measured
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class FindingOverview:
     """A finding, as far as a grid and a curve show it."""
 
     name: str
     title: str
     standing: str  # open, fixed, reverted
-    series: tuple[Series, ...]
+    series: tuple[HeadSeries, ...]
     first: str  # the head by which it was there
     report: FindingReport | None  # None: its commit is still looked for
 
-    def is_of(self, series: Series) -> bool:
+    def is_of(self, series: HeadSeries) -> bool:
         """Whether it tells of a step, by whatever it was measured."""
         return any(own.step == series.step for own in self.series)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Followed:
+class BranchOverview:
     """A branch, its oldest commit first."""
 
     name: str
     pinned: str
-    commits: tuple[Commit, ...]
-    findings: tuple[Found, ...] = ()
+    commits: tuple[HeadOverview, ...]
+    findings: tuple[FindingOverview, ...] = ()
     odd: str = ""  # what the last look at it said
 
     @property
-    def series(self) -> tuple[Series, ...]:
+    def series(self) -> tuple[HeadSeries, ...]:
         """All that was ever measured of it."""
         return tuple(sorted({series for commit in self.commits for series in commit.cells}))
 
@@ -70,9 +70,9 @@ class Overview:
     """A farm."""
 
     name: str
-    branches: tuple[Followed, ...]
+    branches: tuple[BranchOverview, ...]
 
-    def branch(self, name: str | None) -> Followed | None:
+    def branch(self, name: str | None) -> BranchOverview | None:
         """The branch of this name; the first where none is named; None where it is not there."""
         known = {branch.name: branch for branch in self.branches}
         return next(iter(self.branches), None) if name is None else known.get(name)
@@ -83,7 +83,7 @@ def of(state: FarmState, name: str) -> Overview:
     return Overview(
         name=name,
         branches=tuple(
-            Followed(
+            BranchOverview(
                 name=branch,
                 pinned=known.last.pinned if known.last else "",
                 commits=tuple(_commits(known)),
@@ -99,10 +99,10 @@ def of(state: FarmState, name: str) -> Overview:
     )
 
 
-def _commits(branch: BranchProgress) -> list[Commit]:
+def _commits(branch: BranchProgress) -> list[HeadOverview]:
     """The heads of a branch by when they were measured, or skipped."""
     made = [
-        Commit(
+        HeadOverview(
             commit=measured.head,
             subject=branch.subjects.get(measured.head, ""),
             at_s=measured.at_s,
@@ -112,7 +112,7 @@ def _commits(branch: BranchProgress) -> list[Commit]:
         for measured in branch.measured
     ]
     made += [
-        Commit(
+        HeadOverview(
             commit=skipped.head,
             subject=branch.subjects.get(skipped.head, ""),
             at_s=skipped.at_s,
@@ -123,17 +123,17 @@ def _commits(branch: BranchProgress) -> list[Commit]:
     return sorted(made, key=lambda commit: commit.at_s)
 
 
-def _cells(measured: MeasurementEntry, branch: BranchProgress) -> dict[Series, Cell]:
+def _cells(measured: MeasurementEntry, branch: BranchProgress) -> dict[HeadSeries, SeriesCell]:
     """The series of a head; its repetitions count, the first reading's result is named."""
     readings = list(measured.readings)
     for again in branch.repeated:
         if again.head == measured.head:
             readings += again.readings
-    by_series: dict[Series, list[Reading]] = {}
+    by_series: dict[HeadSeries, list[Reading]] = {}
     for reading in readings:
         by_series.setdefault(reading.series, []).append(reading)
     return {
-        series: Cell(
+        series: SeriesCell(
             against_pinned=combined(reading.against_pinned for reading in own),
             against_previous=combined(reading.against_previous for reading in own),
             folder=_folder(measured.folders, series),
@@ -142,17 +142,17 @@ def _cells(measured: MeasurementEntry, branch: BranchProgress) -> dict[Series, C
     }
 
 
-def _folder(folders: Sequence[str], series: Series) -> str:
+def _folder(folders: Sequence[str], series: HeadSeries) -> str:
     """The result of an instrument: the folder that is named after it, or the only one."""
     own = [each for each in folders if each.rpartition("/")[2].startswith(series.instrument)]
     return next(iter(own), folders[0] if len(folders) == 1 else "")
 
 
-def _found(finding: FarmFinding) -> Found:
+def _found(finding: FarmFinding) -> FindingOverview:
     searched = finding.culprit is not None
     report = findings.report(finding, None) if searched else None
     largest = max(finding.alarms, key=lambda alarm: abs(alarm.change.value))
-    return Found(
+    return FindingOverview(
         name=finding.name,
         title=findings.change_words(findings.change_of(largest)),
         standing=finding.standing,
@@ -190,9 +190,9 @@ def interval(ratio: LogRatio) -> tuple[float, float]:
     return math.exp(low), math.exp(high)
 
 
-def steps(series: Sequence[Series]) -> dict[tuple[str, str], list[Series]]:
+def steps(series: Sequence[HeadSeries]) -> dict[tuple[str, str], list[HeadSeries]]:
     """Series by what one grid shows: an instrument and a metric."""
-    grids: dict[tuple[str, str], list[Series]] = {}
+    grids: dict[tuple[str, str], list[HeadSeries]] = {}
     for of in series:
         grids.setdefault((of.instrument, of.metric), []).append(of)
     return grids

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno.analysis import compare
-from dbdyno.farm.chain import Instrument, LogRatio, Reading, Series
+from dbdyno.farm.chain import HeadSeries, Instrument, LogRatio, Reading
 from dbdyno.farm.journal import MICROSECONDS, ChangedFunction
 from dbdyno.findings.profiles.facts import ProfileFacts
 from dbdyno.model import Comparison
@@ -48,7 +48,7 @@ def of_plan(folder: Path, taken: ReadingContext, arms: Sequence[str]) -> tuple[R
     keys = sorted({key for of_base in against.values() for key in of_base})
     return tuple(
         Reading(
-            series=Series(
+            series=HeadSeries(
                 branch=taken.branch, step=step, instrument=taken.instrument, metric=metric
             ),
             head=taken.head,

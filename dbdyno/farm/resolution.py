@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import dropwhile
 from typing import TypeVar
 
-from dbdyno.farm.chain import Series
+from dbdyno.farm.chain import HeadSeries
 from dbdyno.farm.journal import Culprit
 from dbdyno.farm.state import FarmFinding
 
@@ -52,7 +52,7 @@ def takes_back(finding: FarmFinding, other: FarmFinding) -> bool:
     return is_back({key: change for key, change in most.items() if key[2] in alike}, back)
 
 
-Key = TypeVar("Key", Series, tuple[str, str, str])
+Key = TypeVar("Key", HeadSeries, tuple[str, str, str])
 
 
 def is_back(changes: Mapping[Key, float], back: Mapping[Key, float]) -> bool:
@@ -79,6 +79,6 @@ def largest(culprit: Culprit) -> Mapping[tuple[str, str, str], float]:
     return {key: costs[key] for key in most.values()}
 
 
-def changes_of(finding: FarmFinding) -> Mapping[Series, float]:
+def changes_of(finding: FarmFinding) -> Mapping[HeadSeries, float]:
     """By series the log ratio of a finding, as its last alarm has it."""
     return {alarm.series: alarm.change.value for alarm in finding.alarms}

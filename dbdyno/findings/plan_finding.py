@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from dbdyno.evidence.damaged_files import Damage
 from dbdyno.judge.arms_and_blocks import Arms
-from dbdyno.judge.step_cells import Row
+from dbdyno.judge.step_cells import StepRow
 from dbdyno.model import StepComparison
 from dbdyno.model.facts import Facts
 from dbdyno.model.plan_record import PlanRecord
@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Facts)
 
 
 @dataclass(frozen=True)
-class Compared:
+class JudgedResult:
     """A result with its arms side by side: what findings about the whole are derived from."""
 
     results: Results
@@ -27,7 +27,7 @@ class Compared:
     blocks: Sequence[BlockFolder]  # that are judged
     arms: Arms
     aims: Aims
-    rows: Sequence[Row]  # each step with its runs, before it is judged
+    rows: Sequence[StepRow]  # each step with its runs, before it is judged
     lost: Damage  # takes what could not be read
     steps: tuple[StepComparison, ...] = ()  # judged; none yet for what is derived before
     findings: Mapping[str, Facts] = field(default_factory=dict)  # of those before it in the list
@@ -43,5 +43,5 @@ class PlanFinding(Generic[F]):
     """What is derived of a whole result; `comparison.of(facts)` has it."""
 
     facts: type[F]
-    of_plan: Callable[[Compared], F]  # reads files by `results` and `lost` alone
+    of_plan: Callable[[JudgedResult], F]  # reads files by `results` and `lost` alone
     before_verdicts: bool = False  # whether the judge reads it; then without judged steps

@@ -7,7 +7,7 @@ from typing import Any
 
 from dbdyno.findings.attribution import plan as attribution
 from dbdyno.findings.nodes import plan as nodes
-from dbdyno.findings.plan_finding import Compared, PlanFinding
+from dbdyno.findings.plan_finding import JudgedResult, PlanFinding
 from dbdyno.findings.profiles import plan as profiles
 from dbdyno.findings.step_pairs import plan as step_pairs
 from dbdyno.findings.suspects import plan as suspects
@@ -25,7 +25,7 @@ FINDINGS: tuple[PlanFinding[Any], ...] = (
 )
 
 
-def derived(compared: Compared) -> Compared:
+def derived(compared: JudgedResult) -> JudgedResult:
     """The result with what findings tell of it.
 
     Of a result without judged steps those that come before verdicts, else those and all others.

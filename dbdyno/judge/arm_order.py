@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from dbdyno.judge import arms_and_blocks
 from dbdyno.judge.arms_and_blocks import Arms
-from dbdyno.judge.pairing import Facing
-from dbdyno.judge.step_cells import Row
+from dbdyno.judge.pairing import PairedRuns
+from dbdyno.judge.step_cells import StepRow
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.verdict import Order
 from dbdyno.store import BlockFolder
@@ -24,8 +24,8 @@ Predecessors = Mapping[Run, str]
 
 
 def with_orders(
-    rows: Sequence[Row], blocks: Sequence[BlockFolder], arms: Arms, plan: PlanRecord
-) -> tuple[Row, ...]:
+    rows: Sequence[StepRow], blocks: Sequence[BlockFolder], arms: Arms, plan: PlanRecord
+) -> tuple[StepRow, ...]:
     """The rows with the patterns of each arm beside the base, where arms take whole runs."""
     if plan.schedule.interleave != "run":
         return tuple(rows)
@@ -59,7 +59,9 @@ def predecessors(blocks: Sequence[BlockFolder], arms: Arms, plan: PlanRecord) ->
     return before
 
 
-def _patterns(faced: Facing, before: Predecessors, name: str) -> dict[Order, Mapping[int, float]]:
+def _patterns(
+    faced: PairedRuns, before: Predecessors, name: str
+) -> dict[Order, Mapping[int, float]]:
     """What each block's log ratio would gain by the order of its runs, by the kind of the effect.
 
     `place`: 0.5 where the arm ran later than the base, else -0.5. `predecessor`: 0.5 for each of

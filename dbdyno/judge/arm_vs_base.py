@@ -13,12 +13,12 @@ from statistics import fmean
 from typing import NamedTuple
 
 from dbdyno.evidence import generator_limit
-from dbdyno.judge.pairing import Facing, Still
+from dbdyno.judge.pairing import PairedRuns, ZeroBlocks
 from dbdyno.model import Bound, StepRun, TargetFacts, metric
 from dbdyno.model.metric.primary import TIME, cpu_of, is_cpu
 from dbdyno.model.placement import PlacementTrial
 from dbdyno.model.verdict import Judgement, Reason, Word
-from dbdyno.stats.fills import FillsSeen
+from dbdyno.stats.fills import FillCount
 from dbdyno.stats.sample import Sample
 
 BETTER_BY: Mapping[str, int] = {
@@ -29,7 +29,7 @@ COMPARED_MIN = 2
 NAMES = tuple(row.name for row in metric.METRICS)
 
 
-class Where(NamedTuple):
+class StepKey(NamedTuple):
     """A step of a workload; several may have one name."""
 
     workload: str
@@ -37,7 +37,7 @@ class Where(NamedTuple):
     step: str
 
     @classmethod
-    def of(cls, run: StepRun) -> Where:
+    def of(cls, run: StepRun) -> StepKey:
         """The step of a run."""
         return cls(run.facts.workload, run.facts.ordinal, run.facts.step)
 
@@ -74,21 +74,21 @@ class Outcome:
         )
 
 
-class Seen(NamedTuple):
+class UnitRatios(NamedTuple):
     """A metric of an arm beside the base by unit, which is a block or a fill."""
 
     logs: Mapping[int, float]  # of units in which both ran
     blocks: tuple[int, ...]  # of these units
-    still: Still  # units
+    still: ZeroBlocks  # units
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contest:
+class ArmInStep:
     """One arm in one measured step, beside the base."""
 
-    where: Where
+    where: StepKey
     headline: str
-    faced: Facing
+    faced: PairedRuns
     trial: PlacementTrial | None = None  # where operations are not placed freely
 
     @property
@@ -155,28 +155,28 @@ class Contest:
             if sample.compares:
                 yield sample
 
-    def seen(self, name: str) -> Seen:
+    def seen(self, name: str) -> UnitRatios:
         """A metric by unit. A fill stood still where one of its blocks did."""
         compared, units = self.faced.compared(name), self.faced.units
-        still = compared.still if name == self.headline else Still()
+        still = compared.still if name == self.headline else ZeroBlocks()
         own, base = ({units.unit(block) for block in blocks} for blocks in (still.own, still.base))
         counted = {b: log for b, log in compared.logs.items() if units.unit(b) not in own | base}
-        return Seen(
+        return UnitRatios(
             logs=units.means(counted),
             blocks=tuple(counted),
             still=still._replace(own=tuple(sorted(own)), base=tuple(sorted(base))),
         )
 
-    def fills_seen(self, blocks: int) -> FillsSeen | None:
+    def fills_seen(self, blocks: int) -> FillCount | None:
         """How many fills so many blocks are of; None where blocks are the units."""
         units = self.faced.units
-        return FillsSeen(planned=units.fills, blocks=blocks) if units.are_fills else None
+        return FillCount(planned=units.fills, blocks=blocks) if units.are_fills else None
 
     def logs(self, name: str) -> Mapping[int, float]:
         """The log ratios of a metric by block."""
         return self.faced.compared(name).logs
 
-    def within(self, blocks: Sequence[int]) -> Contest:
+    def within(self, blocks: Sequence[int]) -> ArmInStep:
         """The same of these blocks alone."""
         return replace(self, faced=self.faced.within(blocks))
 
@@ -189,7 +189,9 @@ class Contest:
         return 1 + self.trial.wake_us(cpu=is_cpu(name)) / fmean(known)
 
 
-def contest(where: Where, faced: Facing, trial: PlacementTrial | None = None) -> Contest | None:
+def contest(
+    where: StepKey, faced: PairedRuns, trial: PlacementTrial | None = None
+) -> ArmInStep | None:
     """The arm's contest in a step; None of a step without a headline, which is not judged.
 
     `trial`: the placement's, where sessions are beside their clients.
@@ -198,13 +200,13 @@ def contest(where: Where, faced: Facing, trial: PlacementTrial | None = None) ->
     headline = next((run.facts.headline for run in runs if run.facts.headline is not None), None)
     if headline is None:
         return None
-    return Contest(where=where, headline=headline, faced=faced, trial=trial)
+    return ArmInStep(where=where, headline=headline, faced=faced, trial=trial)
 
 
 # --- What was done in place of a comparison ---------------------------------------------------
 
 
-def _outcome(faced: Facing, still: Still, *, compared: int, ran: int) -> Outcome:
+def _outcome(faced: PairedRuns, still: ZeroBlocks, *, compared: int, ran: int) -> Outcome:
     """The outcome of an arm in a step, beside its base.
 
     `still`: where a throughput of 0 was measured; `compared`: blocks that have both; `ran`: those
@@ -232,7 +234,7 @@ def _are_late(own: Sequence[StepRun], bases: Sequence[StepRun]) -> bool:
     return not all(ended) and all(run.window.slow for runs in ended for run in runs)
 
 
-def _stood(still: Still, faced: Facing, ran: int) -> Iterable[str]:
+def _stood(still: ZeroBlocks, faced: PairedRuns, ran: int) -> Iterable[str]:
     """In how many blocks who stood still, and what is left for the interval."""
     count = number_of_blocks(len(faced.runs))
     for who, blocks in (("", still.own), (f"{faced.base} ", still.base)):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dbdyno.model import StepComparison
 from dbdyno.model.error import ResultError
-from dbdyno.model.looks import Looked
+from dbdyno.model.looks import LookProgress
 from dbdyno.model.open_steps import open_steps
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.store import BlockFolder, Results
@@ -70,7 +70,7 @@ def passes(block: BlockFolder, plan: PlanRecord) -> list[tuple[str, tuple[str, .
 
 
 def incomplete(
-    results: Results, needed: Arms, looked: Looked | None, steps: Sequence[StepComparison]
+    results: Results, needed: Arms, looked: LookProgress | None, steps: Sequence[StepComparison]
 ) -> str | None:
     """How much of the plan is done, in words; None where all of it is.
 
@@ -84,7 +84,7 @@ def incomplete(
 
 
 def _missing(
-    done: int, looked: Looked | None, steps: Sequence[StepComparison], plan: PlanRecord
+    done: int, looked: LookProgress | None, steps: Sequence[StepComparison], plan: PlanRecord
 ) -> str | None:
     planned = plan.blocks
     if plan.counts_only:

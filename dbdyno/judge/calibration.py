@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.judge import fills, looks
-from dbdyno.judge.arm_vs_base import Contest
-from dbdyno.judge.verdicts import Judged, judge
+from dbdyno.judge.arm_vs_base import ArmInStep
+from dbdyno.judge.verdicts import FamilyVerdicts, judge
 from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, Noise, Word
 from dbdyno.stats import interval, power, significance
 from dbdyno.stats.interval import Spread
@@ -24,7 +24,7 @@ UNIFORM_MIN = 8
 
 def calibration(
     arm: str,
-    contests: Sequence[Contest],
+    contests: Sequence[ArmInStep],
     aims: Aims,
     *,
     blocks_each: int | None,
@@ -71,7 +71,7 @@ def calibration(
     )
 
 
-def comparisons(contests: Sequence[Contest], blocks_each: int | None) -> list[tuple[int, ...]]:
+def comparisons(contests: Sequence[ArmInStep], blocks_each: int | None) -> list[tuple[int, ...]]:
     """The blocks of each comparison, in their order."""
     blocks = sorted({run.block for contest in contests for run in contest.faced.runs})
     each = blocks_each or len(blocks)
@@ -81,7 +81,7 @@ def comparisons(contests: Sequence[Contest], blocks_each: int | None) -> list[tu
     return [tuple(blocks[at * each : (at + 1) * each]) for at in range(whole)]
 
 
-def _judgements(judged: Judged) -> Iterable[Judgement]:
+def _judgements(judged: FamilyVerdicts) -> Iterable[Judgement]:
     """All tests of a comparison that are no other one's repetition."""
     yield from (
         judgement for verdict in judged.verdicts.values() for judgement in verdict.judgements
@@ -89,7 +89,7 @@ def _judgements(judged: Judged) -> Iterable[Judgement]:
     yield from (whole.judgement for whole in judged.overall if whole.steps > 1)
 
 
-def _plain_ps(judged: Judged) -> Iterable[float]:
+def _plain_ps(judged: FamilyVerdicts) -> Iterable[float]:
     """The p values of independent blocks, which alone are uniform where nothing differs."""
     for judgement in _judgements(judged):
         units = judgement.fills or judgement.blocks
@@ -98,14 +98,14 @@ def _plain_ps(judged: Judged) -> Iterable[float]:
             yield 2 * significance.lower_p(-abs(math.log(judgement.so_far.value)), spread, units)
 
 
-def _words(judged: Judged) -> Iterable[Word]:
+def _words(judged: FamilyVerdicts) -> Iterable[Word]:
     """All that is said in a comparison."""
     yield from (verdict.word for verdict in judged.verdicts.values())
     yield from (whole.judgement.word for whole in judged.overall if whole.steps > 1)
 
 
 def _noises(
-    contests: Sequence[Contest], groups: Sequence[Sequence[int]], aims: Aims
+    contests: Sequence[ArmInStep], groups: Sequence[Sequence[int]], aims: Aims
 ) -> Iterable[Noise]:
     """The noise of each primary metric of each step, where two blocks have it."""
     seen = [

@@ -6,26 +6,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dbdyno.judge import estimates, few_operations, nodes, plan_choice, witness
-from dbdyno.judge.arm_vs_base import Contest, Where, contest
+from dbdyno.judge.arm_vs_base import ArmInStep, StepKey, contest
 from dbdyno.judge.arms_and_blocks import Arms
 from dbdyno.judge.calibration import calibration
 from dbdyno.judge.explanation import explained
-from dbdyno.judge.looks import Sights
-from dbdyno.judge.step_cells import Row
-from dbdyno.judge.verdicts import Judged, costs, judge
+from dbdyno.judge.looks import ArmLooks
+from dbdyno.judge.step_cells import StepRow
+from dbdyno.judge.verdicts import FamilyVerdicts, costs, judge
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.headlines import kind_of
-from dbdyno.model.nodes import ByNode
+from dbdyno.model.nodes import NodeComparison
 from dbdyno.model.query_change import PlanChange
-from dbdyno.model.verdict import Aims, Calibration, Judgement, Overall
+from dbdyno.model.verdict import Aims, Calibration, Judgement, OverallRatio
 
 
 @dataclass(frozen=True, kw_only=True)
-class Concluded:
+class Conclusions:
     """The steps with their verdicts and reasons, and what is said beyond single steps."""
 
     steps: tuple[StepComparison, ...]
-    overall: tuple[Overall, ...] = ()
+    overall: tuple[OverallRatio, ...] = ()
     calibration: Calibration | None = None
 
 
@@ -34,7 +34,7 @@ class Rules:
     """By what a result is judged."""
 
     aims: Aims
-    sights: Mapping[str, Sights]  # the looks at each arm
+    sights: Mapping[str, ArmLooks]  # the looks at each arm
     minutes: float | None  # what a further block takes
     blocks_each: int | None  # of each comparison of a calibration; None: all blocks are one
     nodes: nodes.Nodes = field(default_factory=dict)  # of each block, if any has a name
@@ -42,21 +42,21 @@ class Rules:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OfArm:
+class _ArmConclusions:
     """The conclusions about one arm."""
 
-    judged: Judged
-    costs: Mapping[Where, Mapping[str, Judgement]]
-    nodes: Mapping[Where, tuple[ByNode, ...]]
+    judged: FamilyVerdicts
+    costs: Mapping[StepKey, Mapping[str, Judgement]]
+    nodes: Mapping[StepKey, tuple[NodeComparison, ...]]
 
 
-def conclude(rows: Sequence[Row], arms: Arms, rules: Rules) -> Concluded:
+def conclude(rows: Sequence[StepRow], arms: Arms, rules: Rules) -> Conclusions:
     """All verdicts."""
     aims = rules.aims
     rows = plan_choice.checked(few_operations.checked(rows, aims))
     contests = {arm: _contests(rows, arm) for arm in arms.shown[1:]}
     said = {
-        arm: _OfArm(
+        arm: _ArmConclusions(
             judged=judge(
                 arm,
                 arm_contests,
@@ -69,7 +69,7 @@ def conclude(rows: Sequence[Row], arms: Arms, rules: Rules) -> Concluded:
         )
         for arm, arm_contests in contests.items()
     }
-    return Concluded(
+    return Conclusions(
         steps=tuple(
             explained(_with_verdicts(row, said, aims), aims, _plans(row, rules)) for row in rows
         ),
@@ -80,7 +80,7 @@ def conclude(rows: Sequence[Row], arms: Arms, rules: Rules) -> Concluded:
     )
 
 
-def _plans(row: Row, rules: Rules) -> dict[str, PlanChange]:
+def _plans(row: StepRow, rules: Rules) -> dict[str, PlanChange]:
     """By arm the plan of the query that the step is."""
     own = (row.step.workload, row.step.step)
     return {
@@ -90,12 +90,12 @@ def _plans(row: Row, rules: Rules) -> dict[str, PlanChange]:
     }
 
 
-def _contests(rows: Sequence[Row], arm: str) -> list[Contest]:
+def _contests(rows: Sequence[StepRow], arm: str) -> list[ArmInStep]:
     contests = (contest(row.where, row.faced[arm], row.trial) for row in rows)
     return [contest for contest in contests if contest is not None]
 
 
-def _with_verdicts(row: Row, said: Mapping[str, _OfArm], aims: Aims) -> StepComparison:
+def _with_verdicts(row: StepRow, said: Mapping[str, _ArmConclusions], aims: Aims) -> StepComparison:
     base, *others = row.step.cells
     unit = kind_of(row.step.headline).unit
     judged = (_judged(cell, row.where, said[cell.arm]) for cell in others)
@@ -104,7 +104,7 @@ def _with_verdicts(row: Row, said: Mapping[str, _OfArm], aims: Aims) -> StepComp
     return estimates.with_judged(step, row.faced)
 
 
-def _judged(cell: Cell, where: Where, said: _OfArm) -> Cell:
+def _judged(cell: Cell, where: StepKey, said: _ArmConclusions) -> Cell:
     """The cell with what is said of it; nothing of a step that is not judged."""
     if where not in said.judged.verdicts:
         return cell

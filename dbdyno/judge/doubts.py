@@ -11,7 +11,7 @@ from itertools import chain
 from msgspec import structs
 
 from dbdyno.judge import imbalance, nodes, validity
-from dbdyno.judge.arm_vs_base import Where
+from dbdyno.judge.arm_vs_base import StepKey
 from dbdyno.model import StepComparison, StepRun, Void
 from dbdyno.model.disturbance import PERCENT
 from dbdyno.model.doubt import GRADES, Doubt, DoubtGroup, DoubtItem, DoubtSubject
@@ -43,8 +43,8 @@ def of_steps(
     steps: Sequence[StepComparison], runs: Iterable[StepRun], void: Void, margin: float
 ) -> Iterator[Doubt]:
     """What is to doubt in these steps: of each arm, of each of its `runs`, and between arms."""
-    shown = {Where(step.workload, step.ordinal, step.step) for step in steps}
-    yield from of_runs((run for run in runs if Where.of(run) in shown), void)
+    shown = {StepKey(step.workload, step.ordinal, step.step) for step in steps}
+    yield from of_runs((run for run in runs if StepKey.of(run) in shown), void)
     for step in steps:
         arms = [cell.arm for cell in step.cells if not cell.runs]
         for doubt in (

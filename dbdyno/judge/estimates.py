@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from dbdyno.judge.pairing import Compared, Facing, by_block, by_block_of_each
+from dbdyno.judge.pairing import MetricComparison, PairedRuns, by_block, by_block_of_each
 from dbdyno.model import Bound, Cell, PairedEstimate, StepComparison, ToldFacts, metric
 from dbdyno.model.metric.over import Over, over_of, taken
 from dbdyno.model.metric.primary import cpu_of
@@ -22,7 +22,7 @@ ALIKE = 1e-3
 """Log ratios of a block that differ by less are those of one thing, counted in two ways."""
 
 
-def with_figures(step: StepComparison, faced: Mapping[str, Facing]) -> StepComparison:
+def with_figures(step: StepComparison, faced: Mapping[str, PairedRuns]) -> StepComparison:
     """The step with all metrics of its arms.
 
     Figures are of the blocks that are compared, where these are the same for all arms; those of the
@@ -44,7 +44,7 @@ def with_figures(step: StepComparison, faced: Mapping[str, Facing]) -> StepCompa
     return replace(step, cells=(base, *cells))
 
 
-def with_judged(step: StepComparison, faced: Mapping[str, Facing]) -> StepComparison:
+def with_judged(step: StepComparison, faced: Mapping[str, PairedRuns]) -> StepComparison:
     """The step with the estimates of what is judged as their words have them.
 
     Of what rests on a look the figures of the arm are those of its blocks, and of the base, too,
@@ -65,7 +65,7 @@ def with_judged(step: StepComparison, faced: Mapping[str, Facing]) -> StepCompar
 
 
 def _once_an_operation(
-    headline: str, step: StepComparison, faced: Mapping[str, Facing]
+    headline: str, step: StepComparison, faced: Mapping[str, PairedRuns]
 ) -> list[str]:
     """The metrics that have the headline's ratio in each block."""
 
@@ -96,7 +96,7 @@ def _overs(primary: Sequence[str | None], values: Sequence[Values]) -> dict[str,
     return {row.name: over(row) for row in metric.METRICS}
 
 
-def _paired(faced: Facing, overs: Mapping[str, Over]) -> dict[str, PairedEstimate]:
+def _paired(faced: PairedRuns, overs: Mapping[str, Over]) -> dict[str, PairedEstimate]:
     """All that both have of these."""
     known = ((name, _estimate(faced.compared(name), over)) for name, over in overs.items())
     return {name: estimate for name, estimate in known if estimate is not None}
@@ -140,7 +140,7 @@ def _compared(
     cell: Cell,
     base: Cell,
     estimates: Mapping[str, PairedEstimate],
-    faced: Facing,
+    faced: PairedRuns,
 ) -> Cell:
     own_values = {
         name: own_value
@@ -154,12 +154,12 @@ def _compared(
     return replace(cell, estimates=estimates, own_values=own_values, ratio=ratio)
 
 
-def _of_own(compared: Compared) -> PairedEstimate | None:
+def _of_own(compared: MetricComparison) -> PairedEstimate | None:
     """What the workload tells of itself, which no verdict uses."""
     return _estimate(compared, over_of(value for pair in compared.both.values() for value in pair))
 
 
-def _estimate(compared: Compared, over: Over) -> PairedEstimate | None:
+def _estimate(compared: MetricComparison, over: Over) -> PairedEstimate | None:
     known = compared.interval if over == "ratio" else compared.difference
     at = tuple(compared.logs if over == "ratio" else compared.both)
     if known is None or not any(any(pair) for pair in compared.both.values()):

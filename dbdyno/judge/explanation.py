@@ -113,7 +113,7 @@ class _Change:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Found:
+class _RankedCause:
     """A cause, with what it is ordered and grouped by."""
 
     cause: Cause
@@ -180,11 +180,11 @@ def explain(
 # --- Causes ----------------------------------------------------------------------------------
 
 
-def _found(change: _Change) -> Iterable[_Found]:
+def _found(change: _Change) -> Iterable[_RankedCause]:
     """All that changed in the direction that explains."""
     for words in _other_plans(change):
         cause = Cause(metric=PLAN, words=words)
-        yield _Found(cause=cause, group=PLAN, carried=None, size=math.inf)
+        yield _RankedCause(cause=cause, group=PLAN, carried=None, size=math.inf)
     for reason in _asked(change):
         judgement = _judgement(change, reason)
         if judgement is not None:
@@ -225,7 +225,7 @@ def _judgement(change: _Change, reason: Reason) -> Judgement | None:
     return change.cell.costs.get(reason.metric)
 
 
-def _changed(change: _Change, reason: Reason, judgement: Judgement) -> Iterable[_Found]:
+def _changed(change: _Change, reason: Reason, judgement: Judgement) -> Iterable[_RankedCause]:
     relative = change.relative(judgement)
     if not _is_changed(change, judgement) or (relative[0] > 1) is not change.slower:
         return
@@ -237,7 +237,7 @@ def _changed(change: _Change, reason: Reason, judgement: Judgement) -> Iterable[
     more = number.amount(relative[0], counted=reason.counted)
     words = reason.text.format(more=more, unit=change.unit) + number.ends(*relative)
     cause = Cause(metric=reason.metric, words=words, judgement=judgement)
-    yield _Found(cause=cause, group=reason.group, carried=carried, size=size)
+    yield _RankedCause(cause=cause, group=reason.group, carried=carried, size=size)
 
 
 def _is_changed(change: _Change, judgement: Judgement) -> bool:
@@ -247,7 +247,7 @@ def _is_changed(change: _Change, judgement: Judgement) -> bool:
     return judgement.q is not None and judgement.q <= change.aims.level
 
 
-def _appeared(change: _Change, reason: Reason) -> Iterable[_Found]:
+def _appeared(change: _Change, reason: Reason) -> Iterable[_RankedCause]:
     """A cost that one of the arms does not have at all, so that there is no ratio.
 
     Where it is zero in every block of the one, a t test says whether it is not in the other's.
@@ -265,7 +265,7 @@ def _appeared(change: _Change, reason: Reason) -> Iterable[_Found]:
         return
     words = _there_or_not(change, reason, math.fsum(there) / len(there))
     cause = Cause(metric=reason.metric, words=words)
-    yield _Found(cause=cause, group=reason.group, carried=carried, size=math.inf)
+    yield _RankedCause(cause=cause, group=reason.group, carried=carried, size=math.inf)
 
 
 def _there_or_not(change: _Change, reason: Reason, mean: float) -> str:
@@ -286,10 +286,10 @@ def _negligible(change: _Change, reason: Reason) -> bool:
     return whole is not None and max(amounts) < NEGLIGIBLE * whole
 
 
-def _ordered(candidates: Iterable[_Found]) -> list[_Found]:
+def _ordered(candidates: Iterable[_RankedCause]) -> list[_RankedCause]:
     """Plans first, then times by how much of the change they carry, then the rest by size."""
 
-    def place(candidate: _Found) -> tuple[bool, float, float]:
+    def place(candidate: _RankedCause) -> tuple[bool, float, float]:
         carried = candidate.carried if candidate.carried is not None else -math.inf
         return (candidate.group != PLAN, -carried, -candidate.size)
 
@@ -342,7 +342,7 @@ def _plans_alike(change: _Change) -> bool:
 
 
 def _parts(
-    change: _Change, candidates: Sequence[_Found], unchanged: dict[str, list[str]]
+    change: _Change, candidates: Sequence[_RankedCause], unchanged: dict[str, list[str]]
 ) -> Iterable[str]:
     """What changed with it, what did not, and what is not known."""
     kept = [
@@ -360,9 +360,9 @@ def _parts(
     yield from _not_known(change, explained=bool(candidates))
 
 
-def _named(change: _Change, candidates: Sequence[_Found]) -> Iterable[str]:
+def _named(change: _Change, candidates: Sequence[_RankedCause]) -> Iterable[str]:
     """The causes that a sentence has room for: of each group that is no time only the first."""
-    chosen: list[_Found] = []
+    chosen: list[_RankedCause] = []
     groups: set[str] = set()
     for candidate in candidates:
         if (

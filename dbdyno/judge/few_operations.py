@@ -14,15 +14,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
-from dbdyno.judge.pairing import Facing
-from dbdyno.judge.step_cells import Row
+from dbdyno.judge.pairing import PairedRuns
+from dbdyno.judge.step_cells import StepRow
 from dbdyno.model import StepRun
 from dbdyno.model.doubt import DoubtSubject
 from dbdyno.model.verdict import Aims
 from dbdyno.stats import few_operations
 
 
-def checked(rows: Sequence[Row], aims: Aims) -> tuple[Row, ...]:
+def checked(rows: Sequence[StepRow], aims: Aims) -> tuple[StepRow, ...]:
     """The rows; an arm has no word where its operations or the base's are too few."""
     return tuple(
         replace(row, faced={arm: _checked(row, faced, aims) for arm, faced in row.faced.items()})
@@ -30,14 +30,14 @@ def checked(rows: Sequence[Row], aims: Aims) -> tuple[Row, ...]:
     )
 
 
-def _checked(row: Row, faced: Facing, aims: Aims) -> Facing:
+def _checked(row: StepRow, faced: PairedRuns, aims: Aims) -> PairedRuns:
     text = "" if row.step.headline is None else _said(faced, row.step.headline, aims.margin)
     if not text:
         return faced
     return replace(faced, said="; ".join(filter(None, (faced.said, text))), withheld=True)
 
 
-def _said(faced: Facing, headline: str, margin: float) -> str:
+def _said(faced: PairedRuns, headline: str, margin: float) -> str:
     """Why there is no word; empty where the operations are enough."""
     runs = (*faced.runs, *faced.base_runs)
     for run in runs:

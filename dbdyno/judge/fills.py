@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from msgspec import structs
 
 from dbdyno.judge import golden_copies
-from dbdyno.judge.arm_vs_base import Contest, Where
+from dbdyno.judge.arm_vs_base import ArmInStep, StepKey
 from dbdyno.judge.earlier_results import begun, is_of_machine, parameters
 from dbdyno.model import Comparison, StepRun
 from dbdyno.model.doubt import Doubt, DoubtSubject
@@ -34,19 +34,19 @@ from dbdyno.store import Results
 class Fills:
     """What the tests of a result's steps count, and what is to be said of its golden copies."""
 
-    units: Mapping[Where, Units]
+    units: Mapping[StepKey, Units]
     doubts: tuple[Doubt, ...]
     alone: tuple[str, ...]  # workloads of one fill, how far others would be apart being unknown
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Measured:
+class _FillMeasurement:
     """The scatter between fills of a calibration."""
 
     folder: str
     between: Mapping[tuple[str, str, str], FillVariance]  # by workload, step and metric
 
-    def units(self, where: Where) -> Units:
+    def units(self, where: StepKey) -> Units:
         """The units of a step."""
         place = (where.workload, where.step)
         return Units(
@@ -64,11 +64,11 @@ def of_result(
     """Of a result with these runs; `read`: what a report shows of another result."""
     plan = results.plan
     count = plan.schedule.fills
-    places = list(dict.fromkeys(Where.of(run) for run in runs))
-    units: dict[Where, Units] = {}
+    places = list(dict.fromkeys(StepKey.of(run) for run in runs))
+    units: dict[StepKey, Units] = {}
     doubts: list[Doubt] = []
     alone: list[str] = []
-    measured: _Measured | None = None
+    measured: _FillMeasurement | None = None
     compares = len({run.arm for run in runs}) > 1
     for use in plan.workloads:
         workload = use.folder
@@ -122,7 +122,10 @@ def _several(workload: str, count: int) -> Doubt:
 
 
 def _one(
-    workload: str, of: Sequence[Where], units: Mapping[Where, Units], measured: _Measured | None
+    workload: str,
+    of: Sequence[StepKey],
+    units: Mapping[StepKey, Units],
+    measured: _FillMeasurement | None,
 ) -> Iterable[Doubt]:
     """What of the scatter between fills is in the intervals of these steps."""
     known = [where for where in of if where in units and units[where].between]
@@ -147,7 +150,7 @@ def _one(
 
 def _measured(
     results: Results, base: str, read: Callable[[Results], Comparison]
-) -> _Measured | None:
+) -> _FillMeasurement | None:
     """The newest calibration of fills in the same folder, of the same machine, base and workloads.
 
     None where there is none; one that is damaged tells nothing.
@@ -164,7 +167,7 @@ def _measured(
             with suppress(ResultError):
                 calibration = read(other).calibration
                 if calibration is not None and calibration.fills:
-                    return _Measured(
+                    return _FillMeasurement(
                         folder=other.folder.name,
                         between={
                             (fill.workload, fill.step, fill.metric): FillVariance(
@@ -210,7 +213,7 @@ def _use(use: WorkloadRecord) -> WorkloadRecord:
 # --- Measured here ---------------------------------------------------------------------------
 
 
-def noises(contests: Sequence[Contest]) -> Iterable[FillNoise]:
+def noises(contests: Sequence[ArmInStep]) -> Iterable[FillNoise]:
     """The scatter between fills of each primary metric of each step of a calibration."""
     for contest in contests:
         count = contest.faced.units.fills
@@ -221,7 +224,9 @@ def noises(contests: Sequence[Contest]) -> Iterable[FillNoise]:
                 yield _noise(contest.where, name, len(logs), scatter)
 
 
-def _noise(where: Where, metric: str, blocks: int, scatter: arithmetic.Scatter) -> FillNoise:
+def _noise(
+    where: StepKey, metric: str, blocks: int, scatter: arithmetic.CalibrationScatter
+) -> FillNoise:
     low, high = _ends(scatter.between)
     blocks_low, blocks_high = _ends(scatter.within)
     return FillNoise(

@@ -19,7 +19,7 @@ Kept = Mapping[Where, GoldenUse]
 
 
 @dataclass(frozen=True, kw_only=True)
-class History:
+class CopyUse:
     """How often an arm went through all steps of a workload, and how often it began with a copy."""
 
     step: str
@@ -61,7 +61,7 @@ def doubts(kept: Kept) -> Iterable[Doubt]:
         yield from uneven(workload, runs)
 
 
-def history(kept: Kept, arm: str) -> History:
+def history(kept: Kept, arm: str) -> CopyUse:
     """An arm's runs of one workload."""
     uses = {block: use for (_, block, name), use in kept.items() if name == arm}
     days = {
@@ -69,7 +69,7 @@ def history(kept: Kept, arm: str) -> History:
         for use in uses.values()
         if use.began
     }
-    return History(
+    return CopyUse(
         step=next(iter(uses.values())).step,
         whole=tuple(block for block, use in uses.items() if not use.began),
         copied=tuple(block for block, use in uses.items() if use.began),
@@ -77,7 +77,7 @@ def history(kept: Kept, arm: str) -> History:
     )
 
 
-def words(past: History, who: str) -> str:
+def words(past: CopyUse, who: str) -> str:
     """What blocks that began with a copy lack."""
     if not past.whole:
         return (

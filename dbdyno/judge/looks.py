@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dbdyno.model.looks import Look, Looked, Looks
+from dbdyno.model.looks import Look, LookProgress, Looks
 from dbdyno.stats import looks
 from dbdyno.stats.looks import BLOCKS_MIN
 from dbdyno.store import BlockFolder
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sights:
+class ArmLooks:
     """The looks that have been taken at an arm, and the blocks that each of them saw."""
 
-    looked: Looked
+    looked: LookProgress
     numbers: tuple[int, ...]  # of the complete blocks, up to the first that is missing
 
     @property
@@ -33,12 +33,12 @@ class Sights:
         return self.numbers[: look.blocks]
 
 
-def fewest(arms: Sequence[Looked]) -> Looked | None:
+def fewest(arms: Sequence[LookProgress]) -> LookProgress | None:
     """The looks of the arm that has reached the fewest of them; None without an arm."""
     return min(arms, key=lambda looked: len(looked.taken), default=None)
 
 
-def of_arm(written: Looks | None, done: Sequence[BlockFolder], arm: str) -> Sights:
+def of_arm(written: Looks | None, done: Sequence[BlockFolder], arm: str) -> ArmLooks:
     """The looks at an arm; `written`: what looks.json says, `done`: the complete blocks.
 
     A result without recorded looks, which an older version made, is one look at half of the level.
@@ -54,10 +54,10 @@ def of_arm(written: Looks | None, done: Sequence[BlockFolder], arm: str) -> Sigh
     return once(numbers) if written is None else _sights(written, numbers)
 
 
-def once(numbers: Sequence[int]) -> Sights:
+def once(numbers: Sequence[int]) -> ArmLooks:
     """One look at these blocks, as if they had been planned so."""
     return _sights(Looks(first=max(len(numbers), BLOCKS_MIN)), numbers)
 
 
-def _sights(of: Looks, numbers: Sequence[int]) -> Sights:
-    return Sights(looked=looks.looked(of, len(numbers)), numbers=tuple(numbers))
+def _sights(of: Looks, numbers: Sequence[int]) -> ArmLooks:
+    return ArmLooks(looked=looks.looked(of, len(numbers)), numbers=tuple(numbers))

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from dbdyno.judge.arm_vs_base import Contest, Where
+from dbdyno.judge.arm_vs_base import ArmInStep, StepKey
 from dbdyno.model import Cell
 from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.model.metric.primary import called, is_cpu
-from dbdyno.model.nodes import UNNAMED, Agreement, ByNode, NodeRatio
+from dbdyno.model.nodes import UNNAMED, Agreement, NodeComparison, NodeRatio
 from dbdyno.model.verdict import Aims
 from dbdyno.parts import number
 from dbdyno.stats import interval, nodes, significance
@@ -55,8 +55,8 @@ def by_node(values: Mapping[int, Value], where: Nodes) -> dict[str, list[Value]]
 
 
 def of_arm(
-    contests: Sequence[Contest], where: Nodes, aims: Aims, sides: tuple[str, str]
-) -> dict[Where, tuple[ByNode, ...]]:
+    contests: Sequence[ArmInStep], where: Nodes, aims: Aims, sides: tuple[str, str]
+) -> dict[StepKey, tuple[NodeComparison, ...]]:
     """By step, what nodes found of an arm's primary metrics; nothing of fewer than two nodes.
 
     `sides`: the base and the arm.
@@ -74,7 +74,7 @@ def of_arm(
         if len(logs := by_node(contest.logs(name), where)) >= nodes.NODES_MIN
     ]
     qs = iter(significance.adjusted([test.p for _, test in tests if test.p is not None]))
-    by_step: dict[Where, tuple[ByNode, ...]] = {}
+    by_step: dict[StepKey, tuple[NodeComparison, ...]] = {}
     for place, test in tests:
         judged = test if test.p is None else _judged(test, next(qs), aims)
         by_step[place] = (*by_step.get(place, ()), judged)
@@ -82,15 +82,15 @@ def of_arm(
 
 
 def _of_metric(
-    where: Where, sides: tuple[str, str], name: str, logs: Mapping[str, Sequence[float]]
-) -> ByNode:
+    where: StepKey, sides: tuple[str, str], name: str, logs: Mapping[str, Sequence[float]]
+) -> NodeComparison:
     """A metric on these nodes, before it is known how many tests there are."""
     estimate = nodes.across(logs)
     between, machines = estimate.between, estimate.machines
     assert machines.low is not None and machines.high is not None
     freedom = len(logs) - 1
     base, arm = sides
-    return ByNode(
+    return NodeComparison(
         workload=where.workload,
         ordinal=where.ordinal,
         step=where.step,
@@ -115,7 +115,7 @@ def _of_metric(
     )
 
 
-def _judged(figures: ByNode, q: float, aims: Aims) -> ByNode:
+def _judged(figures: NodeComparison, q: float, aims: Aims) -> NodeComparison:
     agreement: Agreement = "no difference seen"
     if q <= aims.level:
         within = figures.highest.ratio <= figures.lowest.ratio * (1 + aims.margin)
@@ -131,7 +131,7 @@ def doubts(cells: Iterable[Cell]) -> Iterable[Doubt]:
                 yield DoubtSubject.NODES_DISAGREE.doubt(_disagreement(figures), arm=cell.arm)
 
 
-def _disagreement(figures: ByNode) -> str:
+def _disagreement(figures: NodeComparison) -> str:
     what = f"{called(figures.metric)} " if is_cpu(figures.metric) else ""
     low, high = (
         f"{number.change(end.ratio)} on {end.node}" for end in (figures.lowest, figures.highest)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dbdyno.judge.arm_vs_base import BETTER_BY, Contest, Seen, Where
+from dbdyno.judge.arm_vs_base import BETTER_BY, ArmInStep, StepKey, UnitRatios
 from dbdyno.model.metric import less_is_better
 from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.verdict import Judgement
@@ -24,32 +24,32 @@ THROUGHPUT = "throughput"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Whole:
+class WorkloadSample:
     """A primary metric over the steps of a workload that compare."""
 
     workload: str
     sample: Sample  # of the blocks' means
-    places: tuple[Where, ...]  # the steps
+    places: tuple[StepKey, ...]  # the steps
 
     @property
     def steps(self) -> int:
         """How many steps there are."""
         return len(self.places)
 
-    def lone(self, by_step: Mapping[Where, Sequence[Judgement]]) -> Judgement:
+    def lone(self, by_step: Mapping[StepKey, Sequence[Judgement]]) -> Judgement:
         """The judgement of the only step, which is the whole."""
         (where,) = self.places
         cpu = is_cpu(self.sample.metric)
         return next(judgement for judgement in by_step[where] if is_cpu(judgement.metric) == cpu)
 
 
-def wholes(contests: Sequence[Contest]) -> list[Whole]:
+def wholes(contests: Sequence[ArmInStep]) -> list[WorkloadSample]:
     """Throughput and CPU per operation of each workload, as far as a block has all steps.
 
     Steps count that compare exactly; blocks, in which all of these are.
     """
     alike = [contest for contest in contests if contest.outcome.word is None]
-    whole_workloads: list[Whole] = []
+    whole_workloads: list[WorkloadSample] = []
     for workload in dict.fromkeys(contest.where.workload for contest in alike):
         of_workload = [contest for contest in alike if contest.where.workload == workload]
         exact = [contest for contest in of_workload if contest.bound == "exact"]
@@ -65,7 +65,7 @@ class _Part:
     """A primary metric of one step."""
 
     name: str
-    seen: Seen
+    seen: UnitRatios
     units: Units
     between: FillVariance | None  # of fills, where all blocks begin from one
 
@@ -85,7 +85,7 @@ class _Part:
         return len(self.at) > (1 if self.units.are_fills else self.units.fills)
 
 
-def _whole(workload: str, metrics: Sequence[tuple[Contest, str]]) -> Iterator[Whole]:
+def _whole(workload: str, metrics: Sequence[tuple[ArmInStep, str]]) -> Iterator[WorkloadSample]:
     """A metric of each step, over the steps that have it; none where no block has all of these.
 
     A step of one block, as one before a golden copy, would leave only that block of all the others.
@@ -127,7 +127,7 @@ def _whole(workload: str, metrics: Sequence[tuple[Contest, str]]) -> Iterator[Wh
         between_fills=_between(list(there.values())),
     )
     if sample.compares:
-        yield Whole(workload=workload, sample=sample, places=tuple(there))
+        yield WorkloadSample(workload=workload, sample=sample, places=tuple(there))
 
 
 def _between(parts: Sequence[_Part]) -> FillVariance | None:

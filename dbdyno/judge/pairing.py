@@ -17,7 +17,7 @@ from dbdyno.model.verdict import Order
 from dbdyno.stats import fills
 from dbdyno.stats.fills import FillVariance, Units
 from dbdyno.stats.interval import difference_interval
-from dbdyno.stats.sample import Pattern
+from dbdyno.stats.sample import OrderPattern
 
 Metrics = Mapping[str, float | None]
 Measured = tuple[int, Metrics, tuple[Metrics, ...]]
@@ -36,7 +36,7 @@ class Pair(NamedTuple):
         return math.log(self.other / self.base)
 
 
-class Still(NamedTuple):
+class ZeroBlocks(NamedTuple):
     """The blocks in which a metric that both have is 0: measured, and without a ratio."""
 
     own: tuple[int, ...] = ()  # of the arm alone
@@ -45,11 +45,11 @@ class Still(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compared:
+class MetricComparison:
     """One metric of an arm in a step beside the base's, by block; each figure is computed once."""
 
     both: Mapping[int, Pair]  # of the blocks in which both have it, whatever it is
-    still: Still
+    still: ZeroBlocks
     units: Units = field(default_factory=Units)
     between: FillVariance | None = None  # of fills, where all blocks begin from one
 
@@ -78,7 +78,7 @@ class Compared:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facing:
+class PairedRuns:
     """The runs of one arm in a step, each with the base's runs of its block."""
 
     base: str  # the base's name; "" where it has no run
@@ -90,7 +90,9 @@ class Facing:
     units: Units = field(default_factory=Units)  # what the tests count
     # What the order of the arms could do to a block's log ratios, by the number of the block.
     patterns: Mapping[Order, Mapping[int, float]] = field(default_factory=dict)
-    _known: dict[str, Compared] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _known: dict[str, MetricComparison] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @cached_property
     def base_runs(self) -> tuple[StepRun, ...]:
@@ -101,21 +103,21 @@ class Facing:
             if bases
         )
 
-    def patterns_of(self, blocks: Iterable[int]) -> tuple[Pattern, ...]:
+    def patterns_of(self, blocks: Iterable[int]) -> tuple[OrderPattern, ...]:
         """What the order could do to these blocks, in their order."""
         numbers = tuple(blocks)
         return tuple(
-            Pattern(name=name, values=tuple(by_block.get(block, 0.0) for block in numbers))
+            OrderPattern(name=name, values=tuple(by_block.get(block, 0.0) for block in numbers))
             for name, by_block in self.patterns.items()
         )
 
-    def compared(self, name: str) -> Compared:
+    def compared(self, name: str) -> MetricComparison:
         """A metric beside the base's: of each block the nearest run that has it."""
         if name not in self._known:
             self._known[name] = self._compared(name, self._both(name, self._metrics))
         return self._known[name]
 
-    def own_value(self, name: str) -> Compared:
+    def own_value(self, name: str) -> MetricComparison:
         """The same of a value that the workload tells of itself."""
         numbers = tuple(
             (
@@ -127,11 +129,11 @@ class Facing:
         )
         return self._compared(name, self._both(name, numbers))
 
-    def _compared(self, name: str, pairs: Mapping[int, Pair]) -> Compared:
+    def _compared(self, name: str, pairs: Mapping[int, Pair]) -> MetricComparison:
         both = pairs.items()
-        return Compared(
+        return MetricComparison(
             both=pairs,
-            still=Still(
+            still=ZeroBlocks(
                 own=tuple(block for block, pair in both if pair.other == 0 < pair.base),
                 base=tuple(block for block, pair in both if pair.base == 0 < pair.other),
                 both=tuple(block for block, pair in both if pair.base == pair.other == 0),
@@ -162,7 +164,7 @@ class Facing:
             for run, bases in zip(self.runs, self.bases, strict=True)
         )
 
-    def within(self, blocks: Sequence[int]) -> Facing:
+    def within(self, blocks: Sequence[int]) -> PairedRuns:
         """The same of these blocks alone; itself, with what it knows, where it has no others."""
         if all(run.block in blocks for run in self.runs):
             return self
@@ -178,7 +180,9 @@ class Facing:
         )
 
 
-def facing(runs: Sequence[StepRun], bases: Sequence[StepRun], units: Units | None = None) -> Facing:
+def facing(
+    runs: Sequence[StepRun], bases: Sequence[StepRun], units: Units | None = None
+) -> PairedRuns:
     """The runs of an arm in a step beside all of the base in it, its own before hidden A/A arms'.
 
     `units`: what the tests count; None: blocks.
@@ -186,7 +190,7 @@ def facing(runs: Sequence[StepRun], bases: Sequence[StepRun], units: Units | Non
     by_block: dict[int, list[StepRun]] = {}
     for base in bases:
         by_block.setdefault(base.block, []).append(base)
-    return Facing(
+    return PairedRuns(
         base=bases[0].arm if bases else "",
         runs=tuple(runs),
         bases=tuple(_by_nearness(run, by_block.get(run.block, ())) for run in runs),

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from dbdyno.judge.pairing import Facing
-from dbdyno.judge.step_cells import Row
+from dbdyno.judge.pairing import PairedRuns
+from dbdyno.judge.step_cells import StepRow
 
 METRIC = "generic_plans"
 
 
-def checked(rows: Sequence[Row]) -> tuple[Row, ...]:
+def checked(rows: Sequence[StepRow]) -> tuple[StepRow, ...]:
     """The rows; an arm says so where it or the base is unstable."""
     return tuple(
         replace(row, faced={arm: _checked(faced, arm) for arm, faced in row.faced.items()})
@@ -25,7 +25,7 @@ def checked(rows: Sequence[Row]) -> tuple[Row, ...]:
     )
 
 
-def _checked(faced: Facing, arm: str) -> Facing:
+def _checked(faced: PairedRuns, arm: str) -> PairedRuns:
     sides = {
         name: [share for run in runs if (share := run.metrics.get(METRIC)) is not None]
         for name, runs in ((arm, faced.runs), (faced.base, faced.base_runs))

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from dbdyno.evidence import generator_limit
 from dbdyno.judge import estimates
-from dbdyno.judge.arm_vs_base import Where
+from dbdyno.judge.arm_vs_base import StepKey
 from dbdyno.judge.arms_and_blocks import Arms
-from dbdyno.judge.pairing import Facing, facing
+from dbdyno.judge.pairing import PairedRuns, facing
 from dbdyno.model import Cell, StepComparison, StepRun, TargetFacts
 from dbdyno.model.metric.primary import LEDGER, SAMPLED, cpu_of
 from dbdyno.model.placement import PlacementTrial
@@ -18,39 +18,39 @@ from dbdyno.stats.fills import Units
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class StepRow:
     """A step with all arms, and how each stands beside the base."""
 
     step: StepComparison  # nothing in it is judged
-    faced: Mapping[str, Facing]  # by arm, without the base
+    faced: Mapping[str, PairedRuns]  # by arm, without the base
     units: Units | None = None  # what the tests count; None: blocks
     trial: PlacementTrial | None = None  # the placement's, where sessions are beside their clients
 
     @property
-    def where(self) -> Where:
+    def where(self) -> StepKey:
         """Which step of which workload it is."""
-        return Where(self.step.workload, self.step.ordinal, self.step.step)
+        return StepKey(self.step.workload, self.step.ordinal, self.step.step)
 
 
 def rows(
     plan: PlanRecord,
     arms: Arms,
     runs: Sequence[StepRun],
-    units: Mapping[Where, Units] | None = None,
-) -> tuple[Row, ...]:
+    units: Mapping[StepKey, Units] | None = None,
+) -> tuple[StepRow, ...]:
     """The steps in the order in which they run, all arms in each.
 
     `units`: what the tests of a step count, where these are not blocks alone.
     """
     workloads = [use.folder for use in plan.workloads]
 
-    def place(where: Where) -> tuple[int, Where]:
+    def place(where: StepKey) -> tuple[int, StepKey]:
         known = where.workload in workloads
         return (workloads.index(where.workload) if known else len(workloads), where)
 
-    by_step: dict[Where, list[StepRun]] = {}
+    by_step: dict[StepKey, list[StepRun]] = {}
     for run in runs:
-        by_step.setdefault(Where.of(run), []).append(run)
+        by_step.setdefault(StepKey.of(run), []).append(run)
     together = plan.schedule.placement == "together"
     trial = plan.schedule.placement_trial if together else None
     return tuple(
@@ -76,7 +76,7 @@ def _with_whole_ledgers(runs: Sequence[StepRun]) -> Sequence[StepRun]:
     ]
 
 
-def row(where: Where, arms: Arms, runs: Sequence[StepRun], units: Units | None = None) -> Row:
+def row(where: StepKey, arms: Arms, runs: Sequence[StepRun], units: Units | None = None) -> StepRow:
     """A step with all arms, of these runs."""
     by_arm = {arm: tuple(run for run in runs if run.arm == arm) for arm in arms.planned}
     bases = [run for arm in (arms.base, *arms.hidden_aa_arms) for run in by_arm[arm]]
@@ -90,10 +90,10 @@ def row(where: Where, arms: Arms, runs: Sequence[StepRun], units: Units | None =
         group=next((run.facts.group for run in runs if run.facts.group is not None), None),
         cells=cells,
     )
-    return Row(step=estimates.with_figures(step, faced), faced=faced, units=units)
+    return StepRow(step=estimates.with_figures(step, faced), faced=faced, units=units)
 
 
-def _cell(arm: str, runs: tuple[StepRun, ...], faced: Facing | None) -> Cell:
+def _cell(arm: str, runs: tuple[StepRun, ...], faced: PairedRuns | None) -> Cell:
     """One arm in a step, without its figures; `faced` None: it is the base."""
     targets = any(run.facts.sla_target is not None for run in runs)
     return Cell(

@@ -35,7 +35,7 @@ def step_folders(blocks: Sequence[BlockFolder]) -> list[StepFolder]:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _JudgedRun:
     """A run of a real server that ended well, and where its files lie."""
 
     index: int  # among the runs
@@ -54,7 +54,7 @@ def refused(
     moved = {block.number: text for block in blocks if (text := _moved(block)) is not None}
     hosts = {block.number: block.host for block in blocks}
     seen = [
-        _Seen(index, folder, imprint, (hosts[run.block], arm.host))
+        _JudgedRun(index, folder, imprint, (hosts[run.block], arm.host))
         for index, (folder, run) in enumerate(zip(folders, runs, strict=True))
         if (imprint := run.of(ImprintFacts).imprint) is not None and run.facts.measured
         if (arm := plan.arm(run.arm)) is not None and "clock" in engine.recorded(arm.engine).can
@@ -78,7 +78,7 @@ def _moved(block: BlockFolder) -> str | None:
     )
 
 
-def _copied(seen: Sequence[_Seen]) -> dict[int, str]:
+def _copied(seen: Sequence[_JudgedRun]) -> dict[int, str]:
     """The runs whose times or seconds are those of an earlier one, with the reason."""
     by_times = _with_shared({run.index: run.imprint.times for run in seen})
     by_ticks = _with_shared({run.index: run.imprint.ticks for run in seen})
@@ -104,10 +104,10 @@ def _with_shared(marks: Mapping[int, Sequence[int]]) -> dict[int, int]:
     return copies
 
 
-def _at_once(seen: Sequence[_Seen]) -> dict[int, str]:
+def _at_once(seen: Sequence[_JudgedRun]) -> dict[int, str]:
     """The runs that were made while one of an earlier block was, on the same host."""
     both: dict[int, str] = {}
-    running: list[_Seen] = []
+    running: list[_JudgedRun] = []
     for own in sorted(seen, key=lambda run: run.imprint.begun.mono_ns):
         running = [run for run in running if run.imprint.ended.mono_ns > own.imprint.begun.mono_ns]
         for other in running:
@@ -121,7 +121,7 @@ def _at_once(seen: Sequence[_Seen]) -> dict[int, str]:
     return both
 
 
-def _overlap(own: _Seen, other: _Seen) -> bool:
+def _overlap(own: _JudgedRun, other: _JudgedRun) -> bool:
     """Whether both ran at once, by both clocks: of two boots one alone says nothing."""
     if own.host != other.host:
         return False

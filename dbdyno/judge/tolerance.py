@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from dbdyno.judge.arm_vs_base import COMPARED_MIN, Contest, Where
-from dbdyno.judge.looks import Sights
+from dbdyno.judge.arm_vs_base import COMPARED_MIN, ArmInStep, StepKey
+from dbdyno.judge.looks import ArmLooks
 from dbdyno.model import TargetFacts
 from dbdyno.model.tolerance import StepTolerance
 from dbdyno.model.verdict import Aims
@@ -20,12 +20,12 @@ from dbdyno.stats.tolerance import MetricLoss
 
 
 def of_arm(
-    contests: Sequence[Contest],
-    units: Mapping[Where, Unit],
+    contests: Sequence[ArmInStep],
+    units: Mapping[StepKey, Unit],
     aims: Aims,
-    sights: Sights,
+    sights: ArmLooks,
     minutes: float | None,
-) -> dict[Where, StepTolerance]:
+) -> dict[StepKey, StepTolerance]:
     """The answer of each step that is judged; `units`: those that have a sample.
 
     `minutes`: what a further block takes, None: it is not known.
@@ -51,7 +51,7 @@ def of_arm(
 
 
 def _of_step(
-    contest: Contest, losses: Sequence[MetricLoss], minutes: float | None
+    contest: ArmInStep, losses: Sequence[MetricLoss], minutes: float | None
 ) -> StepTolerance:
     """The answer of a step: a failure of the arm comes before what the tests say."""
     where, outcome = contest.where, contest.outcome
@@ -75,7 +75,7 @@ def _of_step(
     )
 
 
-def _helpless(contest: Contest) -> str:
+def _helpless(contest: ArmInStep) -> str:
     """Why it is not known what the answer takes; nothing where the scatter says it."""
     if contest.bound in ("at most", "unknown"):
         limited = contest.bounded_by == "generator at its limit"
@@ -87,7 +87,7 @@ def _helpless(contest: Contest) -> str:
     return ""
 
 
-def _failed(contest: Contest) -> bool:
+def _failed(contest: ArmInStep) -> bool:
     """Whether the arm failed in a block, or missed a target that the base held."""
     own, bases = contest.faced.runs, contest.faced.base_runs
     missed, base_missed = (

@@ -11,36 +11,41 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dbdyno.judge import cost_to_decide, overall, tolerance
-from dbdyno.judge.arm_vs_base import NAMES, Contest, Where
-from dbdyno.judge.looks import Sights
-from dbdyno.judge.overall import Whole
+from dbdyno.judge.arm_vs_base import NAMES, ArmInStep, StepKey
+from dbdyno.judge.looks import ArmLooks
+from dbdyno.judge.overall import WorkloadSample
 from dbdyno.model.tolerance import StepTolerance
-from dbdyno.model.verdict import CHANGED, Aims, Judgement, Overall, Verdict
+from dbdyno.model.verdict import CHANGED, Aims, Judgement, OverallRatio, Verdict
 from dbdyno.stats import decision
 from dbdyno.stats.look_tests import Unit
 from dbdyno.stats.sample import Sample
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class FamilyVerdicts:
     """The results of one family of tests."""
 
-    verdicts: dict[Where, Verdict]
-    overall: tuple[Overall, ...]
-    tolerated: Mapping[Where, StepTolerance] = field(default_factory=dict)  # where one is asked
+    verdicts: dict[StepKey, Verdict]
+    overall: tuple[OverallRatio, ...]
+    tolerated: Mapping[StepKey, StepTolerance] = field(default_factory=dict)  # where one is asked
 
 
 def judge(
-    arm: str, contests: Sequence[Contest], aims: Aims, sights: Sights, minutes: float | None = None
-) -> Judged:
+    arm: str,
+    contests: Sequence[ArmInStep],
+    aims: Aims,
+    sights: ArmLooks,
+    minutes: float | None = None,
+) -> FamilyVerdicts:
     """An arm's verdicts on all of its steps and on the whole of each workload.
 
     `sights`: the looks at it; `minutes`: what a further block takes, None: it is not known.
     """
     seen = [
-        _Seen.of([contest.within(sights.at(look)) for contest in contests]) for look in sights.taken
+        _BlockSamples.of([contest.within(sights.at(look)) for contest in contests])
+        for look in sights.taken
     ]
-    now = _Seen.of(contests)
+    now = _BlockSamples.of(contests)
     units = {
         key: Unit(
             samples=samples,
@@ -63,13 +68,13 @@ def judge(
     by_step = {where: by_unit.get(where, []) for where in now.places}
     steps = {where: units[where] for where in now.places if where in units}
     failed = {contest.where.workload for contest in contests if contest.outcome.word == "failed"}
-    return Judged(
+    return FamilyVerdicts(
         verdicts={contest.where: _verdict(contest, by_step[contest.where]) for contest in contests},
         tolerated={}
         if aims.tolerate is None
         else tolerance.of_arm(contests, steps, aims, sights, minutes),
         overall=tuple(
-            Overall(
+            OverallRatio(
                 arm=arm,
                 workload=whole.workload,
                 steps=whole.steps,
@@ -95,18 +100,18 @@ def _without_word(judgement: Judgement) -> Judgement:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Seen:
+class _BlockSamples:
     """An arm's samples in some blocks, by step, and overall by workload."""
 
-    samples: dict[Where | str, tuple[Sample, ...]]
-    places: tuple[Where, ...]
-    wholes: tuple[Whole, ...]
+    samples: dict[StepKey | str, tuple[Sample, ...]]
+    places: tuple[StepKey, ...]
+    wholes: tuple[WorkloadSample, ...]
 
     @classmethod
-    def of(cls, contests: Sequence[Contest]) -> _Seen:
+    def of(cls, contests: Sequence[ArmInStep]) -> _BlockSamples:
         """Of these contests; without what has no sample."""
         wholes = tuple(overall.wholes(contests))
-        samples: dict[Where | str, tuple[Sample, ...]] = {
+        samples: dict[StepKey | str, tuple[Sample, ...]] = {
             contest.where: tuple(contest.samples(contest.primary)) for contest in contests
         }
         for workload in dict.fromkeys(whole.workload for whole in wholes if whole.steps > 1):
@@ -121,13 +126,15 @@ class _Seen:
         )
 
 
-def _of_whole(whole: Whole, by_unit: Mapping[Where | str, Sequence[Judgement]]) -> Judgement:
+def _of_whole(
+    whole: WorkloadSample, by_unit: Mapping[StepKey | str, Sequence[Judgement]]
+) -> Judgement:
     """The judgement of a workload by one of its metrics."""
     judgements = by_unit[whole.workload]
     return next(judgement for judgement in judgements if judgement.metric == whole.sample.metric)
 
 
-def costs(contests: Sequence[Contest], aims: Aims) -> dict[Where, dict[str, Judgement]]:
+def costs(contests: Sequence[ArmInStep], aims: Aims) -> dict[StepKey, dict[str, Judgement]]:
     """The second family: every other metric that both have, by step and metric."""
     tests = [
         (contest.where, sample)
@@ -135,13 +142,13 @@ def costs(contests: Sequence[Contest], aims: Aims) -> dict[Where, dict[str, Judg
         for sample in contest.samples(name for name in NAMES if name not in contest.primary)
     ]
     judged = decision.explore([sample for _, sample in tests], aims)
-    by_step: dict[Where, dict[str, Judgement]] = {contest.where: {} for contest in contests}
+    by_step: dict[StepKey, dict[str, Judgement]] = {contest.where: {} for contest in contests}
     for (where, sample), judgement in zip(tests, judged, strict=True):
         by_step[where][sample.metric] = judgement
     return by_step
 
 
-def _verdict(contest: Contest, judgements: Sequence[Judgement]) -> Verdict:
+def _verdict(contest: ArmInStep, judgements: Sequence[Judgement]) -> Verdict:
     """The step's word: what the arm, or the base, did comes before what its tests say."""
     outcome = contest.outcome
     if outcome.yields and judgements and together(judgements).word in CHANGED:

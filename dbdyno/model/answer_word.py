@@ -48,7 +48,7 @@ DIFFER: frozenset[AnswerWord] = frozenset({"different", "other order"})
 
 
 @dataclass(frozen=True)
-class Compared:
+class AnswerMatch:
     """How an arm's answer stands to the base's."""
 
     word: AnswerWord
@@ -57,19 +57,19 @@ class Compared:
 
 def compared(
     base: Answer, arm: Answer, ordered: Sequence[int] = (), open_parts: Sequence[OpenQueryPart] = ()
-) -> Compared:
+) -> AnswerMatch:
     """The word for two answers to one tuple.
 
     `ordered`: the columns that ORDER BY names; `open_parts`: those of any query.
     """
     unasked = [answer for answer in (base, arm) if answer.outcome == "not asked"]
     if unasked:
-        return Compared("not compared", unasked[0].reason)
+        return AnswerMatch("not compared", unasked[0].reason)
     late = [answer for answer in (base, arm) if answer.outcome == "timed out"]
     if len(late) > 1:
-        return Compared("not compared", "no answer in time on both")
+        return AnswerMatch("not compared", "no answer in time on both")
     if late:
-        return Compared("times out on the base" if base.outcome == "timed out" else "times out")
+        return AnswerMatch("times out on the base" if base.outcome == "timed out" else "times out")
     failed = [answer.outcome == "failed" for answer in (base, arm)]
     if any(failed):
         return _failing(base, arm, failed)
@@ -79,9 +79,9 @@ def compared(
     differs = _rows(base, arm, ordered, own)
     whole = [part for part in own if part.columns is None]
     if whole and differs.word in DIFFER:
-        differs = Compared("not determined", whole[0].reason)
+        differs = AnswerMatch("not determined", whole[0].reason)
     if differs.word != "same" and (base.cut or arm.cut):
-        return Compared("not compared", "more rows than are read")
+        return AnswerMatch("not compared", "more rows than are read")
     return differs
 
 
@@ -90,38 +90,40 @@ def failure(answer: Answer) -> str:
     return " ".join(filter(None, (answer.code, answer.reason)))
 
 
-def _failing(base: Answer, arm: Answer, failed: Sequence[bool]) -> Compared:
+def _failing(base: Answer, arm: Answer, failed: Sequence[bool]) -> AnswerMatch:
     if all(failed):
         if base.code == arm.code and base.code in ALONE:
-            return Compared("not compared", f"{ALONE[base.code]} ({base.code})")
+            return AnswerMatch("not compared", f"{ALONE[base.code]} ({base.code})")
         said, other = failure(base), failure(arm)
-        return Compared("fails on both", said if said == other else f"{said}; the arm: {other}")
+        return AnswerMatch("fails on both", said if said == other else f"{said}; the arm: {other}")
     if failed[1]:
-        return Compared("fails", failure(arm))
-    return Compared("fails on the base", failure(base))
+        return AnswerMatch("fails", failure(arm))
+    return AnswerMatch("fails on the base", failure(base))
 
 
 def _rows(
     base: Answer, arm: Answer, ordered: Sequence[int], open_parts: Sequence[OpenQueryPart]
-) -> Compared:
+) -> AnswerMatch:
     if base.rows != arm.rows:
-        return Compared("different", f"{arm.rows:,} rows for {base.rows:,}")
+        return AnswerMatch("different", f"{arm.rows:,} rows for {base.rows:,}")
     if len(base.columns) != len(arm.columns):
-        return Compared("different", f"{len(arm.columns)} columns for {len(base.columns)}")
+        return AnswerMatch("different", f"{len(arm.columns)} columns for {len(base.columns)}")
     values = _by_column(open_parts, order=False)
     pairs = list(zip(base.columns, arm.columns, strict=True))
     columns = [
         _undoubted(_column(*pair), values.get(place, "")) for place, pair in enumerate(pairs)
     ]
-    worst = min(columns, key=lambda compared: WORDS.index(compared.word), default=Compared("same"))
+    worst = min(
+        columns, key=lambda compared: WORDS.index(compared.word), default=AnswerMatch("same")
+    )
     if worst.word == "same" and base.whole != arm.whole:
-        differs = Compared("different", "the same values in other rows")
+        differs = AnswerMatch("different", "the same values in other rows")
         return _undoubted(differs, next(iter(values.values()), ""))
     if worst.word == "same":
         orders = values | _by_column(open_parts, order=True)
         for place in ordered:
             if place < len(pairs) and not _same_order(*pairs[place]):
-                differs = Compared("other order", f"by `{pairs[place][0].name}`")
+                differs = AnswerMatch("other order", f"by `{pairs[place][0].name}`")
                 return _undoubted(differs, orders.get(place, ""))
     return worst
 
@@ -136,28 +138,28 @@ def _by_column(open_parts: Sequence[OpenQueryPart], *, order: bool) -> dict[int,
     }
 
 
-def _undoubted(compared: Compared, reason: str) -> Compared:
+def _undoubted(compared: AnswerMatch, reason: str) -> AnswerMatch:
     """The word, or that what differs is open for a reason."""
-    return Compared("not determined", reason) if reason and compared.word in DIFFER else compared
+    return AnswerMatch("not determined", reason) if reason and compared.word in DIFFER else compared
 
 
-def _column(base: AnswerColumn, arm: AnswerColumn) -> Compared:
+def _column(base: AnswerColumn, arm: AnswerColumn) -> AnswerMatch:
     exact, near = base.values == arm.values, base.rounded is not None
     near = near and base.rounded == arm.rounded
     if not exact and not near:
         typed = "" if base.type == arm.type else f", {arm.type} for {base.type}"
-        return Compared("different", f"other values of `{base.name}`{typed}")
+        return AnswerMatch("different", f"other values of `{base.name}`{typed}")
     changed = [
         f"`{base.name}` is called `{arm.name}`" if base.name != arm.name else "",
         f"`{base.name}`: {base.type} became {arm.type}" if base.type != arm.type else "",
     ]
     if any(changed):
-        return Compared("other type", "; ".join(filter(None, changed)))
+        return AnswerMatch("other type", "; ".join(filter(None, changed)))
     if exact:
-        return Compared("same")
+        return AnswerMatch("same")
     if base.inexact:
-        return Compared("same", "same within 1e-9")
-    return Compared("different", f"other values of `{base.name}`, from the tenth digit")
+        return AnswerMatch("same", "same within 1e-9")
+    return AnswerMatch("different", f"other values of `{base.name}`, from the tenth digit")
 
 
 def _same_order(base: AnswerColumn, arm: AnswerColumn) -> bool:

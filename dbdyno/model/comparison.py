@@ -11,15 +11,15 @@ from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.doubt import DoubtGroup
 from dbdyno.model.facts import Facts
 from dbdyno.model.host_facts import HostFacts
-from dbdyno.model.looks import Looked
-from dbdyno.model.nodes import ByNode
+from dbdyno.model.looks import LookProgress
+from dbdyno.model.nodes import NodeComparison
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.query_change import QueryChanges
 from dbdyno.model.ratio import Bound, PairedEstimate, Ratio
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.step_run import F, StepRun
 from dbdyno.model.tolerance import StepTolerance, Tolerance
-from dbdyno.model.verdict import Aims, Calibration, Explanation, Judgement, Overall, Verdict
+from dbdyno.model.verdict import Aims, Calibration, Explanation, Judgement, OverallRatio, Verdict
 
 FOUND_MIN = 0.99
 """Of a statement's executions: with more that found no row, its rate is mostly one of misses."""
@@ -44,7 +44,9 @@ class Cell:
     tolerated: StepTolerance | None = None  # where a tolerance is asked for
     costs: Mapping[str, Judgement] = field(default_factory=dict)  # explanatory, by metric
     explanation: Explanation | None = None  # of what is faster or slower
-    nodes: tuple[ByNode, ...] = ()  # of each primary metric that two nodes have, where they do
+    nodes: tuple[
+        NodeComparison, ...
+    ] = ()  # of each primary metric that two nodes have, where they do
 
     def each(self, facts: type[F]) -> Iterator[F]:
         """What a finding tells of each run, by block."""
@@ -151,11 +153,11 @@ class Comparison:
     servers: Mapping[str, ServerFacts]  # arm -> server.json of its last run
     plan: PlanRecord
     steps: tuple[StepComparison, ...]
-    overall: tuple[Overall, ...] = ()
+    overall: tuple[OverallRatio, ...] = ()
     applications: tuple[ApplicationResult, ...] = ()
     queries: QueryChanges = field(default_factory=QueryChanges)  # of applications
     calibration: Calibration | None = None  # where an A/A arm was shown
-    looked: Looked | None = None  # how far the looks have come; None where nothing is judged
+    looked: LookProgress | None = None  # how far the looks have come; None where nothing is judged
     aims: Aims = field(default_factory=Aims)
     design: Design | None = None  # by which two arms are taken apart
     differences: tuple[Difference, ...]
@@ -169,7 +171,7 @@ class Comparison:
         kept = self.findings.get(facts.__name__)
         return kept if isinstance(kept, facts) else facts()
 
-    def name_of(self, step: StepComparison | ByNode) -> str:
+    def name_of(self, step: StepComparison | NodeComparison) -> str:
         """A step's name, with its workload's where there are several."""
         several = len({each.workload for each in self.steps}) > 1
         return f"{step.workload} {step.step}" if several else step.step

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from dbdyno.model.count_storage import NOT_TOLD, Storage
+from dbdyno.model.count_storage import NOT_TOLD, StorageWork
 from dbdyno.model.work import MARGIN
 
 
@@ -40,7 +40,7 @@ class Count(Struct, frozen=True, kw_only=True):
     mark: float  # instructions of a mark, already taken off
     writes: bool = False  # whether the step does
     margin: float = MARGIN  # below it, two counts are the same work
-    storage: Storage = NOT_TOLD
+    storage: StorageWork = NOT_TOLD
     # By kind the instructions of background processes, in the whole step, warm-up included, by its
     # operations; None: not told.
     background: Mapping[str, float] | None = None

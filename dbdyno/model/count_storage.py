@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 
-class Storage(Struct, frozen=True, kw_only=True):
+class StorageWork(Struct, frozen=True, kw_only=True):
     """What an operation does with log and pages, by the server's own counters; None: not told."""
 
     log_bytes: float | None = None
@@ -14,4 +14,4 @@ class Storage(Struct, frozen=True, kw_only=True):
     pages_dirtied: float | None = None  # how often a page was marked as changed
 
 
-NOT_TOLD = Storage()
+NOT_TOLD = StorageWork()

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from dbdyno.model.host_reading import Reading, growth
+from dbdyno.model.host_reading import HostReading, growth
 from dbdyno.model.plan import Void
 from dbdyno.model.processor import BUSY
 
@@ -60,7 +60,7 @@ class Disturbance:
         return f"{self.words} in {where}{limit}{f': {spent}' if spent else ''}"
 
 
-def of_window(opened: Reading, closed: Reading, limits: Void) -> Iterator[Disturbance]:
+def of_window(opened: HostReading, closed: HostReading, limits: Void) -> Iterator[Disturbance]:
     """The disturbances of the window between two readings of the host, beyond the limits."""
     grown = growth(opened, closed)
     spent_us = {state: us or 0.0 for state, us in grown.host.cpu_us.items()}

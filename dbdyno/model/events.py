@@ -44,7 +44,7 @@ class Sums(Struct, frozen=True, forbid_unknown_fields=True):
     late: tuple[float, float]
 
 
-class Part(Struct, kw_only=True, omit_defaults=True):
+class TickPart(Struct, kw_only=True, omit_defaults=True):
     """An operation of a tick: its counts, and histograms of its times as texts.
 
     None where the load does not tell it.
@@ -66,7 +66,7 @@ class Part(Struct, kw_only=True, omit_defaults=True):
     sums_us: Sums | None = None
 
 
-class Connects(Struct, frozen=True):
+class ConnectionCost(Struct, frozen=True):
     """Connections that operations opened for themselves: how many, and how long that took."""
 
     count: Natural
@@ -139,7 +139,7 @@ class Event(
         return name_of(type(self))
 
 
-class Hello(Event):
+class HelloEvent(Event, tag="hello"):
     """The first one. `program`: another one than dyno-loadgen makes the load."""
 
     protocol: int
@@ -170,7 +170,7 @@ class ReadyEvent(Event, tag="ready"):
     histogram_bytes_max: Natural | None = None
 
 
-class Started(Event):
+class StartedEvent(Event, tag="started"):
     """The step has started."""
 
     unix_ns: int
@@ -188,21 +188,21 @@ class Tick(Event):
     measured: bool
     role: str
     per_client: list[ClientCounts]
-    operations: dict[str, Part]
+    operations: dict[str, TickPart]
     late_us_max: Natural | None
     backlog: Natural | None
     cpu_us: Natural | None = None
     lag: str | None = None
     queue: str | None = None
     connection_ns: Natural | None = None
-    connects: Connects | None = None
+    connects: ConnectionCost | None = None
 
 
-class Paused(Event):
+class PausedEvent(Event, tag="paused"):
     """All is quiet."""
 
 
-class Resumed(Event):
+class ResumedEvent(Event, tag="resumed"):
     """The step goes on."""
 
 
@@ -273,7 +273,7 @@ class WindowClose(Event):
     status: str | None = None
 
 
-class Done(Event):
+class DoneEvent(Event, tag="done"):
     """The last one. `report`, `window`: what only other programs tell."""
 
     status: str
@@ -287,21 +287,21 @@ class Done(Event):
 
 
 AnyEvent = (
-    Hello
+    HelloEvent
     | ConnectedEvent
     | ReadyEvent
-    | Started
+    | StartedEvent
     | WindowOpen
     | Tick
-    | Paused
-    | Resumed
+    | PausedEvent
+    | ResumedEvent
     | CapturedEvent
     | SessionEnd
     | Operation
     | Error
     | GaveEvent
     | WindowClose
-    | Done
+    | DoneEvent
 )
 EventOf = TypeVar("EventOf", bound=Event)
 
@@ -314,7 +314,7 @@ def name_of(event: type[Event]) -> str:
 EVENTS: Mapping[str, type[Event]] = {name_of(event): event for event in get_args(AnyEvent)}
 
 
-class Newer(Struct, frozen=True):
+class UnknownContent(Struct, frozen=True):
     """What of an event only a newer version knows, in words; it may change what the rest means."""
 
     words: tuple[str, ...]
@@ -341,7 +341,7 @@ def parse(line: str | bytes) -> AnyEvent:
         raise GeneratorError(f"dyno-loadgen wrote a line that is no JSON: {_text(line)}") from error
 
 
-def read(line: bytes) -> tuple[AnyEvent | Newer, ...]:
+def read(line: bytes) -> tuple[AnyEvent | UnknownContent, ...]:
     """One line of a result's events, for who judges; behind it, what of it is unknown here.
 
     Raises msgspec.ValidationError where the line is no event, DecodeError where it is no JSON.
@@ -352,10 +352,10 @@ def read(line: bytes) -> tuple[AnyEvent | Newer, ...]:
         keys = msgspec.json.decode(line, type=dict[str, Any])
         form = EVENTS.get(str(keys.get("event")))
         if form is None:
-            return (Newer((f"the event `{keys.get('event')}`",)),)
+            return (UnknownContent((f"the event `{keys.get('event')}`",)),)
         novel = unknown(form, keys)
         of = "ticks" if form is Tick else f"`{name_of(form)}`"
-        newer = Newer(tuple(f"the key `{key}` of {of}" for key in novel))
+        newer = UnknownContent(tuple(f"the key `{key}` of {of}" for key in novel))
         known = {key: value for key, value in keys.items() if key not in novel}
         event: AnyEvent = msgspec.convert(known, AnyEvent)
         return event, newer

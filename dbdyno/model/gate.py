@@ -14,7 +14,7 @@ FORMAT = 1
 """Counts up when a key goes away or changes its meaning."""
 
 
-class Change(Struct, frozen=True, kw_only=True):
+class GateRatio(Struct, frozen=True, kw_only=True):
     """A ratio of the head to the base, with its 95 % interval where there is one."""
 
     ratio: float
@@ -49,7 +49,7 @@ class WorkCheck(Struct, frozen=True, kw_only=True):
     reason: str = ""  # of their answer, where the change does not say it
     base: float | None = None  # instructions of an operation
     head: float | None = None
-    change: Change | None = None
+    change: GateRatio | None = None
     events: tuple[ChangedEvents, ...] = ()
     functions: tuple[ChangedWork, ...] = ()  # the largest change first
 
@@ -60,8 +60,8 @@ class TimeCheck(Struct, frozen=True, kw_only=True):
     answer: Answer
     reason: str = ""  # why the answer is not yes; of a yes what speaks against it
     metric: str | None = None
-    change: Change | None = None
-    relaid: Change | None = None  # of both sides built again with another layout of their code
+    change: GateRatio | None = None
+    relaid: GateRatio | None = None  # of both sides built again with another layout of their code
     blocks_needed: int | None = None  # further ones to exclude the loss where nothing differs
     minutes_needed: float | None = None
 

@@ -8,7 +8,7 @@ RESTORED = "restore"
 """The step that makes data from a dump."""
 
 
-class Restored(Struct, frozen=True, kw_only=True):
+class RestoreSummary(Struct, frozen=True, kw_only=True):
     """What a restore told at its end; older ones say less."""
 
     lacks: tuple[str, ...] = ()  # a sentence for each thing of the dump that was left out
@@ -26,5 +26,5 @@ class GoldenUse(Struct, frozen=True, kw_only=True):
     key: str  # of the copy
     made_unix_ns: int
     bytes: int | None = None
-    report: Restored | None = None  # None: data of no dump, or an older copy
+    report: RestoreSummary | None = None  # None: data of no dump, or an older copy
     restarted: bool = False  # on the copy that an earlier block left, which nothing has written to

@@ -10,7 +10,7 @@ from dbdyno.model.step import Headline
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class HeadlineKind:
     """The facts of a headline that follow from its name."""
 
     counted: str  # what it counts: "rows inserted"
@@ -42,26 +42,26 @@ class Kind:
         return self.in_full or self.singular
 
 
-HEADLINES: Mapping[str, Kind] = {
-    "ips": Kind(counted="rows inserted", singular="row", many="rows", times_of="insert"),
-    "qps": Kind(counted="queries", singular="query", many="queries", times_of="query"),
-    "opm": Kind(counted="operations", span_s=60),
-    "scan": Kind(
+HEADLINES: Mapping[str, HeadlineKind] = {
+    "ips": HeadlineKind(counted="rows inserted", singular="row", many="rows", times_of="insert"),
+    "qps": HeadlineKind(counted="queries", singular="query", many="queries", times_of="query"),
+    "opm": HeadlineKind(counted="operations", span_s=60),
+    "scan": HeadlineKind(
         counted="rows scanned", singular="row", many="rows", in_full="row scanned", times_of="query"
     ),
-    "riops": Kind(counted="rows read or updated", singular="row", many="rows"),
-    "seconds": Kind(counted="seconds", whole=True, per_second=False),
-    "mbps": Kind(counted="MiB", whole=True),
+    "riops": HeadlineKind(counted="rows read or updated", singular="row", many="rows"),
+    "seconds": HeadlineKind(counted="seconds", whole=True, per_second=False),
+    "mbps": HeadlineKind(counted="MiB", whole=True),
 }
 """All of them, by the metric that each is (dbdyno.model.metric)."""
 
 
-def kind_of(name: str | None, operations: Iterable[str] = ()) -> Kind:
+def kind_of(name: str | None, operations: Iterable[str] = ()) -> HeadlineKind:
     """What is known of a headline; of another name, or of none, nothing but itself.
 
     `operations`: those that it counts, where it does not count all of its role's.
     """
-    headline = HEADLINES.get(name or "") or Kind(counted=name or "", per_second=False)
+    headline = HEADLINES.get(name or "") or HeadlineKind(counted=name or "", per_second=False)
     counted = ", ".join(map(plural, operations))
     return replace(headline, counted=counted) if counted else headline
 

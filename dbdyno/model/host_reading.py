@@ -107,7 +107,7 @@ class ForeignLoad(Struct, kw_only=True, frozen=True):
     processes: tuple[ForeignProcess, ...] = ()  # those that spent most
 
 
-class Reading(Struct, kw_only=True, frozen=True, omit_defaults=True):
+class HostReading(Struct, kw_only=True, frozen=True, omit_defaults=True):
     """All counters at one moment."""
 
     moment: str = field(name="kind")  # start, open, second, pause, resume, settled, close or end

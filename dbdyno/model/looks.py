@@ -26,7 +26,7 @@ class Look:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Looked:
+class LookProgress:
     """How far the looks of a result have come."""
 
     looks: Looks

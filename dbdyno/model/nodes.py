@@ -32,7 +32,7 @@ class NodeRatio:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ByNode:
+class NodeComparison:
     """A metric of an arm in a step, on two nodes or more (docs/method.md)."""
 
     workload: Annotated[str, says("the workload's name")]

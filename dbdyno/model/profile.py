@@ -35,7 +35,7 @@ class SampledBinary(Struct, kw_only=True, frozen=True):
     samples: int  # with their leaf in it
 
 
-class Sampled(Struct, kw_only=True, frozen=True):
+class ProfileFile(Struct, kw_only=True, frozen=True):
     """profile.json of a step that was sampled (docs/results.md)."""
 
     event: str  # "cycles", or "cpu-clock" where the host has no hardware counters
@@ -53,7 +53,7 @@ class Sampled(Struct, kw_only=True, frozen=True):
     failure: None = None
 
 
-class NotSampled(Struct, frozen=True):
+class NoProfile(Struct, frozen=True):
     """profile.json of a step that could not be sampled."""
 
     failure: str | None  # why; None: it was sampled

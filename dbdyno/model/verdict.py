@@ -189,7 +189,7 @@ def shaded(of: Judgement | Verdict) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Overall:
+class OverallRatio:
     """An arm's geometric mean over all steps that compare, with its interval from blocks' means."""
 
     arm: str

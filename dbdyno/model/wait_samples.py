@@ -30,7 +30,7 @@ class SessionCount(Struct, array_like=True, frozen=True):
     count: float
 
 
-class SeenSession(Struct, array_like=True, frozen=True):
+class SessionSample(Struct, array_like=True, frozen=True):
     """The activity of one session."""
 
     pid: int | None  # None: it has no connection
@@ -53,7 +53,7 @@ class WaitLook(Struct, kw_only=True, frozen=True, omit_defaults=True):
     idle: Mapping[str, int]  # by owner: sessions that wait for their client
     hidden: int = 0  # other users' sessions, of which nobody tells what they do
     blocks: tuple[int, int] | None = None  # pages read so far, and those found in the cache
-    by_session: tuple[SeenSession, ...] | None = None  # every one, where the plan asks for that
+    by_session: tuple[SessionSample, ...] | None = None  # every one, where the plan asks for that
 
 
 class WaitsEnd(Struct, kw_only=True, frozen=True):
@@ -86,5 +86,5 @@ def read(line: bytes) -> WaitsBegin | WaitLook | WaitsEnd:
 _LOOK = msgspec.json.Decoder(WaitLook)
 
 
-SESSION_COLUMNS = SeenSession.__struct_encode_fields__
+SESSION_COLUMNS = SessionSample.__struct_encode_fields__
 """The columns of every session, as the first line names them."""

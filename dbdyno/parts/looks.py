@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from dbdyno.model import Comparison
-from dbdyno.model.looks import Look, Looked
+from dbdyno.model.looks import Look, LookProgress
 from dbdyno.model.open_steps import open_steps
 from dbdyno.model.verdict import Judgement
 from dbdyno.parts import number
@@ -54,7 +54,7 @@ def _listed(texts: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _coming(comparison: Comparison, looked: Looked) -> str:
+def _coming(comparison: Comparison, looked: LookProgress) -> str:
     """The next look and its price: next look after 8 blocks (4 more, about 12 min)."""
     coming = looked.coming
     if coming is None:
@@ -68,7 +68,7 @@ def _coming(comparison: Comparison, looked: Looked) -> str:
     return f"{which} look after {number.blocks(coming.blocks)} ({more} more{time}){limit}"
 
 
-def _over(looked: Looked) -> str:
+def _over(looked: LookProgress) -> str:
     """Why there is no look any more."""
     last = looked.looks.last
     if last is None:

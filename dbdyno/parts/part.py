@@ -161,7 +161,7 @@ class Ratios:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Effect:
+class ArmEffect:
     """An arm's change in a step, as its verdict has it."""
 
     step: str
@@ -181,7 +181,7 @@ class Effects:
     arm: str
     margin: float  # a change up to this matters to nobody; a share
     reach: float  # the ratio at the axis's end
-    effects: tuple[Effect, ...]
+    effects: tuple[ArmEffect, ...]
     price: str = ""  # what a check of the open steps takes
     common: str = ""  # a reason that all steps with a reason share
 
@@ -190,7 +190,7 @@ class Effects:
         share = 0.5 + 0.5 * math.log(ratio) / math.log(self.reach)
         return min(1.0, max(0.0, share))
 
-    def drawn(self, effect: Effect, width: int) -> str:
+    def drawn(self, effect: ArmEffect, width: int) -> str:
         """The change in characters, on the axis with the margin shaded: ░░├──●──┤░│."""
         ends = (1 / (1 + self.margin), 1 + self.margin)
         first, last = (self._column(end, width) for end in ends)
@@ -216,7 +216,7 @@ class Effects:
         return round(100 * low, 2), round(100 - 100 * high, 2)
 
     @property
-    def parted(self) -> tuple[tuple[Effect, ...], tuple[Effect, ...]]:
+    def parted(self) -> tuple[tuple[ArmEffect, ...], tuple[ArmEffect, ...]]:
         """The steps that are shown at once, and those that are counted first, in their order."""
         most = len(self.effects) if len(self.effects) <= EFFECTS_MAX else EFFECTS_MAX - 1
         ranked = sorted(range(len(self.effects)), key=lambda place: self.effects[place].rank)
@@ -225,7 +225,7 @@ class Effects:
         return shown, rest
 
     @staticmethod
-    def counted(rest: Iterable[Effect]) -> str:
+    def counted(rest: Iterable[ArmEffect]) -> str:
         """And 28 more steps: 26 open, 2 same."""
         words = Counter(effect.word for effect in rest)
         parts = (f"{count} {word}" for word, count in words.items())

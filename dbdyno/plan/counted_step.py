@@ -10,9 +10,9 @@ from msgspec import structs
 
 from dbdyno.engine.counting import CountMethod
 from dbdyno.model import CountRequest, Step
-from dbdyno.model.job import Job, Stop
+from dbdyno.model.job import Job, StopRule
 from dbdyno.model.job.programs import Instruction, Program
-from dbdyno.model.job.role import MARKS_BEFORE, Closed, Role, RoleStop, Tied, WindowMarks
+from dbdyno.model.job.role import MARKS_BEFORE, ClosedPace, Role, RoleStop, TiedPace, WindowMarks
 from dbdyno.model.job.statements import Statement
 
 SECONDS_MAX = 600.0
@@ -32,7 +32,7 @@ def uncountable(step: Step) -> str | None:
     """Why a step cannot be counted; None where it can be."""
     if step.job.driver != "loadgen":
         return "is made by another program, which sends no marks"
-    closed = [role for role in step.job.roles if isinstance(role.pace, Closed)]
+    closed = [role for role in step.job.roles if isinstance(role.pace, ClosedPace)]
     if not closed:
         return "keeps a rate in time, which a counted server cannot"
     if len(closed) > 1:
@@ -89,7 +89,7 @@ def timed(steps: Sequence[Step], wish: CountRequest) -> Iterator[Step]:
         if step.measured and wish.needs_rate(step.name) and uncountable(step) is None:
             job, role = on_one_connection(step.job)
             if role.stop is None:
-                stop = Stop(seconds=RATE_S, warmup_s=0)
+                stop = StopRule(seconds=RATE_S, warmup_s=0)
                 yield plain(step, structs.replace(job, stop=stop), RATE_S)
 
 
@@ -137,7 +137,7 @@ def counted(step: Step, lengths: tuple[int, int], counting: CountMethod, version
         capture=("rows",),
         programs=(*job.programs, mark),
         roles=(role,),
-        stop=Stop(roles=(role.name,), seconds_max=SECONDS_MAX),
+        stop=StopRule(roles=(role.name,), seconds_max=SECONDS_MAX),
     )
     expected_s = (warmup + operations) / OPERATIONS_PER_S
     return plain(step, job, expected_s)
@@ -159,7 +159,7 @@ def on_one_connection(job: Job) -> tuple[Job, Role]:
 
     Roles that keep a rate beside it, such as the writers beside queries, are left out.
     """
-    role = next(role for role in job.roles if isinstance(role.pace, Closed))
+    role = next(role for role in job.roles if isinstance(role.pace, ClosedPace))
     tied = followers(job, role)
     # Only a pair of connections has a queue between them.
     cursors = tuple(structs.replace(cursor, queued=False) for cursor in job.cursors)
@@ -177,7 +177,9 @@ def on_one_connection(job: Job) -> tuple[Job, Role]:
 
 def followers(job: Job, role: Role) -> list[Role]:
     """The roles that do an operation for each of another one's."""
-    return [each for each in job.roles if isinstance(each.pace, Tied) and each.pace.to == role.name]
+    return [
+        each for each in job.roles if isinstance(each.pace, TiedPace) and each.pace.to == role.name
+    ]
 
 
 def joins(job: Job, tied: Role, role: Role) -> bool:

@@ -20,7 +20,7 @@ from dbdyno.parts.part import (
     TableCell,
     Text,
 )
-from dbdyno.stats.bisection import Found, Layout
+from dbdyno.stats.bisection import LayoutNoise, TestedChange
 from dbdyno.stats.interval import t_quantile
 
 ROWS_MAX = 60
@@ -33,7 +33,10 @@ LIKELY = 0.005
 
 
 def page(
-    search: Bisection, found: Found | None, chances: Sequence[float], layout: Layout | None
+    search: Bisection,
+    found: TestedChange | None,
+    chances: Sequence[float],
+    layout: LayoutNoise | None,
 ) -> Page:
     """The page. `chances`: by commit from the first after the good one; the last is of none."""
     question = search.question
@@ -68,7 +71,10 @@ def framed(searched: str, answer: Iterable[str], parts: Iterable[AnyPart]) -> Pa
 
 
 def answer(
-    search: Bisection, found: Found | None, chances: Sequence[float], layout: Layout | None
+    search: Bisection,
+    found: TestedChange | None,
+    chances: Sequence[float],
+    layout: LayoutNoise | None,
 ) -> Iterator[str]:
     """The answer in sentences."""
     question, by = search.question, search.question.compared
@@ -87,14 +93,14 @@ def answer(
     yield from unsure(changes, layout)
 
 
-def is_sure(answered: Found | None) -> bool:
+def is_sure(answered: TestedChange | None) -> bool:
     """Whether every change that the answer names is sure, or that there is none."""
     return answered is not None and all(
         change.sure for change in (answered, *answered.more_changes)
     )
 
 
-def of_change(search: Bisection, found: Found, *, further: bool) -> Iterator[str]:
+def of_change(search: Bisection, found: TestedChange, *, further: bool) -> Iterator[str]:
     """One change: the commit, its size, and who else may have made it."""
     question = search.question
     if found.first is None:
@@ -132,7 +138,7 @@ def relaid(search: Bisection, index: int) -> Iterator[str]:
         yield f"With {layouts} of the code, beside the commit before it: {', '.join(changed)}."
 
 
-def unsure(found: Sequence[Found], layout: Layout) -> Iterator[str]:
+def unsure(found: Sequence[TestedChange], layout: LayoutNoise) -> Iterator[str]:
     """What would make the first answer sure that is not."""
     wanted = next((one.wanted for one in found if one.wanted is not None), None)
     if wanted is None:
@@ -151,7 +157,7 @@ def unsure(found: Sequence[Found], layout: Layout) -> Iterator[str]:
         )
 
 
-def scatter(layout: Layout) -> str:
+def scatter(layout: LayoutNoise) -> str:
     """The layout noise in percent, with its interval."""
     sd, low, high = (f"{100 * one:.1f}" for one in (layout.sd, layout.low, layout.high))
     return f"{sd} % [{low}, {high}]"
@@ -162,7 +168,7 @@ def changes(size: Ratio) -> str:
     return number.changes(size.value, size.low, size.high)
 
 
-def commits(search: Bisection, found: Found | None, chances: Sequence[float]) -> Table:
+def commits(search: Bisection, found: TestedChange | None, chances: Sequence[float]) -> Table:
     """Every commit with its test and its probability; of many only those worth a look."""
     question = search.question
     tests = {test.index: test for test in search.tests if not test.layout}
@@ -254,7 +260,7 @@ def skipped(search: Bisection) -> Callout:
     )
 
 
-def how(search: Bisection, layout: Layout | None) -> Text:
+def how(search: Bisection, layout: LayoutNoise | None) -> Text:
     """What was asked, and what it took."""
     question = search.question
     blocks = sum(test.blocks for test in search.tests)

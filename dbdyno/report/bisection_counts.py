@@ -17,14 +17,14 @@ UNPARTED_MAX = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Left:
+class UnnamedChanges:
     """The changes that name no commit."""
 
     unnamed: Sequence[tuple[Stretch, str]] = ()  # down to a commit, with the reason
     unparted: Sequence[Stretch] = ()  # still to be searched
 
 
-def page(search: Bisection, found: Sequence[CommitChange], left: Left) -> Page:
+def page(search: Bisection, found: Sequence[CommitChange], left: UnnamedChanges) -> Page:
     """The page."""
     question = search.question
     tables = (
@@ -44,7 +44,7 @@ def page(search: Bisection, found: Sequence[CommitChange], left: Left) -> Page:
     )
 
 
-def answer(search: Bisection, found: Sequence[CommitChange], left: Left) -> Iterator[str]:
+def answer(search: Bisection, found: Sequence[CommitChange], left: UnnamedChanges) -> Iterator[str]:
     """The answer in sentences."""
     question = search.question
     counted = search.counts

@@ -102,7 +102,7 @@ def _values(runs: Sequence[StepRun]) -> Iterator[tuple[str, str]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Best:
+class PeakSecond:
     """The second of a script in which the data device read and wrote most, in MiB/s."""
 
     arm: str
@@ -123,7 +123,7 @@ def _best(runs: Iterable[StepRun]) -> Iterator[str]:
     scripts = [run for run in runs if _script(run) in SCRIPTS]
     if not scripts:
         return
-    best: dict[tuple[str, str], Best] = {}
+    best: dict[tuple[str, str], PeakSecond] = {}
     for one in (second for run in scripts for second in _seconds(run)):
         place = (one.arm, one.script)
         if place not in best or one.total > best[place].total:
@@ -131,7 +131,7 @@ def _best(runs: Iterable[StepRun]) -> Iterator[str]:
     if not best:
         yield "best second of each script: nothing of the device is known by the second\n"
         return
-    orders: dict[str, Callable[[Best], float]] = {
+    orders: dict[str, Callable[[PeakSecond], float]] = {
         "total": lambda one: -one.total,
         "write": lambda one: -one.write,
     }
@@ -139,12 +139,12 @@ def _best(runs: Iterable[StepRun]) -> Iterator[str]:
         yield _table(name, sorted(best.values(), key=key))
 
 
-def _seconds(run: StepRun) -> Iterator[Best]:
+def _seconds(run: StepRun) -> Iterator[PeakSecond]:
     """Each second of a step, and its window as a whole, which may be shorter than one."""
     if run.ending.status != "ok":
         return
     for read, write in _rates(run):
-        yield Best(
+        yield PeakSecond(
             arm=run.arm,
             script=_script(run),
             step=run.facts.step,
@@ -168,7 +168,7 @@ def _rates(run: StepRun) -> Iterator[tuple[float, float]]:
             yield value * MIB_PER_MB, written[at_s] * MIB_PER_MB
 
 
-def _table(by: str, rows: Sequence[Best]) -> str:
+def _table(by: str, rows: Sequence[PeakSecond]) -> str:
     """A table in tabs, which its title says the order of."""
     lines = [f"best second of each script, MiB/s, by {by}"]
     lines += ["\t".join(("arm", "script", "step", "block", "read", "write", "total"))]

@@ -11,9 +11,9 @@ import msgspec
 from dbdyno.findings.work import show as counts
 from dbdyno.model.bisection import short
 from dbdyno.model.gate import (
-    Change,
     ChangedEvents,
     Gate,
+    GateRatio,
     GateSide,
     GateStep,
     TimeCheck,
@@ -86,7 +86,7 @@ def time_words(step: GateStep) -> str:
     return words if again is None else f"{words}, with another layout {of_time(again)}"
 
 
-def of_time(change: Change) -> str:
+def of_time(change: GateRatio) -> str:
     """A change of time with its interval."""
     return number.changes(change.ratio, change.low, change.high)
 

@@ -15,14 +15,14 @@ from typing import Any
 from msgspec import to_builtins
 
 from dbdyno import __version__
-from dbdyno.findings.application.show import Answer
+from dbdyno.findings.application.show import ApplicationAnswer
 from dbdyno.model import Cell, Comparison, Json, StepComparison
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.doubt import DoubtGroup
 from dbdyno.model.facts import Facts
-from dbdyno.model.looks import Looked
+from dbdyno.model.looks import LookProgress
 from dbdyno.model.metric.primary import cpu_of
-from dbdyno.model.verdict import Explanation, Judgement, Overall
+from dbdyno.model.verdict import Explanation, Judgement, OverallRatio
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import tolerate
 from dbdyno.report.estimate_form import of_estimate, of_judgement, of_ratio
@@ -126,7 +126,7 @@ def _nodes(nodes: Mapping[int, str]) -> list[Json]:
     return [{"node": node, "blocks": blocks} for node, blocks in found.items()]
 
 
-def _looks(looked: Looked) -> Json:
+def _looks(looked: LookProgress) -> Json:
     """Which looks the result has: those that were taken, and the next one."""
     looks = asdict(looked.looks)
     taken = [asdict(look) for look in looked.taken]
@@ -227,7 +227,7 @@ def _judged(one: Judgement | None) -> Json:
     return of_judgement(one) | {"dependence": asdict(dependence) if dependence else None}
 
 
-def _overall(one: Overall) -> Json:
+def _overall(one: OverallRatio) -> Json:
     where = {"arm": one.arm, "workload": one.workload, "steps": one.steps}
     return {
         **where,
@@ -245,5 +245,5 @@ def _application(comparison: Comparison, result: ApplicationResult) -> Json:
     return (
         asdict(result)
         | {name: None if ratio is None else of_ratio(ratio) for name, ratio in costs.items()}
-        | {"work": work, "answer": Answer(comparison, result).sentence}
+        | {"work": work, "answer": ApplicationAnswer(comparison, result).sentence}
     )

@@ -48,7 +48,7 @@ def wrapped(line: str) -> list[str]:
 def of_applications(comparison: Comparison) -> Iterator[str]:
     """What is said of an application on each arm, in lines; none where there is none."""
     for result in comparison.applications:
-        answer = application.Answer(comparison, result)
+        answer = application.ApplicationAnswer(comparison, result)
         yield from textwrap.wrap(answer.sentence, COLUMNS)
         for each in (*answer.lists(), *answer.sums()):
             yield from textwrap.wrap(own_query.line(each), COLUMNS)

@@ -24,7 +24,7 @@ from dbdyno.plan import parse
 from dbdyno.plan.bisect import TestedBuild
 from dbdyno.run.check import preflight
 from dbdyno.stats import bisection as stats
-from dbdyno.stats.bisection import Found, Layout, NextTest
+from dbdyno.stats.bisection import LayoutNoise, NextTest, TestedChange
 from dbdyno.stats.commit_chain import BlockTest
 from dbdyno.store.bisection import BisectionFolder
 from dbdyno.store.file import made, write_atomically
@@ -284,7 +284,7 @@ def answer(search: Bisection) -> Json:
     }
 
 
-def found_by(search: Bisection) -> Found | None:
+def found_by(search: Bisection) -> TestedChange | None:
     """The answer so far; None before the first test."""
     if not search.tests:
         return None
@@ -294,7 +294,7 @@ def found_by(search: Bisection) -> Found | None:
     )
 
 
-def layout_by(search: Bisection) -> Layout | None:
+def layout_by(search: Bisection) -> LayoutNoise | None:
     """The layout noise that the tests let expect; None before the first."""
     if not search.tests:
         return None

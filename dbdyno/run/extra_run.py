@@ -17,7 +17,7 @@ from dbdyno.engine.golden_copy import Copy
 from dbdyno.host import perf
 from dbdyno.model import Plan, Step, WorkloadUse
 from dbdyno.model.error import DynoError, ServerError
-from dbdyno.model.profile import NotSampled
+from dbdyno.model.profile import NoProfile
 from dbdyno.model.step_files import StepDone
 from dbdyno.run import profile, starting_state
 from dbdyno.run import step as steps
@@ -25,7 +25,7 @@ from dbdyno.run.arm import Run, copy_leg
 from dbdyno.run.measurement import StepFailed
 from dbdyno.run.progress import RUN_OVERHEAD_S, Leg, rest_leg
 from dbdyno.run.ready_plan import ReadyPlan
-from dbdyno.run.recorder import Sampling
+from dbdyno.run.recorder import ProcessSampling
 from dbdyno.run.starting_state import StartingPoint
 from dbdyno.store.profile import made, write
 
@@ -120,7 +120,7 @@ class ExtraRun:
                 run.end()
         except (DynoError, StepFailed) as error:
             for step in self.left:
-                write(made(self.judged_folder(step)), NotSampled(str(error)), {})
+                write(made(self.judged_folder(step)), NoProfile(str(error)), {})
             self.watch.say(f"{run.title('extra run')}: not profiled: {error}")
 
     def copy(self) -> Copy | None:
@@ -161,7 +161,7 @@ class ExtraRun:
         done = steps.measure(step, self.run.seeded(step), folder, self.watch.rate)
         return self.run.ended(step, done)[1]
 
-    def sampling(self, step: Step, program: perf.Perf) -> Sampling:
+    def sampling(self, step: Step, program: perf.Perf) -> ProcessSampling:
         """How often a step is sampled, by how long its judged window was."""
         wish = self.plan.observe.profile
         assert wish is not None
@@ -169,7 +169,7 @@ class ExtraRun:
         judged_s = judged.window_ns / NS_PER_S
         warmup_s = step.job.stop.warmup_s
         share = min(1.0, max(SAMPLED_S, wish.seconds) / max(judged_s, 1.0))
-        return Sampling(
+        return ProcessSampling(
             perf=program,
             hertz=max(1, round(wish.hertz * share)),
             seconds_max=warmup_s + LASTS_MAX * judged_s + profile.ENDING_S,

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from dbdyno.model import Step
 from dbdyno.model.find import FIND, SearchWindow
-from dbdyno.model.job.role import Rate, Role
+from dbdyno.model.job.role import RatePace, Role
 from dbdyno.model.step_files import StepDone
 from dbdyno.run import step as steps
 from dbdyno.run.driver.interface import Bench
@@ -77,6 +77,6 @@ def window(step: Step, probed: SearchWindow, number: int) -> Step:
     return replace(step, name=name, job=job, pad_to_s=None, p99_below_us=None, probed=probed)
 
 
-def pace(step: Step, role: Role, probed: SearchWindow) -> Rate:
+def pace(step: Step, role: Role, probed: SearchWindow) -> RatePace:
     """The pace at which all clients together have the rate."""
-    return Rate(arrivals="poisson", per_s=probed.per_s / step.job.clients_of(role))
+    return RatePace(arrivals="poisson", per_s=probed.per_s / step.job.clients_of(role))

@@ -22,10 +22,10 @@ from dbdyno.model.error import ServerError
 from dbdyno.model.events import (
     AnyEvent,
     CapturedEvent,
-    Newer,
-    Paused,
-    Resumed,
-    Started,
+    PausedEvent,
+    ResumedEvent,
+    StartedEvent,
+    UnknownContent,
     WindowClose,
     read,
 )
@@ -120,13 +120,13 @@ def returned(events: Path, sources: Sequence[MetricSource]) -> LoadOutput:
     )
 
 
-def lasted_s(said: Iterable[AnyEvent | Newer]) -> float:
+def lasted_s(said: Iterable[AnyEvent | UnknownContent]) -> float:
     """From the load's beginning to its window's end, warm-up included, without its pauses."""
     since_ns, whole_ns = 0, 0
     for event in said:
-        if isinstance(event, Started | Resumed):
+        if isinstance(event, StartedEvent | ResumedEvent):
             since_ns = event.mono_ns
-        elif since_ns and isinstance(event, Paused | WindowClose):
+        elif since_ns and isinstance(event, PausedEvent | WindowClose):
             whole_ns += event.mono_ns - since_ns
             since_ns = 0
     return whole_ns / NS_PER_S

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from dbdyno.model import Cell, Plan, StepComparison
-from dbdyno.model.looks import Looked, Looks
+from dbdyno.model.looks import LookProgress, Looks
 from dbdyno.model.open_steps import goes_on, open_steps
 from dbdyno.model.verdict import shaded
 from dbdyno.run.progress import duration
@@ -31,7 +31,7 @@ def planned(plan: Plan) -> str:
     return f"after {blocks_of(first.blocks)}; another after {second.blocks}, if you raise `blocks`"
 
 
-def of_look(steps: Sequence[StepComparison], looked: Looked, plan: Plan) -> Iterator[str]:
+def of_look(steps: Sequence[StepComparison], looked: LookProgress, plan: Plan) -> Iterator[str]:
     """The decisions at the last look taken: a line, or with several arms one for each.
 
     Nothing where nothing is judged.
@@ -73,7 +73,7 @@ def named(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMES_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
-def coming(looked: Looked, plan: Plan) -> str:
+def coming(looked: LookProgress, plan: Plan) -> str:
     """When the next look is, as a part of the line; empty where there is none."""
     if looked.coming is None:
         return ""
@@ -82,7 +82,7 @@ def coming(looked: Looked, plan: Plan) -> str:
     return f"; next look after {blocks_of(blocks)}{more}"
 
 
-def between(looked: Looked, complete: int) -> str:
+def between(looked: LookProgress, complete: int) -> str:
     """Says that a plan ended between two looks."""
     next_one = "" if looked.coming is None else f"; the next is after {looked.coming.blocks}"
     return f"no look after {blocks_of(complete)}{next_one}: until then no step gets a new word"
@@ -118,7 +118,7 @@ def time_over(
     minutes: Sequence[float],
     passed: float,
     plan: Plan,
-    looked: Looked,
+    looked: LookProgress,
     still: Sequence[StepComparison],
 ) -> str:
     """The time is over, by so much as a further block takes; `passed`: with what is in no block."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dbdyno.model import Block, Comparison, Plan, Step, StepComparison, WorkloadUse
-from dbdyno.model.looks import Looked, Looks
+from dbdyno.model.looks import LookProgress, Looks
 from dbdyno.model.open_steps import open_steps
 from dbdyno.model.step import StepName
 from dbdyno.plan import schedule
@@ -123,7 +123,7 @@ def remembered(read: Read) -> Read:
 # --- How far it has come ---------------------------------------------------------------------
 
 
-def reached(lab: Lab) -> Looked:
+def reached(lab: Lab) -> LookProgress:
     """The looks that the complete blocks have reached.
 
     If the time that looks.json gives is over, the last look is taken now, for good.
@@ -137,18 +137,18 @@ def reached(lab: Lab) -> Looked:
     return stats.looked(looks, complete)
 
 
-def is_at_look(looked: Looked, complete: int) -> bool:
+def is_at_look(looked: LookProgress, complete: int) -> bool:
     """Whether there is a look after so many blocks."""
     return bool(looked.taken) and looked.taken[-1].blocks == complete
 
 
-def up_to(looked: Looked, blocks: Sequence[Block]) -> list[Block]:
+def up_to(looked: LookProgress, blocks: Sequence[Block]) -> list[Block]:
     """Of these blocks those before the next look; all where there is none."""
     coming = looked.coming
     return [block for block in blocks if coming is None or block.number <= coming.blocks]
 
 
-def why_over(lab: Lab, looked: Looked, judged: Sequence[StepComparison]) -> str | None:
+def why_over(lab: Lab, looked: LookProgress, judged: Sequence[StepComparison]) -> str | None:
     """Why a plan that runs until it is decided ends here, in words; None where it goes on."""
     complete, most = lab.results.complete(), lab.plan.schedule.blocks
     still = open_steps(judged)
@@ -207,7 +207,7 @@ def can_be_alone(lab: Lab, use: WorkloadUse) -> bool:
     return all(step in rest for step in in_every(lab, use))
 
 
-def steps_to_do(lab: Lab, looked: Looked, read: Read) -> Mapping[str, tuple[str, ...]] | None:
+def steps_to_do(lab: Lab, looked: LookProgress, read: Read) -> Mapping[str, tuple[str, ...]] | None:
     """By workload the steps of the blocks up to the next look; None: all.
 
     Steps that were decided at the look before rest. Blocks that were begun since then have said

@@ -23,7 +23,7 @@ from msgspec import structs
 from dbdyno.engine.interface import MadeServer
 from dbdyno.host.observe.usage import ProcessReader, counts_nanoseconds
 from dbdyno.model import Observation, Plan, Schedule, Step, Void
-from dbdyno.model.events import ConnectedEvent, Done, ReadyEvent, Tick, WindowClose, WindowOpen
+from dbdyno.model.events import ConnectedEvent, DoneEvent, ReadyEvent, Tick, WindowClose, WindowOpen
 from dbdyno.model.placement import PlacedCost, PlacementTrial
 from dbdyno.model.step_files import StepDone
 from dbdyno.plan import schedule
@@ -199,7 +199,7 @@ def window(step: Step, bench: Bench, made: MadeServer) -> TrialWindow:
                     spent.close()
                     placed.release()
                     load.stop()
-                case Done() if event.status != "ok":
+                case DoneEvent() if event.status != "ok":
                     raise StepFailed(event.reason or event.status)
     connections = step.job.connections
     return TrialWindow(

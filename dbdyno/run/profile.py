@@ -15,12 +15,12 @@ from msgspec import structs
 from dbdyno.host import perf
 from dbdyno.model import Plan, ProfileRequest, Step, WorkloadUse
 from dbdyno.model.error import DynoError
-from dbdyno.model.profile import NotSampled, Sampled
+from dbdyno.model.profile import NoProfile, ProfileFile
 from dbdyno.run import step as steps
 from dbdyno.run.driver.interface import Bench
 from dbdyno.run.measurement import StepFailed
 from dbdyno.run.progress import Leg, Pulse
-from dbdyno.run.recorder import Recorder, Sampling
+from dbdyno.run.recorder import ProcessSampling, Recorder
 from dbdyno.store import profile
 
 SETTLING_S = 1.0
@@ -83,17 +83,19 @@ def further(
     bench = replace(bench, warm=None, checkpoint=False, hooks=None, turns=None)
     place = profile.made(folder)
     try:
-        how = Sampling(perf=perf.find(), hertz=wish.hertz, seconds_max=wish.seconds + ENDING_S)
+        how = ProcessSampling(
+            perf=perf.find(), hertz=wish.hertz, seconds_max=wish.seconds + ENDING_S
+        )
         done = sampled(window(step, wish), bench, place, how, show)
     except (DynoError, StepFailed) as error:
-        profile.write(place, NotSampled(str(error)), {})
+        profile.write(place, NoProfile(str(error)), {})
         return f"not profiled: {error}"
     return said(done)
 
 
 def sampled(
-    step: Step, bench: Bench, folder: Path, how: Sampling, show: Callable[[Pulse], None]
-) -> Sampled | NotSampled:
+    step: Step, bench: Bench, folder: Path, how: ProcessSampling, show: Callable[[Pulse], None]
+) -> ProfileFile | NoProfile:
     """Measures a step while its server is sampled; profile.json as it is in `folder` then.
 
     Raises StepFailed, LabDied as a step does.
@@ -105,8 +107,8 @@ def sampled(
     return outcome
 
 
-def said(outcome: Sampled | NotSampled) -> str:
+def said(outcome: ProfileFile | NoProfile) -> str:
     """What was sampled, for the person who watches."""
-    if isinstance(outcome, NotSampled):
+    if isinstance(outcome, NoProfile):
         return f"not profiled: {outcome.failure}"
     return f"{outcome.samples:,} samples"

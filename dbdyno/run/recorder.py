@@ -13,14 +13,14 @@ from dbdyno.host import perf
 from dbdyno.host.perf import FoldedProfile, Perf, Recording
 from dbdyno.model.error import HostError
 from dbdyno.model.events import AnyEvent, ReadyEvent, WindowClose, WindowOpen
-from dbdyno.model.profile import NotSampled, Sampled, Stack
+from dbdyno.model.profile import NoProfile, ProfileFile, Stack
 from dbdyno.run.measurement import Measurement
 from dbdyno.run.progress import Pulse
 from dbdyno.run.step import Load
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sampling:
+class ProcessSampling:
     """How the processes of a server are sampled."""
 
     perf: Perf
@@ -34,7 +34,7 @@ class Recorder:
     A context manager: nothing runs and no file is left afterwards.
     """
 
-    def __init__(self, server: Server, how: Sampling) -> None:
+    def __init__(self, server: Server, how: ProcessSampling) -> None:
         self.failure: str | None = None
         self.stacks: Mapping[Stack, int] = {}
         self._owner_of: Callable[[int], str] = str
@@ -66,13 +66,13 @@ class Recorder:
         self._owner_of = measurement.sampler.owner
         return RecordedLoad(measurement, self)
 
-    def outcome(self) -> Sampled | NotSampled:
+    def outcome(self) -> ProfileFile | NoProfile:
         """What was sampled, without its stacks, which are in `stacks`."""
         folded, perf = self._folded(), self._how.perf
         if folded is None:
-            return NotSampled(self.failure)
+            return NoProfile(self.failure)
         self.stacks = folded.stacks
-        return Sampled(
+        return ProfileFile(
             event=perf.event,
             hertz=self._how.hertz,
             call_graph=self._call_graph,

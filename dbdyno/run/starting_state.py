@@ -22,7 +22,7 @@ from dbdyno.engine.golden_copy import Copy, CopyOrigin
 from dbdyno.engine.restore import restored_bytes
 from dbdyno.host import place
 from dbdyno.model import Json, Plan, Step, WorkloadUse
-from dbdyno.model.golden import GoldenUse, Restored
+from dbdyno.model.golden import GoldenUse, RestoreSummary
 from dbdyno.model.job import Job
 from dbdyno.plan import schedule
 from dbdyno.plan.schedule import SAVE
@@ -177,7 +177,7 @@ def origin(step: Step, results: Results, number: int, took_s: float) -> CopyOrig
     )
 
 
-def report(results: Results, folder: Path) -> Restored | None:
+def report(results: Results, folder: Path) -> RestoreSummary | None:
     """What the restore in `folder` told at its end; None of any other step."""
     steps = (step for block in results.blocks() for run in block.runs() for step in run.steps())
     return next((step.restored() for step in steps if step.path == folder), None)

@@ -21,7 +21,7 @@ from dbdyno.model import Headline, Step, events
 from dbdyno.model.error import ServerError
 from dbdyno.model.headlines import kind_of, unit_of
 from dbdyno.model.job import Job
-from dbdyno.model.job.role import Role, RoleStop, Tied
+from dbdyno.model.job.role import Role, RoleStop, TiedPace
 from dbdyno.model.server_status import StatusLook
 from dbdyno.model.standby_lag import StandbyLag
 from dbdyno.model.step_files import Link, StepCheck, StepDone
@@ -81,7 +81,7 @@ class Load:
         self.sampler, self.folder = measurement.sampler, measurement.folder
         self._meter = StepMeter(self.step, self.bench.claim)
         self._close: events.WindowClose | None = None
-        self._done: events.Done | None = None
+        self._done: events.DoneEvent | None = None
         self._waits: WaitSampler | None = None
         self._lag: Readings[StandbyLag] | None = None
         self._status: Readings[StatusLook] | None = None
@@ -208,7 +208,7 @@ class Load:
                 self.generator.stop()
                 self._end_waits()
                 self._end_readings()
-            case events.Done():
+            case events.DoneEvent():
                 self._done = event
         if self._elsewhere is not None:  # after the counters: hosts take milliseconds to answer
             self._elsewhere.observe(event)
@@ -223,9 +223,9 @@ class Load:
             case events.WindowOpen():
                 self._open = True
                 self._waits.begin()
-            case events.Resumed() if self._open:
+            case events.ResumedEvent() if self._open:
                 self._waits.begin()
-            case events.Paused() | events.WindowClose():
+            case events.PausedEvent() | events.WindowClose():
                 self._waits.rest()
 
     def _end_waits(self) -> None:
@@ -327,7 +327,7 @@ def checks(step: Step, totals: Mapping[str, events.Totals]) -> list[StepCheck]:
 
 def partner_stop(job: Job, role: Role) -> RoleStop | None:
     """The quota of the role to which `role` is tied; None where it is not tied."""
-    partner = job.role(role.pace.to) if isinstance(role.pace, Tied) else None
+    partner = job.role(role.pace.to) if isinstance(role.pace, TiedPace) else None
     return None if partner is None else partner.stop
 
 

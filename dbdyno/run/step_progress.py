@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from dbdyno.model import Json, Step
-from dbdyno.model.events import Part, Tick
+from dbdyno.model.events import Tick, TickPart
 from dbdyno.model.headlines import scale_of, unit_of
 from dbdyno.model.job import amounts
 from dbdyno.model.step_files import HeadlineWork
@@ -58,7 +58,7 @@ class WorkProgress:
             for what, amount in self.second.items():
                 self.amounts[what] = self.amounts.get(what, 0) + amount
 
-    def time(self, parts: Iterable[Part]) -> None:
+    def time(self, parts: Iterable[TickPart]) -> None:
         """Takes the lengths of whole operations of a second of the window."""
         for part in parts:
             if part.sums_us is not None:
@@ -125,7 +125,7 @@ class StepMeter:
         )
         return histogram
 
-    def whole(self, tick: Tick) -> list[Part]:
+    def whole(self, tick: Tick) -> list[TickPart]:
         """Operations of a second, without a transaction's parts."""
         return [
             part

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from dbdyno.engine.counting import CountMethod
 from dbdyno.model.count import Count
-from dbdyno.model.count_storage import Storage
+from dbdyno.model.count_storage import StorageWork
 from dbdyno.model.events import CapturedEvent
 
 
-def read(answers: Sequence[CapturedEvent], count: Count, counting: CountMethod) -> Storage:
+def read(answers: Sequence[CapturedEvent], count: Count, counting: CountMethod) -> StorageWork:
     """What an operation of the window did, less what a mark alone did.
 
     `answers`: the counters after each mark. A counter that the server lacks is None.
@@ -30,7 +30,7 @@ def read(answers: Sequence[CapturedEvent], count: Count, counting: CountMethod) 
     if counting.dirties:
         marked = (row.calls for row in count.functions if row.function in counting.dirties)
         dirtied = sum(marked)
-    return Storage(
+    return StorageWork(
         log_bytes=moved(counting.log_bytes),
         pages_hit=None if pages is None or missing is None else pages - missing,
         pages_read=missing,

@@ -97,11 +97,11 @@ class Player:
         self._run(begun_ns)
         if not self._load.closed:
             self._load.generator.pause()
-            event = self._wait_for(events.Paused)
+            event = self._wait_for(events.PausedEvent)
             if event is not None and self._open:
                 self._read("pause", event.mono_ns)
         if self._load.closed:
-            self._wait_for(events.Done)
+            self._wait_for(events.DoneEvent)
             self._stack.close()  # its process has gone before the next arm's turn begins
 
     def after(self) -> None:
@@ -121,10 +121,10 @@ class Player:
         """Starts the load, or resumes it; when counting begins in this turn, in ns."""
         if self.turns == 1:
             self._load.generator.go()
-            started = self._wait_for(events.Started)
+            started = self._wait_for(events.StartedEvent)
             return started.mono_ns if started else time.monotonic_ns()
         self._load.generator.resume()
-        resumed = self._wait_for(events.Resumed)
+        resumed = self._wait_for(events.ResumedEvent)
         if resumed is None:
             return time.monotonic_ns()
         settled_ns = resumed.mono_ns + self._settle_ns

@@ -22,7 +22,7 @@ from dbdyno.report.render import html
 from dbdyno.serve import beside, farm, history, listing, live, numbers
 from dbdyno.serve.access import Access, Door
 from dbdyno.serve.folders import Folders
-from dbdyno.serve.serving import Serving
+from dbdyno.serve.serving import PageContext
 
 REPORT_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
@@ -31,7 +31,7 @@ REPORT_POLICY = (
 """A report has its scripts in itself, and asks for nothing."""
 
 
-Page = Callable[[Serving, Request], Response]
+Page = Callable[[PageContext, Request], Response]
 """Makes an answer; it may read files, so it runs beside the loop of events."""
 
 
@@ -42,7 +42,7 @@ def application(
 
     `draw` draws the flame graphs of reports.
     """
-    serving = Serving(Folders(roots), draw=draw)
+    serving = PageContext(Folders(roots), draw=draw)
     listing.page(serving.frame, serving.folders, serving.judged, "")  # so that the first is quick
     pages = [Route(path, _answered(serving, made)) for path, made in PAGES]
     return Starlette(
@@ -55,14 +55,14 @@ def application(
     )
 
 
-def _answered(serving: Serving, made: Page) -> Callable[[Request], object]:
+def _answered(serving: PageContext, made: Page) -> Callable[[Request], object]:
     async def answer(request: Request) -> Response:
         return await run_in_threadpool(made, serving, request)
 
     return answer
 
 
-def _pushed(serving: Serving) -> Callable[[Request], object]:
+def _pushed(serving: PageContext) -> Callable[[Request], object]:
     async def push(request: Request) -> Response:
         result = await run_in_threadpool(serving.result, request)
         find = partial(serving.folders.result, result.key)
@@ -73,7 +73,7 @@ def _pushed(serving: Serving) -> Callable[[Request], object]:
     return push
 
 
-def _refused(serving: Serving, error: Exception) -> Response:
+def _refused(serving: PageContext, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     title = "Not found" if error.status_code == 404 else "Cannot be shown"
     body = serving.frame.filled("refused.html.j2", text=error.detail)
@@ -83,19 +83,19 @@ def _refused(serving: Serving, error: Exception) -> Response:
 # --- Pages -------------------------------------------------------------------------------------
 
 
-def results(serving: Serving, request: Request) -> Response:
+def results(serving: PageContext, request: Request) -> Response:
     """The list."""
     query = request.query_params.get("q", "")
     return HTMLResponse(listing.page(serving.frame, serving.folders, serving.judged, query))
 
 
-def headline(serving: Serving, request: Request) -> Response:
+def headline(serving: PageContext, request: Request) -> Response:
     """A result in a few words, which the list asks for."""
     told = serving.judged.headline(serving.result(request))
     return HTMLResponse(serving.frame.filled("headline.html.j2", alone=told))
 
 
-def report(serving: Serving, request: Request) -> Response:
+def report(serving: PageContext, request: Request) -> Response:
     """The report of a result, with the way to the other pages above it."""
     result = serving.result(request)
     view = report_page.make(serving.judged.comparison(result))
@@ -106,12 +106,12 @@ def report(serving: Serving, request: Request) -> Response:
     )
 
 
-def live_page(serving: Serving, request: Request) -> Response:
+def live_page(serving: PageContext, request: Request) -> Response:
     """The state of a plan; the events of `_pushed` keep the page up to date."""
     return HTMLResponse(live.page(serving.frame, serving.judged, serving.result(request)))
 
 
-def numbers_page(serving: Serving, request: Request) -> Response:
+def numbers_page(serving: PageContext, request: Request) -> Response:
     """A table of a result: its first rows on a page, or all as `form=csv` or `form=json`."""
     result = serving.result(request)
     name, form = (request.query_params.get(key) for key in ("table", "form"))
@@ -128,13 +128,13 @@ def numbers_page(serving: Serving, request: Request) -> Response:
     )
 
 
-def comparison(serving: Serving, request: Request) -> Response:
+def comparison(serving: PageContext, request: Request) -> Response:
     """The output of `dyno compare --json`."""
     found = serving.judged.comparison(serving.result(request))
     return Response(json_document.render(found), media_type="application/json")
 
 
-def asset(serving: Serving, request: Request) -> Response:
+def asset(serving: PageContext, request: Request) -> Response:
     """A style sheet or script of these pages."""
     found = serving.frame.asset(request.path_params["name"])
     if found is None:

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dbdyno.analysis.across import beside
-from dbdyno.analysis.across.beside import Beside, StepBeside
+from dbdyno.analysis.across.beside import ArmPair, UnpairedStep
 from dbdyno.analysis.across.side import LEFT, MISSING, RIGHT, Side
 from dbdyno.analysis.across.values import COST, RESPONSE, Values, title
 from dbdyno.analysis.across.work import Index, host_words
@@ -29,10 +29,10 @@ from dbdyno.parts.part import (
     Text,
 )
 from dbdyno.serve import charted
-from dbdyno.serve.charted import Search, View, Way, Ways, day, link, report
+from dbdyno.serve.charted import Search, View, ViewLink, ViewLinks, day, link, report
 from dbdyno.serve.history import configuration, figure_words
 from dbdyno.serve.listing import has_words
-from dbdyno.serve.serving import Serving
+from dbdyno.serve.serving import PageContext
 
 PATH = "/beside"
 NS_PER_MINUTE = 60e9
@@ -47,7 +47,7 @@ Chosen = tuple[Index, str]
 # --- Answers -------------------------------------------------------------------------------------
 
 
-def page(serving: Serving, request: Request) -> Response:
+def page(serving: PageContext, request: Request) -> Response:
     """Two arms; where one or both are still to be chosen, those that there are."""
     asked = request.query_params
     indexes = serving.archive.indexes(serving.folders.found())
@@ -78,7 +78,7 @@ def _chosen(indexes: Sequence[Index], name: str | None, arm: str | None) -> Chos
 # --- To choose -----------------------------------------------------------------------------------
 
 
-def choose(indexes: Sequence[Index], serving: Serving, query: str) -> View:
+def choose(indexes: Sequence[Index], serving: PageContext, query: str) -> View:
     """Every arm of every result, as the left side."""
     rows = []
     for index in sorted(indexes, key=lambda one: -one.begun_unix_ns):
@@ -97,7 +97,7 @@ def choose(indexes: Sequence[Index], serving: Serving, query: str) -> View:
     return View(title="Beside each other", at="beside", search=search, parts=(table,))
 
 
-def choose_other(indexes: Sequence[Index], serving: Serving, left: Chosen, query: str) -> View:
+def choose_other(indexes: Sequence[Index], serving: PageContext, left: Chosen, query: str) -> View:
     """Every other arm of the left one's host, with how much of its work is the same."""
     own = {trace.work.key for trace in left[0].traces if trace.arm == left[1]}
     rows = []
@@ -119,7 +119,7 @@ def choose_other(indexes: Sequence[Index], serving: Serving, left: Chosen, query
         note="Arms of this host. Steps alike: jobs, parameters and turns are; the others have "
         "no ratio.",
     )
-    back = Ways(name="First arm", ways=(Way(words="choose another", link=PATH),))
+    back = ViewLinks(name="First arm", ways=(ViewLink(words="choose another", link=PATH),))
     kept = {"left": left[0].name, "left_arm": left[1]}
     search = Search(query=query, words=SEARCHED, kept=kept)
     return View(title="Beside each other", at="beside", ways=(back,), search=search, parts=(table,))
@@ -167,11 +167,11 @@ def other_host(left: Chosen, right: Chosen) -> View:
     )
     refused = Callout(name="hosts", title="Not shown", items=(Finding(text=text),))
     another = link(PATH, left=left[0].name, left_arm=left[1])
-    ways = (Ways(name="Second arm", ways=(Way(words="choose another", link=another),)),)
+    ways = (ViewLinks(name="Second arm", ways=(ViewLink(words="choose another", link=another),)),)
     return View(title="Beside each other", at="beside", ways=ways, parts=(refused,))
 
 
-def shown(found: Beside) -> View:
+def shown(found: ArmPair) -> View:
     """Two arms of one host: a warning, figures, and in what they differ."""
     names = _names(found)
     parts: list[AnyPart] = [_warning(found), _figures(found, names)]
@@ -188,7 +188,7 @@ def shown(found: Beside) -> View:
     )
 
 
-def _names(found: Beside) -> tuple[str, str]:
+def _names(found: ArmPair) -> tuple[str, str]:
     """The names of the sides: their arms, with the result if the arms have one name."""
     left, right = found.left, found.right
     if left.arm != right.arm:
@@ -196,27 +196,29 @@ def _names(found: Beside) -> tuple[str, str]:
     return f"{left.arm} of {left.result}", f"{right.arm} of {right.result}"
 
 
-def _ways(found: Beside) -> Iterable[Ways]:
+def _ways(found: ArmPair) -> Iterable[ViewLinks]:
     left, right = found.left, found.right
-    yield Ways(
+    yield ViewLinks(
         name="Arms",
         ways=(
-            Way(words="turn round", link=link(PATH, left=right.result, left_arm=right.arm,
+            ViewLink(words="turn round", link=link(PATH, left=right.result, left_arm=right.arm,
                 right=left.result, right_arm=left.arm)),
-            Way(words="another second arm", link=link(PATH, left=left.result, left_arm=left.arm)),
-            Way(words="another first arm", link=link(PATH, left=right.result, left_arm=right.arm)),
+            ViewLink(words="another second arm",
+                link=link(PATH, left=left.result, left_arm=left.arm)),
+            ViewLink(words="another first arm",
+                link=link(PATH, left=right.result, left_arm=right.arm)),
         ),
     )  # fmt: skip
-    yield Ways(
+    yield ViewLinks(
         name="Reports",
         ways=tuple(
-            Way(words=result, link=report(result))
+            ViewLink(words=result, link=report(result))
             for result in dict.fromkeys((left.result, right.result))
         ),
     )
 
 
-def _warning(found: Beside) -> Callout:
+def _warning(found: ArmPair) -> Callout:
     left, right = found.left, found.right
     if found.together:
         items = [
@@ -244,7 +246,7 @@ def _findings(items: Iterable[str]) -> tuple[Finding, ...]:
     return tuple(Finding(text=text) for text in items)
 
 
-def _ratios(found: Beside, names: tuple[str, str]) -> Chart | None:
+def _ratios(found: ArmPair, names: tuple[str, str]) -> Chart | None:
     """Throughput of the steps that have a ratio."""
     its = [(step.work.step, step.ratio(step.work.headline)) for step in found.steps]
     known = [(name, ratio) for name, ratio in its if ratio is not None and ratio > 0]
@@ -269,7 +271,7 @@ def _ratios(found: Beside, names: tuple[str, str]) -> Chart | None:
     )
 
 
-def _figures(found: Beside, names: tuple[str, str]) -> Table:
+def _figures(found: ArmPair, names: tuple[str, str]) -> Table:
     groups = ("throughput", title(COST), title(RESPONSE))
     heads = (*names, number.TIMES)
     return Table(
@@ -299,7 +301,7 @@ def _figures(found: Beside, names: tuple[str, str]) -> Table:
     )
 
 
-def _cells(step: StepBeside, metric: str) -> tuple[TableCell, TableCell, TableCell]:
+def _cells(step: UnpairedStep, metric: str) -> tuple[TableCell, TableCell, TableCell]:
     ratio = step.ratio(metric)
     both = [_figure(its, metric) for its in (step.left, step.right)]
     return (
@@ -322,7 +324,7 @@ def _figure(its: Values | None, metric: str) -> TableCell:
     )
 
 
-def _other_work(found: Beside) -> Iterable[Callout]:
+def _other_work(found: ArmPair) -> Iterable[Callout]:
     items = [
         f"{step.work.step}: {'; '.join(step.other_work)}" for step in found.steps if step.other_work
     ]
@@ -330,7 +332,7 @@ def _other_work(found: Beside) -> Iterable[Callout]:
         yield Callout(name="other-work", title="Other work", items=_findings(items))
 
 
-def _alone(found: Beside, names: tuple[str, str]) -> Iterable[Text]:
+def _alone(found: ArmPair, names: tuple[str, str]) -> Iterable[Text]:
     items = [
         f"only {name}: {', '.join(found.alone[side])}"
         for side, name in zip((LEFT, RIGHT), names, strict=True)
@@ -340,7 +342,7 @@ def _alone(found: Beside, names: tuple[str, str]) -> Iterable[Text]:
         yield Text(name="alone", title="Steps of one side", items=_findings(items))
 
 
-def _unlike(found: Beside, names: tuple[str, str]) -> Table:
+def _unlike(found: ArmPair, names: tuple[str, str]) -> Table:
     return Table(
         name="unlike",
         title="What differs",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dbdyno.analysis.across.history import History, Line
+from dbdyno.analysis.across.history import History, HistoryLine
 
 SAID = (
     "A farm has measured these heads beside each other, so this history marks no change. The "
@@ -25,7 +25,7 @@ def without_changes(history: History, farms: Sequence[str]) -> History:
     return replace(history, lines=lines)
 
 
-def is_chained(line: Line, farms: Sequence[str]) -> bool:
+def is_chained(line: HistoryLine, farms: Sequence[str]) -> bool:
     """Whether any result of a line is a farm's."""
     beginnings = tuple(f"{key}/" if key else "" for key in farms)
     return any(point.side.result.startswith(beginnings) for point in line.points)

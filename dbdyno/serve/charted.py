@@ -22,7 +22,7 @@ POLICY = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Way:
+class ViewLink:
     """A link to another view of a page."""
 
     words: str
@@ -31,11 +31,11 @@ class Way:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ways:
+class ViewLinks:
     """Links to choose one of."""
 
     name: str
-    ways: tuple[Way, ...]
+    ways: tuple[ViewLink, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class View:
     parts: tuple[AnyPart, ...]
     arms: tuple[str, ...] = ()  # an arm's place gives its colour
     label: str = ""  # said below the title
-    ways: tuple[Ways, ...] = ()
+    ways: tuple[ViewLinks, ...] = ()
     search: Search | None = None
 
 

@@ -15,16 +15,16 @@ from starlette.responses import HTMLResponse, Response
 
 from dbdyno import __version__
 from dbdyno.farm import journal, overview, state
-from dbdyno.farm.chain import Series
-from dbdyno.farm.overview import Followed, Overview
+from dbdyno.farm.chain import HeadSeries
+from dbdyno.farm.overview import BranchOverview, Overview
 from dbdyno.parts.part import Column, Finding, Page, Row, Table, TableCell, Text
 from dbdyno.serve import farm_curve, farm_finding, farm_views
 from dbdyno.serve.charted import View, link, report
 from dbdyno.serve.farm_curve import Curve
-from dbdyno.serve.farm_views import AT, Places
+from dbdyno.serve.farm_views import AT, FarmAddresses
 from dbdyno.serve.folders import named
 from dbdyno.serve.frame import Frame
-from dbdyno.serve.serving import Serving
+from dbdyno.serve.serving import PageContext
 
 PATH = "/farm"
 DEPTH_MAX = 2
@@ -32,7 +32,7 @@ DEPTH_MAX = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class FarmFolder:
     """A farm's folder."""
 
     key: str  # what begins the keys of its results, without the last slash
@@ -40,11 +40,11 @@ class Place:
     name: str
 
 
-def places(roots: Sequence[Path]) -> list[Place]:
+def places(roots: Sequence[Path]) -> list[FarmFolder]:
     """The farms in these folders, by name."""
     return sorted(
         (
-            Place(key=f"{prefix}{key}".rstrip("/"), path=path, name=path.name)
+            FarmFolder(key=f"{prefix}{key}".rstrip("/"), path=path, name=path.name)
             for prefix, root in named(roots).items()
             for key, path in _below("", root, DEPTH_MAX)
         ),
@@ -68,17 +68,17 @@ def _below(prefix: str, folder: Path, depth: int) -> Iterator[tuple[str, Path]]:
             yield from _below(f"{prefix}{name}/", folder / name, depth - 1)
 
 
-def read(place: Place) -> Overview:
+def read(place: FarmFolder) -> Overview:
     """What a farm has come to. Raises ResultError where its journal is damaged."""
     return overview.of(state.fold(journal.read(place.path)), place.name)
 
 
-def series_of(branch: Followed, text: str) -> Series | None:
+def series_of(branch: BranchOverview, text: str) -> HeadSeries | None:
     """A series by what `key` gives; None where there is none."""
     return next((series for series in branch.series if key(series) == text), None)
 
 
-def key(series: Series) -> str:
+def key(series: HeadSeries) -> str:
     """What tells a series from the others of its branch, for an address."""
     return "/".join((*series.step, series.instrument, series.metric))
 
@@ -87,10 +87,10 @@ def key(series: Series) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Served(Places):
+class ServedAddresses(FarmAddresses):
     """The addresses of a server."""
 
-    farm: Place
+    farm: FarmFolder
 
     def _link(self, **wanted: str) -> str:
         return link(PATH, farm=self.farm.key, **wanted)
@@ -99,7 +99,7 @@ class Served(Places):
         """Of a branch by a metric."""
         return self._link(branch=branch, instrument=instrument, metric=metric)
 
-    def curve(self, series: Series) -> str:
+    def curve(self, series: HeadSeries) -> str:
         """Of a series."""
         return self._link(branch=series.branch, series=key(series))
 
@@ -112,7 +112,7 @@ class Served(Places):
         return report(f"{self.farm.key}/{folder}" if self.farm.key else folder)
 
 
-class Query(msgspec.Struct, frozen=True, kw_only=True):
+class FarmQuery(msgspec.Struct, frozen=True, kw_only=True):
     """What an address asks for; None: it does not say."""
 
     farm: str | None = None
@@ -123,9 +123,9 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     finding: str | None = None
 
 
-def page(serving: Serving, request: Request) -> Response:
+def page(serving: PageContext, request: Request) -> Response:
     """The farms, or the grid, a curve or a finding of one."""
-    query = msgspec.convert(dict(request.query_params), Query)
+    query = msgspec.convert(dict(request.query_params), FarmQuery)
     farms = places(serving.folders.roots)
     wanted = farms[0].key if query.farm is None and len(farms) == 1 else query.farm
     if wanted is None:
@@ -133,7 +133,7 @@ def page(serving: Serving, request: Request) -> Response:
     place = next((each for each in farms if each.key == wanted), None)
     if place is None:
         raise HTTPException(404, "There is no such farm: was its folder removed or renamed?")
-    farm, links = read(place), Served(farm=place)
+    farm, links = read(place), ServedAddresses(farm=place)
     if query.finding is not None:
         return _answer(serving.frame, finding_view(farm, query.finding, links))
     branch = farm.branch(query.branch)
@@ -171,7 +171,7 @@ class _Titles:
         return f' title="{escape(text)}"' if text else ""
 
 
-def choose(farms: Sequence[Place]) -> View:
+def choose(farms: Sequence[FarmFolder]) -> View:
     """The farms to choose from."""
     if not farms:
         return View(title="Farm", at=AT, parts=(_said("No farm has its folder here."),))
@@ -195,7 +195,7 @@ def _said(sentence: str) -> Text:
     )
 
 
-def finding_view(farm: Overview, name: str, links: Places) -> View:
+def finding_view(farm: Overview, name: str, links: FarmAddresses) -> View:
     """The page of a finding. Raises HTTPException where there is none."""
     for branch in farm.branches:
         for finding in branch.findings:
@@ -204,7 +204,7 @@ def finding_view(farm: Overview, name: str, links: Places) -> View:
     raise HTTPException(404, "The farm has no such finding.")
 
 
-def drawn(branch: Followed, series: Series, links: Places) -> Curve | None:
+def drawn(branch: BranchOverview, series: HeadSeries, links: FarmAddresses) -> Curve | None:
     """The curve of a series."""
     folders = [
         commit.cells[series].folder if series in commit.cells else "" for commit in branch.commits

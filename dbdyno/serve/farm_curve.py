@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dbdyno.farm.chain import Series
-from dbdyno.farm.overview import Commit, Followed, interval
+from dbdyno.farm.chain import HeadSeries
+from dbdyno.farm.overview import BranchOverview, HeadOverview, interval
 from dbdyno.model.bisection import short
 from dbdyno.parts import number
 
@@ -23,7 +23,7 @@ RADIUS_MIN, RADIUS_MAX = 2.0, 4.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dot:
+class CommitDot:
     """A commit's ratio to the pinned release."""
 
     x: float
@@ -35,7 +35,7 @@ class Dot:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mark:
+class AxisMark:
     """A place on an axis, or where a finding begins, with its words."""
 
     at: float
@@ -54,16 +54,19 @@ class Curve:
     top: int
     bottom: float
     radius: float  # of a dot
-    dots: tuple[Dot, ...]
-    ticks: tuple[Mark, ...]
-    names: tuple[Mark, ...]
-    missing: tuple[Mark, ...]  # commits without a reading
-    findings: tuple[Mark, ...]
+    dots: tuple[CommitDot, ...]
+    ticks: tuple[AxisMark, ...]
+    names: tuple[AxisMark, ...]
+    missing: tuple[AxisMark, ...]  # commits without a reading
+    findings: tuple[AxisMark, ...]
     said: str  # for those who do not see it
 
 
 def curve(
-    branch: Followed, series: Series, links: Sequence[str], findings: Sequence[tuple[str, str]]
+    branch: BranchOverview,
+    series: HeadSeries,
+    links: Sequence[str],
+    findings: Sequence[tuple[str, str]],
 ) -> Curve | None:
     """The curve of a series; None where no commit has a reading.
 
@@ -86,7 +89,7 @@ def curve(
         bottom=HEIGHT - BOTTOM,
         radius=max(RADIUS_MIN, min(RADIUS_MAX, (WIDTH - LEFT - RIGHT) / len(ratios) / 2)),
         dots=tuple(
-            Dot(
+            CommitDot(
                 x=scale.x(place),
                 y=scale.y(value),
                 low=scale.y(low),
@@ -99,12 +102,14 @@ def curve(
         ticks=tuple(scale.ticks()),
         names=tuple(_names(branch.commits, scale)),
         missing=tuple(
-            Mark(at=scale.x(place), words=f"{short(commit.commit)}: {commit.why or 'no reading'}")
+            AxisMark(
+                at=scale.x(place), words=f"{short(commit.commit)}: {commit.why or 'no reading'}"
+            )
             for place, commit in enumerate(branch.commits)
             if ratios[place] is None
         ),
         findings=tuple(
-            Mark(at=scale.x(places[finding.first] - 0.5), words=words, link=link)
+            AxisMark(at=scale.x(places[finding.first] - 0.5), words=words, link=link)
             for finding, (words, link) in zip(own, findings, strict=True)
             if finding.first in places
         ),
@@ -113,7 +118,7 @@ def curve(
     )
 
 
-def _ratio(commit: Commit, series: Series) -> tuple[float, float, float] | None:
+def _ratio(commit: HeadOverview, series: HeadSeries) -> tuple[float, float, float] | None:
     cell = commit.cells.get(series)
     if cell is None or cell.against_pinned is None:
         return None
@@ -142,7 +147,7 @@ class _Scale:
         share = (value - self.low) / (self.high - self.low)
         return round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1)
 
-    def ticks(self) -> Iterator[Mark]:
+    def ticks(self) -> Iterator[AxisMark]:
         """Round changes, no change among them."""
         size = 10.0 ** math.ceil(math.log10((self.high - self.low) / TICKS_MIN))
         step = next(
@@ -154,11 +159,11 @@ class _Scale:
         first = math.ceil((self.low - 1) / step)
         for place in range(first, math.floor((self.high - 1) / step) + 1):
             words = number.change(1 + place * step, digits)
-            yield Mark(at=self.y(1 + place * step), words=words if place else "0")
+            yield AxisMark(at=self.y(1 + place * step), words=words if place else "0")
 
 
-def _names(commits: Sequence[Commit], scale: _Scale) -> Iterator[Mark]:
+def _names(commits: Sequence[HeadOverview], scale: _Scale) -> Iterator[AxisMark]:
     """The names of some commits, evenly spaced."""
     every = max(1, math.ceil(len(commits) / NAMES_MAX))
     for place in range(0, len(commits), every):
-        yield Mark(at=scale.x(place), words=short(commits[place].commit))
+        yield AxisMark(at=scale.x(place), words=short(commits[place].commit))

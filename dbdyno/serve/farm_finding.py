@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 from dbdyno.farm import findings
 from dbdyno.farm.findings import FindingReport
-from dbdyno.farm.overview import Followed, Found
+from dbdyno.farm.overview import BranchOverview, FindingOverview
 from dbdyno.parts import number
 from dbdyno.parts.part import AnyPart, Column, Finding, Row, Table, TableCell, Text
-from dbdyno.serve.charted import View, Way, Ways
-from dbdyno.serve.farm_views import AT, Places, words
+from dbdyno.serve.charted import View, ViewLink, ViewLinks
+from dbdyno.serve.farm_views import AT, FarmAddresses, words
 
 
-def view(branch: Followed, finding: Found, places: Places) -> View:
+def view(branch: BranchOverview, finding: FindingOverview, places: FarmAddresses) -> View:
     """The page of a finding."""
     first = finding.series[0]
     curves = tuple(
-        Way(words=f"{series.step[1]}, {words(series)}", link=places.curve(series))
+        ViewLink(words=f"{series.step[1]}, {words(series)}", link=places.curve(series))
         for series in finding.series
     )
     grid = places.grid(branch.name, first.instrument, first.metric)
@@ -26,14 +26,14 @@ def view(branch: Followed, finding: Found, places: Places) -> View:
         label=f"{finding.standing}, on {branch.name}",
         at=AT,
         ways=(
-            Ways(name="Branch", ways=(Way(words=branch.name, link=grid),)),
-            Ways(name="Curves", ways=curves),
+            ViewLinks(name="Branch", ways=(ViewLink(words=branch.name, link=grid),)),
+            ViewLinks(name="Curves", ways=curves),
         ),
         parts=tuple(_parts(finding, places)),
     )
 
 
-def _parts(finding: Found, places: Places) -> Iterator[AnyPart]:
+def _parts(finding: FindingOverview, places: FarmAddresses) -> Iterator[AnyPart]:
     report = finding.report
     if report is None:
         sentence = f"Changed by {finding.first}; dyno has not named the commit yet."

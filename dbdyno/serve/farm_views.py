@@ -6,15 +6,15 @@ import math
 from collections.abc import Iterator
 from typing import Protocol
 
-from dbdyno.farm.chain import LogRatio, Series
+from dbdyno.farm.chain import HeadSeries, LogRatio
 from dbdyno.farm.evidence import MARGIN
-from dbdyno.farm.overview import Cell, Commit, Followed, Overview, interval, steps
+from dbdyno.farm.overview import BranchOverview, HeadOverview, Overview, SeriesCell, interval, steps
 from dbdyno.model.bisection import short
 from dbdyno.parts import number
 from dbdyno.parts.colors import Tone
 from dbdyno.parts.number import MISSING
 from dbdyno.parts.part import AnyPart, Callout, Column, Finding, Row, Table, TableCell, Text
-from dbdyno.serve.charted import View, Way, Ways, day
+from dbdyno.serve.charted import View, ViewLink, ViewLinks, day
 
 SURE = 3.0
 """A cell has a colour where it is beyond the margin by so many standard errors."""
@@ -25,13 +25,13 @@ FOUND = "◆"
 AT = "farm"
 
 
-class Places(Protocol):
+class FarmAddresses(Protocol):
     """Where the pages of a farm lie: addresses of a server, or files beside each other."""
 
     def grid(self, branch: str, instrument: str, metric: str) -> str:
         """Of a branch by a metric."""
 
-    def curve(self, series: Series) -> str:
+    def curve(self, series: HeadSeries) -> str:
         """Of a series."""
 
     def finding(self, name: str) -> str:
@@ -41,7 +41,9 @@ class Places(Protocol):
         """Of a result, below the farm's folder; empty: it has none."""
 
 
-def shown(branch: Followed, instrument: str | None, metric: str | None) -> tuple[str, str] | None:
+def shown(
+    branch: BranchOverview, instrument: str | None, metric: str | None
+) -> tuple[str, str] | None:
     """What of a branch is shown: what was asked for, or the first there is; None: nothing is."""
     grids = steps(branch.series)
     if instrument is not None and metric is not None and (instrument, metric) in grids:
@@ -50,7 +52,9 @@ def shown(branch: Followed, instrument: str | None, metric: str | None) -> tuple
     return next(iter(order), None)
 
 
-def grid(farm: Overview, branch: Followed, of: tuple[str, str] | None, places: Places) -> View:
+def grid(
+    farm: Overview, branch: BranchOverview, of: tuple[str, str] | None, places: FarmAddresses
+) -> View:
     """A row for each commit, the newest first, and a column for each step."""
     parts: list[AnyPart] = [*_odd(branch)]
     if branch.findings:
@@ -65,15 +69,15 @@ def grid(farm: Overview, branch: Followed, of: tuple[str, str] | None, places: P
     )
 
 
-def readings(branch: Followed, series: Series, places: Places) -> View:
+def readings(branch: BranchOverview, series: HeadSeries, places: FarmAddresses) -> View:
     """The readings of a series, the newest first, which stand below its curve."""
     others = tuple(
-        Way(words=other.step[1], link=places.curve(other), here=other == series)
+        ViewLink(words=other.step[1], link=places.curve(other), here=other == series)
         for other in branch.series
         if (other.instrument, other.metric) == (series.instrument, series.metric)
     )
     measures = tuple(
-        Way(words=words(other), link=places.curve(other), here=other == series)
+        ViewLink(words=words(other), link=places.curve(other), here=other == series)
         for other in branch.series
         if other.step == series.step
     )
@@ -83,15 +87,15 @@ def readings(branch: Followed, series: Series, places: Places) -> View:
         label=f"{series.step[0]} on {branch.name}, against {branch.pinned or 'the pinned release'}",
         at=AT,
         ways=(
-            Ways(name="Branch", ways=(Way(words=branch.name, link=back),)),
-            Ways(name="Step", ways=others),
-            Ways(name="Figure", ways=measures),
+            ViewLinks(name="Branch", ways=(ViewLink(words=branch.name, link=back),)),
+            ViewLinks(name="Step", ways=others),
+            ViewLinks(name="Figure", ways=measures),
         ),
         parts=(_readings(branch, series, places),),
     )
 
 
-def words(series: Series) -> str:
+def words(series: HeadSeries) -> str:
     """What is measured, in words."""
     return measure(series.instrument, series.metric)
 
@@ -104,7 +108,7 @@ def measure(instrument: str, metric: str) -> str:
 # --- Parts --------------------------------------------------------------------------------------
 
 
-def _odd(branch: Followed) -> list[Callout]:
+def _odd(branch: BranchOverview) -> list[Callout]:
     if not branch.odd:
         return []
     return [Callout(name="odd", title="At the last look", items=(Finding(text=branch.odd),))]
@@ -120,27 +124,29 @@ def _nothing() -> Text:
 
 
 def _ways(
-    farm: Overview, branch: Followed, of: tuple[str, str] | None, places: Places
-) -> Iterator[Ways]:
+    farm: Overview, branch: BranchOverview, of: tuple[str, str] | None, places: FarmAddresses
+) -> Iterator[ViewLinks]:
     if len(farm.branches) > 1:
         ways = []
         for other in farm.branches:
             there = shown(other, *(of or (None, None))) or ("", "")
             link = places.grid(other.name, *there)
-            ways.append(Way(words=other.name, link=link, here=other == branch))
-        yield Ways(name="Branch", ways=tuple(ways))
+            ways.append(ViewLink(words=other.name, link=link, here=other == branch))
+        yield ViewLinks(name="Branch", ways=tuple(ways))
     grids = steps(branch.series)
     if len(grids) > 1:
-        yield Ways(
+        yield ViewLinks(
             name="Figure",
             ways=tuple(
-                Way(words=measure(*other), link=places.grid(branch.name, *other), here=other == of)
+                ViewLink(
+                    words=measure(*other), link=places.grid(branch.name, *other), here=other == of
+                )
                 for other in sorted(grids, key=lambda other: (other[0] != "work", other))
             ),
         )
 
 
-def _grid(branch: Followed, of: tuple[str, str], places: Places) -> Table:
+def _grid(branch: BranchOverview, of: tuple[str, str], places: FarmAddresses) -> Table:
     columns = steps(branch.series)[of]
     several = len({series.step[0] for series in columns}) > 1
     rows = tuple(
@@ -167,14 +173,14 @@ def _grid(branch: Followed, of: tuple[str, str], places: Places) -> Table:
     )
 
 
-def _curves(columns: list[Series], places: Places) -> tuple[TableCell, ...]:
+def _curves(columns: list[HeadSeries], places: FarmAddresses) -> tuple[TableCell, ...]:
     """The row that leads to the curves."""
     cells = [TableCell(text="curve", link=places.curve(series)) for series in columns]
     return (TableCell(text="all"), TableCell(text=""), TableCell(text=""), *cells)
 
 
 def _row(
-    branch: Followed, commit: Commit, columns: list[Series], places: Places
+    branch: BranchOverview, commit: HeadOverview, columns: list[HeadSeries], places: FarmAddresses
 ) -> Iterator[TableCell]:
     begun = [finding for finding in branch.findings if finding.first == commit.commit]
     names = ", ".join(finding.title for finding in begun)
@@ -187,7 +193,7 @@ def _row(
         yield _cell(series, commit, places, mark=FOUND if is_begun else "")
 
 
-def _cell(series: Series, commit: Commit, places: Places, mark: str) -> TableCell:
+def _cell(series: HeadSeries, commit: HeadOverview, places: FarmAddresses, mark: str) -> TableCell:
     cell = commit.cells.get(series)
     if cell is None or cell.against_pinned is None:
         return TableCell(text=MISSING, tone="quiet", title=commit.why or "no reading", mark=mark)
@@ -205,7 +211,7 @@ def _cell(series: Series, commit: Commit, places: Places, mark: str) -> TableCel
     )
 
 
-def tone(series: Series, ratio: LogRatio) -> Tone:
+def tone(series: HeadSeries, ratio: LogRatio) -> Tone:
     """The colour of a change that is plain."""
     small = abs(ratio.value) - SURE * ratio.standard_error <= MARGIN
     if not ratio.may_be_news or (ratio.word is None and small):
@@ -213,7 +219,7 @@ def tone(series: Series, ratio: LogRatio) -> Tone:
     return "slower" if series.is_worse(ratio.value) else "faster"
 
 
-def _findings(branch: Followed, places: Places) -> Table:
+def _findings(branch: BranchOverview, places: FarmAddresses) -> Table:
     rows = tuple(
         Row(
             cells=(
@@ -240,7 +246,7 @@ def _findings(branch: Followed, places: Places) -> Table:
     )
 
 
-def _readings(branch: Followed, series: Series, places: Places) -> Table:
+def _readings(branch: BranchOverview, series: HeadSeries, places: FarmAddresses) -> Table:
     rows = tuple(
         Row(cells=tuple(_reading(branch, commit, series, places)))
         for commit in reversed(branch.commits)
@@ -262,9 +268,11 @@ def _readings(branch: Followed, series: Series, places: Places) -> Table:
 
 
 def _reading(
-    branch: Followed, commit: Commit, series: Series, places: Places
+    branch: BranchOverview, commit: HeadOverview, series: HeadSeries, places: FarmAddresses
 ) -> Iterator[TableCell]:
-    cell = commit.cells.get(series, Cell(against_pinned=None, against_previous=None, folder=""))
+    cell = commit.cells.get(
+        series, SeriesCell(against_pinned=None, against_previous=None, folder="")
+    )
     link = places.report(cell.folder) if cell.folder else ""
     begun = [
         finding

@@ -25,7 +25,7 @@ State = Literal["running", "unfinished", "complete"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
+class ListedResult:
     """A result folder as a list has it."""
 
     key: str  # its place below the folders that are served, in a URL
@@ -60,11 +60,11 @@ class Folders:
     def __init__(self, roots: Sequence[Path]) -> None:
         self.roots = tuple(roots)
         self._roots = named(roots)
-        self._known: dict[str, Result] = {}
+        self._known: dict[str, ListedResult] = {}
 
-    def found(self) -> list[Result]:
+    def found(self) -> list[ListedResult]:
         """All results: those that run, then the newest; a folder that cannot be read is none."""
-        known: dict[str, Result] = {}
+        known: dict[str, ListedResult] = {}
         for key, path in self._places():
             stamp, before = glance.stamp(path), self._known.get(key)
             if before is not None and before.stamp == stamp:
@@ -78,7 +78,7 @@ class Folders:
             results, key=lambda result: (result.state != "running", -result.changed_s, result.key)
         )
 
-    def result(self, key: str) -> Result | None:
+    def result(self, key: str) -> ListedResult | None:
         """The result with this key, which no path outside of the folders has; None: there is none.
 
         A place is compared and never put together, so that no key leads anywhere else.
@@ -103,7 +103,7 @@ class Folders:
                     yield f"{prefix}{place}", path
 
 
-def found(roots: Sequence[Path]) -> list[Result]:
+def found(roots: Sequence[Path]) -> list[ListedResult]:
     """All results below these folders, the newest first."""
     return Folders(roots).found()
 
@@ -123,7 +123,7 @@ def named(roots: Sequence[Path]) -> dict[str, Path]:
     return names
 
 
-def _read(key: str, path: Path, stamp: Stamp) -> Result | None:
+def _read(key: str, path: Path, stamp: Stamp) -> ListedResult | None:
     """The result as its plan has it; None where it is damaged or was removed meanwhile."""
     try:
         return _of(key, path, stamp)
@@ -131,14 +131,14 @@ def _read(key: str, path: Path, stamp: Stamp) -> Result | None:
         return None
 
 
-def _of(key: str, path: Path, stamp: Stamp) -> Result:
+def _of(key: str, path: Path, stamp: Stamp) -> ListedResult:
     progress = glance.glance(path)
     plan = progress.plan
     shown = sorted(
         (arm for arm in plan.arms if arm.shown), key=lambda arm: bool(arm.name != plan.base)
     )
     begun_s = (stamp[0] if plan.created_unix_ns is None else plan.created_unix_ns) / 1e9
-    return Result(
+    return ListedResult(
         key=key,
         path=path,
         plan=plan.name,
@@ -175,7 +175,7 @@ def _host(host: HostFacts) -> str:
     return ", ".join(word for word in words if word)
 
 
-def _state(result: Result, now: float) -> State:
+def _state(result: ListedResult, now: float) -> State:
     """Whether it is complete, or goes on: what is written tells, on whatever machine it runs."""
     if result.begun is None and result.complete >= result.planned:
         return "complete"
@@ -185,7 +185,7 @@ def _state(result: Result, now: float) -> State:
     return "complete" if ended else "unfinished"
 
 
-def written_s(result: Result, now: float) -> float:
+def written_s(result: ListedResult, now: float) -> float:
     """When anything of the result was written last, as Unix time."""
     if result.begun is None or now - result.changed_s > LATELY_S:
         return result.changed_s

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from dbdyno import __version__
 from dbdyno.report.chart import style
 from dbdyno.report.render import html
-from dbdyno.serve.folders import Result
+from dbdyno.serve.folders import ListedResult
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -32,7 +32,7 @@ DRAWING = ("vega.js", "charts.js")
 TEMPLATES = Path(str(files("dbdyno.serve"))) / "templates"
 
 
-def address(name: str, result: Result) -> str:
+def address(name: str, result: ListedResult) -> str:
     """The address of a result's page: `report`, `live`, `numbers` …"""
     return of_result(name, result.key)
 
@@ -59,7 +59,7 @@ class Frame:
         body: str,
         *,
         at: str = "",
-        result: Result | None = None,
+        result: ListedResult | None = None,
         scripts: Sequence[str] = (),
     ) -> str:
         """A page: `body` is markup (a template's output), `at` the name of its place in the bar.
@@ -70,7 +70,7 @@ class Frame:
             "frame.html.j2", title=title, body=body, bar=self.bar(at, result), scripts=scripts
         )
 
-    def bar(self, at: str = "", result: Result | None = None, *, styled: bool = False) -> str:
+    def bar(self, at: str = "", result: ListedResult | None = None, *, styled: bool = False) -> str:
         """The way to the other pages; `styled`: with its style, for a page that has its own."""
         css = self.filled("bar.css.j2") if styled else ""
         return self.filled(

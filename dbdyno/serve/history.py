@@ -10,7 +10,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dbdyno.analysis.across import history, values
-from dbdyno.analysis.across.history import By, Change, Choice, History, Line, Point, Steps
+from dbdyno.analysis.across.history import (
+    By,
+    History,
+    HistoryChange,
+    HistoryLine,
+    HistorySelection,
+    Point,
+    Steps,
+)
 from dbdyno.analysis.across.side import LEFT, MISSING, RIGHT
 from dbdyno.analysis.across.values import COST, RESPONSE
 from dbdyno.analysis.across.work import Work
@@ -32,9 +40,9 @@ from dbdyno.parts.part import (
     Text,
 )
 from dbdyno.serve import chained, charted, farm
-from dbdyno.serve.charted import Search, View, Way, Ways, day, link, report
+from dbdyno.serve.charted import Search, View, ViewLink, ViewLinks, day, link, report
 from dbdyno.serve.listing import has_words
-from dbdyno.serve.serving import Serving
+from dbdyno.serve.serving import PageContext
 
 PATH = "/history"
 SORTS: tuple[By, ...] = get_args(By)
@@ -54,7 +62,7 @@ NO_WORD = (
 # --- Answers ------------------------------------------------------------------------------------
 
 
-def page(serving: Serving, request: Request) -> Response:
+def page(serving: PageContext, request: Request) -> Response:
     """The steps to choose from; of one that is chosen its history, as a page."""
     asked = request.query_params
     indexes = serving.archive.indexes(serving.folders.found())
@@ -63,7 +71,9 @@ def page(serving: Serving, request: Request) -> Response:
         query = asked.get("q", "")
         return charted.page(serving.frame, choose(history.steps(indexes), query))
     sort = next((one for one in SORTS if one == asked.get("by")), SORTS[0])
-    choice = Choice(metric=asked.get("metric") or None, by=sort, arms=tuple(asked.getlist("arm")))
+    choice = HistorySelection(
+        metric=asked.get("metric") or None, by=sort, arms=tuple(asked.getlist("arm"))
+    )
     found = history.history(indexes, key, choice, serving.archive)
     if found is None:
         raise HTTPException(404, "no result has this step; /history lists those that there are")
@@ -146,28 +156,28 @@ def view(found: History) -> View:
     )
 
 
-def _ways(found: History) -> Iterable[Ways]:
+def _ways(found: History) -> Iterable[ViewLinks]:
     def to(**asked: str | Sequence[str] | None) -> str:
         whole = {"of": found.work.key, "by": found.by, "metric": found.metric, "arm": chosen}
         return link(PATH, **(whole | asked))
 
     lined = {point.side.arm for line in found.lines for point in line.points}
     chosen = sorted(lined) if lined < set(found.arms) else None
-    yield Ways(
+    yield ViewLinks(
         name="Order",
-        ways=tuple(Way(words=f"by {by}", link=to(by=by), here=by == found.by) for by in SORTS),
+        ways=tuple(ViewLink(words=f"by {by}", link=to(by=by), here=by == found.by) for by in SORTS),
     )
-    yield Ways(
+    yield ViewLinks(
         name="Figure",
         ways=tuple(
-            Way(words=values.title(name), link=to(metric=name), here=name == found.metric)
+            ViewLink(words=values.title(name), link=to(metric=name), here=name == found.metric)
             for name in found.metrics
         ),
     )
     if len(found.arms) > 1:
-        every = Way(words="all", link=to(arm=None), here=chosen is None)
-        own = (Way(words=arm, link=to(arm=arm), here=chosen == [arm]) for arm in found.arms)
-        yield Ways(name="Arms", ways=(every, *own))
+        every = ViewLink(words="all", link=to(arm=None), here=chosen is None)
+        own = (ViewLink(words=arm, link=to(arm=arm), here=chosen == [arm]) for arm in found.arms)
+        yield ViewLinks(name="Arms", ways=(every, *own))
 
 
 def _warning(found: History) -> Callout:
@@ -192,7 +202,7 @@ def figure_words(metric: str, value: float) -> str:
     return number.time_us(value) if metric in (COST, RESPONSE) else number.number(value)
 
 
-def _place(line: Line, place: int, by: By) -> float:
+def _place(line: HistoryLine, place: int, by: By) -> float:
     return place if by == "version" else line.points[place].side.begun_unix_ns * MS_PER_NS
 
 
@@ -243,7 +253,7 @@ def _chart(found: History) -> Chart:
     )
 
 
-def _marks(line: Line) -> dict[float, str]:
+def _marks(line: HistoryLine) -> dict[float, str]:
     """The places in the order at which a new version begins."""
     versions = [point.side.version for point in line.points]
     return {
@@ -319,7 +329,7 @@ def _changes(found: History) -> Table | Text:
     )
 
 
-def _change(line: Line, one: Change, metric: str, by: By) -> Row:
+def _change(line: HistoryLine, one: HistoryChange, metric: str, by: By) -> Row:
     its, after = one.change_point, one.after.side
     plateaus = (its.before, one.points_before), (its.after, one.points_after)
     change = number.change(its.after / its.before) if its.before > 0 else number.MISSING
@@ -355,7 +365,7 @@ def differing(unlike: Sequence[Difference]) -> str:
     return number.few(its, UNLIKE_MAX)
 
 
-def _results(line: Line, found: History) -> Table:
+def _results(line: HistoryLine, found: History) -> Table:
     newest_first = line.points[::-1] if found.by == "date" else line.points
     rows = tuple(_result(point, found.metric) for point in newest_first)
     return Table(

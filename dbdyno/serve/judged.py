@@ -15,7 +15,7 @@ from dbdyno.model import Comparison
 from dbdyno.model.error import DynoError
 from dbdyno.parts import colors
 from dbdyno.parts.colors import Tone
-from dbdyno.serve.folders import Result
+from dbdyno.serve.folders import ListedResult
 from dbdyno.store import Results
 from dbdyno.store.glance import Stamp
 
@@ -24,7 +24,7 @@ COMPARISONS_MAX = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class WordCount:
     """A verdict's word, and in how many steps an arm has it."""
 
     word: str
@@ -33,31 +33,31 @@ class Told:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Headline:
+class VerdictHeadline:
     """The verdicts of each arm in a list of results, or the reason why there are none."""
 
-    arms: tuple[tuple[str, tuple[Told, ...]], ...] = ()
+    arms: tuple[tuple[str, tuple[WordCount, ...]], ...] = ()
     instead: str = ""
 
 
-class Judged:
+class JudgedResults:
     """Comparisons and headlines by result; one is made at a time, whoever asks."""
 
     def __init__(self) -> None:
         self._making = Lock()
         self._comparisons: OrderedDict[tuple[str, Stamp], Comparison] = OrderedDict()
-        self._headlines: dict[str, tuple[Stamp, Headline]] = {}
+        self._headlines: dict[str, tuple[Stamp, VerdictHeadline]] = {}
 
-    def comparison(self, result: Result) -> Comparison:
+    def comparison(self, result: ListedResult) -> Comparison:
         """The comparison that a result's report shows. Raises ResultError where it is damaged."""
         return self._made(result, result.stamp)
 
-    def so_far(self, result: Result) -> Comparison:
+    def so_far(self, result: ListedResult) -> Comparison:
         """The same of a plan that runs: judged anew when a further block is complete, or a look."""
         plan, _, looks, *_ = result.stamp
         return self._made(result, (plan, looks, result.complete))
 
-    def _made(self, result: Result, stamp: Stamp) -> Comparison:
+    def _made(self, result: ListedResult, stamp: Stamp) -> Comparison:
         key = (result.key, stamp)
         with self._making:
             if key not in self._comparisons:
@@ -67,36 +67,36 @@ class Judged:
             self._comparisons.move_to_end(key)
             return self._comparisons[key]
 
-    def known(self, result: Result) -> Headline | None:
+    def known(self, result: ListedResult) -> VerdictHeadline | None:
         """A headline that was made before and still holds."""
         stamp, words = self._headlines.get(result.key, ((), None))
         return words if stamp == result.stamp else None
 
-    def headline(self, result: Result) -> Headline:
+    def headline(self, result: ListedResult) -> VerdictHeadline:
         """The result in a few words."""
         words = self.known(result)
         if words is None:
             try:
                 words = headline(self.comparison(result))
             except DynoError as error:
-                words = Headline(instead=str(error))
+                words = VerdictHeadline(instead=str(error))
             self._headlines[result.key] = (result.stamp, words)
         return words
 
 
-def headline(comparison: Comparison) -> Headline:
+def headline(comparison: Comparison) -> VerdictHeadline:
     """Each arm's verdicts, the words in the order in which reports tell them."""
     if not comparison.blocks:
-        return Headline(instead="no block is complete")
+        return VerdictHeadline(instead="no block is complete")
     if len(comparison.arms) == 1:
-        return Headline(instead="one arm, nothing to compare")
+        return VerdictHeadline(instead="one arm, nothing to compare")
     if comparison.blocks == 1:
-        return Headline(instead="one block decides nothing")
+        return VerdictHeadline(instead="one block decides nothing")
     arms = tuple((arm, _told(comparison, arm)) for arm in comparison.arms[1:])
-    return Headline(arms=arms)
+    return VerdictHeadline(arms=arms)
 
 
-def _told(comparison: Comparison, arm: str) -> tuple[Told, ...]:
+def _told(comparison: Comparison, arm: str) -> tuple[WordCount, ...]:
     sure = colors.trusted(comparison.calibration, comparison.aims)
     judged = (
         cell.verdict
@@ -105,6 +105,6 @@ def _told(comparison: Comparison, arm: str) -> tuple[Told, ...]:
         if cell.arm == arm and cell.verdict is not None
     )
     return tuple(
-        Told(word=word, count=len(alike), tone=colors.tone(alike[0], sure))
+        WordCount(word=word, count=len(alike), tone=colors.tone(alike[0], sure))
         for word, alike in verdicts.by_word(judged, sure).items()
     )

@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from dbdyno.parts import number
-from dbdyno.serve.folders import Folders, Result
+from dbdyno.serve.folders import Folders, ListedResult
 from dbdyno.serve.frame import Frame
-from dbdyno.serve.judged import Headline, Judged
+from dbdyno.serve.judged import JudgedResults, VerdictHeadline
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class ResultLine:
     """A result in the list."""
 
-    result: Result
+    result: ListedResult
     when: str
     blocks: str
-    headline: Headline | None  # None: it is asked for when the line is on the screen
+    headline: VerdictHeadline | None  # None: it is asked for when the line is on the screen
 
 
-def page(frame: Frame, folders: Folders, judged: Judged, query: str) -> str:
+def page(frame: Frame, folders: Folders, judged: JudgedResults, query: str) -> str:
     """All results that have every word of the query, the newest first."""
     every = folders.found()
     shown = [result for result in every if has_words(result.words, query)]
@@ -41,7 +41,7 @@ def has_words(text: str, query: str) -> bool:
     return all(word in text for word in query.lower().split())
 
 
-def counted(shown: Sequence[Result], every: Sequence[Result]) -> str:
+def counted(shown: Sequence[ListedResult], every: Sequence[ListedResult]) -> str:
     """12 results, or 3 of 12 results."""
     whole = f"{len(every):,} result{'' if len(every) == 1 else 's'}"
     return whole if len(shown) == len(every) else f"{len(shown):,} of {whole}"
@@ -52,15 +52,15 @@ def day(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
 
 
-def blocks(result: Result) -> str:
+def blocks(result: ListedResult) -> str:
     """The complete blocks: 2 of 6 blocks, 3 blocks."""
     if result.until_decided or result.complete >= result.planned:
         return number.blocks(result.complete)
     return f"{result.complete} of {number.blocks(result.planned)}"
 
 
-def _line(result: Result, judged: Judged) -> Line:
-    return Line(
+def _line(result: ListedResult, judged: JudgedResults) -> ResultLine:
+    return ResultLine(
         result=result,
         when=day(result.changed_s),
         blocks=blocks(result),

@@ -21,10 +21,10 @@ from dbdyno.parts import colors, looks, number
 from dbdyno.parts.part import Column, Row, Table, TableCell
 from dbdyno.report.render import html
 from dbdyno.serve import listing
-from dbdyno.serve.folders import Result
+from dbdyno.serve.folders import ListedResult
 from dbdyno.serve.frame import Frame
-from dbdyno.serve.judged import Judged
-from dbdyno.serve.watch import Sight, Watch
+from dbdyno.serve.judged import JudgedResults
+from dbdyno.serve.watch import ResultWatch, WatchState
 
 LOOK_S = 1.0
 """Between two looks at the files."""
@@ -36,9 +36,9 @@ EVIDENCE = (
 )
 
 
-def page(frame: Frame, judged: Judged, result: Result) -> str:
+def page(frame: Frame, judged: JudgedResults, result: ListedResult) -> str:
     """The page as it stands now; its script takes what comes then."""
-    sight = Watch().look(result)
+    sight = ResultWatch().look(result)
     body = frame.filled(
         "live.html.j2",
         result=result,
@@ -51,13 +51,13 @@ def page(frame: Frame, judged: Judged, result: Result) -> str:
 
 
 async def events(
-    frame: Frame, judged: Judged, find: Callable[[], Result | None]
+    frame: Frame, judged: JudgedResults, find: Callable[[], ListedResult | None]
 ) -> AsyncIterator[str]:
     """Server-sent events: `state`, `pulse`, `rates`, `evidence`, each when it has changed.
 
     Ends where the result is gone.
     """
-    watch, sent, quiet = Watch(), dict[str, str](), time.monotonic()
+    watch, sent, quiet = ResultWatch(), dict[str, str](), time.monotonic()
     judging: asyncio.Task[str] | None = None
     while (result := await run_in_threadpool(find)) is not None:
         news: dict[str, str] = {}
@@ -93,14 +93,14 @@ def event(name: str, text: str) -> str:
 # --- What is said ------------------------------------------------------------------------------
 
 
-def state(frame: Frame, result: Result, sight: Sight) -> str:
+def state(frame: Frame, result: ListedResult, sight: WatchState) -> str:
     """The running block, and each arm's state in its steps, as markup."""
     return frame.filled(
         "live_state.html.j2", result=result, sight=sight, blocks=listing.blocks(result)
     )
 
 
-def pulse(sight: Sight) -> str:
+def pulse(sight: WatchState) -> str:
     """Whether it runs, and when something was written last."""
     ago = max(0, round(time.time() - sight.written_s))
     if sight.state == "complete":
@@ -109,7 +109,7 @@ def pulse(sight: Sight) -> str:
     return f"{sight.state}; last written {unit} ago"
 
 
-def rates(result: Result, sight: Sight) -> Json | None:
+def rates(result: ListedResult, sight: WatchState) -> Json | None:
     """The figures that the page's script draws."""
     if sight.rates is None:
         return None
@@ -120,7 +120,7 @@ def rates(result: Result, sight: Sight) -> Json | None:
     return drawn
 
 
-def evidence(frame: Frame, judged: Judged, result: Result) -> str:
+def evidence(frame: Frame, judged: JudgedResults, result: ListedResult) -> str:
     """The last look's verdicts, and between looks what is known so far, as markup."""
     if not result.complete:
         return frame.filled(

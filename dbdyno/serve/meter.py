@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dbdyno.model import Headline, events
 from dbdyno.model.headlines import scale_of, unit_of
-from dbdyno.model.job import Stop, amounts
+from dbdyno.model.job import StopRule, amounts
 from dbdyno.model.metric.over import taken
 from dbdyno.parts import number
 from dbdyno.store import StepFolder
@@ -25,7 +25,7 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measure:
+class WorkMeasure:
     """The counted work of a step: its headline's, else that of its first role."""
 
     unit: str
@@ -43,7 +43,7 @@ class Meter:
         job = folder.job()
         fills = job is not None and bool(job.fills)
         self.measure = measure(folder.step().headline, fills=fills)
-        stop = Stop() if job is None else job.stop
+        stop = StopRule() if job is None else job.stop
         self.warmup_s = float(stop.warmup_s)
         self.whole_s = self.warmup_s + stop.seconds if stop.seconds else None
         self.points: list[Point] = []  # seconds of the step, and the rate of that second
@@ -73,17 +73,17 @@ class Meter:
         self.points.append((self.elapsed_s + seconds, amount * self.measure.each / seconds))
 
 
-def measure(headline: Headline | None, *, fills: bool) -> Measure:
+def measure(headline: Headline | None, *, fills: bool) -> WorkMeasure:
     """The work to count for this headline, or without one where the step `fills` tables.
 
     A headline in seconds counts operations.
     """
     if headline is None:
         counts = "rows" if fills else "operations"
-        return Measure(unit=f"{counts}/s", count=counts, role=FILL if fills else None)
+        return WorkMeasure(unit=f"{counts}/s", count=counts, role=FILL if fills else None)
     if headline.is_whole:
-        return Measure(unit="operations/s", count="operations", role=headline.role)
-    return Measure(
+        return WorkMeasure(unit="operations/s", count="operations", role=headline.role)
+    return WorkMeasure(
         unit=unit_of(headline),
         count=headline.count,
         role=headline.role,

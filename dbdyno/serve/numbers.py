@@ -8,11 +8,11 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from dbdyno.parts import number
-from dbdyno.report.export.form import Column, Table
+from dbdyno.report.export.form import ExportColumn, ExportTable
 from dbdyno.report.export.frames import pieces
-from dbdyno.report.export.source import Source
+from dbdyno.report.export.source import ExportSource
 from dbdyno.report.export.tables import TABLES
-from dbdyno.serve.folders import Result
+from dbdyno.serve.folders import ListedResult
 from dbdyno.serve.frame import Frame
 from dbdyno.store import Results, safe_name
 
@@ -29,20 +29,20 @@ FORMS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class TableExcerpt:
     """The first rows of a table, as texts."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[ExportColumn, ...]
     rows: list[list[str]]
     more: bool  # whether there are others
 
 
-def table_named(name: str) -> Table | None:
+def table_named(name: str) -> ExportTable | None:
     """The table of this name; None where there is none."""
     return next((one for one in TABLES if one.name == name), None)
 
 
-def page(frame: Frame, result: Result, table: Table) -> str:
+def page(frame: Frame, result: ListedResult, table: ExportTable) -> str:
     """A table's first rows, with the ways to the others and to the files."""
     body = frame.filled(
         "numbers.html.j2",
@@ -56,36 +56,38 @@ def page(frame: Frame, result: Result, table: Table) -> str:
     return frame.page(title, body, at="numbers", result=result)
 
 
-def shown(result: Result, table: Table) -> Shown:
+def shown(result: ListedResult, table: ExportTable) -> TableExcerpt:
     """The first rows of a table; of a large one no more is read than they need."""
     columns = tuple(column for column in table.columns if column.name not in KNOWN)
     rows = list(islice(_rows(result, table, columns), ROWS_MAX + 1))
-    return Shown(columns=columns, rows=rows[:ROWS_MAX], more=len(rows) > ROWS_MAX)
+    return TableExcerpt(columns=columns, rows=rows[:ROWS_MAX], more=len(rows) > ROWS_MAX)
 
 
-def text(result: Result, table: Table, form: str) -> Iterator[str]:
+def text(result: ListedResult, table: ExportTable, form: str) -> Iterator[str]:
     """All rows as CSV, or as one JSON array, in pieces. Raises ResultError before the first."""
     made = _frames(result, table)
     return _csv(table, made) if form == "csv" else _json(made)
 
 
-def file_name(result: Result, table: Table, form: str) -> str:
+def file_name(result: ListedResult, table: ExportTable, form: str) -> str:
     """The name under which a browser saves the file."""
     return f"{safe_name(result.plan)}-{table.name}.{form}"
 
 
-def _frames(result: Result, table: Table) -> Iterator[DataFrame]:
-    source = Source(result.key, Results.open(result.path))
+def _frames(result: ListedResult, table: ExportTable) -> Iterator[DataFrame]:
+    source = ExportSource(result.key, Results.open(result.path))
     return (one for _, one in pieces([source], {table.name}))
 
 
-def _rows(result: Result, table: Table, columns: tuple[Column, ...]) -> Iterator[list[str]]:
+def _rows(
+    result: ListedResult, table: ExportTable, columns: tuple[ExportColumn, ...]
+) -> Iterator[list[str]]:
     for frame in _frames(result, table):
         for row in frame[[column.name for column in columns]].itertuples(index=False):
             yield [_cell(value, one) for value, one in zip(row, columns, strict=True)]
 
 
-def _cell(value: object, column: Column) -> str:
+def _cell(value: object, column: ExportColumn) -> str:
     """A value as a reader wants it; nothing where it is unknown."""
     import pandas
 
@@ -100,7 +102,7 @@ def _cell(value: object, column: Column) -> str:
     return str(value)
 
 
-def _csv(table: Table, made: Iterator[DataFrame]) -> Iterator[str]:
+def _csv(table: ExportTable, made: Iterator[DataFrame]) -> Iterator[str]:
     yield ",".join(column.name for column in table.columns) + "\n"
     for its in made:
         yield its.to_csv(index=False, header=False)

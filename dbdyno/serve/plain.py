@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dbdyno.model import Json
-from dbdyno.serve.folders import Result
+from dbdyno.serve.folders import ListedResult
 from dbdyno.serve.listing import blocks, day
 
 HEADINGS = ("changed (UTC)", "state", "blocks", "workload", "arms", "folder")
 
 
-def lines(results: Sequence[Result], here: Path) -> list[str]:
+def lines(results: Sequence[ListedResult], here: Path) -> list[str]:
     """A line for each result under a line of headings; folders as they are called from `here`."""
     rows = [HEADINGS, *(_row(result, here) for result in results)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -22,7 +22,7 @@ def lines(results: Sequence[Result], here: Path) -> list[str]:
     ]
 
 
-def _row(result: Result, here: Path) -> tuple[str, ...]:
+def _row(result: ListedResult, here: Path) -> tuple[str, ...]:
     base, *others = (f"{arm} ({of})" for arm, of in zip(result.arms, result.versions, strict=True))
     arms = f"{', '.join(others)} against {base}" if others else base
     path = result.path
@@ -31,7 +31,7 @@ def _row(result: Result, here: Path) -> tuple[str, ...]:
     return (day(result.changed_s), result.state, blocks(result), work, arms, str(folder))
 
 
-def document(results: Sequence[Result]) -> list[Json]:
+def document(results: Sequence[ListedResult]) -> list[Json]:
     """The same as JSON: an object for each result; times in seconds of Unix time."""
     return [
         {

@@ -15,15 +15,15 @@ from dbdyno.analysis.across.values import Files, Values
 from dbdyno.analysis.across.work import Index, Trace, Work
 from dbdyno.model.error import ResultError
 from dbdyno.model.flame import Draw
-from dbdyno.serve.folders import Folders, Result
+from dbdyno.serve.folders import Folders, ListedResult
 from dbdyno.serve.frame import Frame
-from dbdyno.serve.judged import Judged
+from dbdyno.serve.judged import JudgedResults
 from dbdyno.store import Results
 from dbdyno.store.glance import Stamp
 
 
 @dataclass
-class _Kept:
+class _CachedResult:
     """The kept parts of one result, valid as long as its stamp is."""
 
     stamp: Stamp
@@ -38,23 +38,23 @@ class Archive:
     def __init__(self) -> None:
         self._making = Lock()
         self._files = Files()
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _CachedResult] = {}
         self._works: dict[str, Work] = {}
 
-    def indexes(self, results: Iterable[Result]) -> list[Index]:
+    def indexes(self, results: Iterable[ListedResult]) -> list[Index]:
         """The indexes of these results, without those that cannot be read."""
         return [index for result in results if (index := self.index(result)) is not None]
 
-    def index(self, result: Result) -> Index | None:
+    def index(self, result: ListedResult) -> Index | None:
         """The index of a result; None where it cannot be read."""
         with self._making:
             kept = self._kept.get(result.key)
             if kept is None or kept.stamp != result.stamp:
-                kept = _Kept(stamp=result.stamp, index=self._read(result))
+                kept = _CachedResult(stamp=result.stamp, index=self._read(result))
                 self._kept[result.key] = kept
             return kept.index
 
-    def _read(self, result: Result) -> Index | None:
+    def _read(self, result: ListedResult) -> Index | None:
         try:
             return work.index(result.key, Results.open(result.path), self._works)
         except (ResultError, OSError):
@@ -79,16 +79,16 @@ class Archive:
 
 
 @dataclass(frozen=True)
-class Serving:
+class PageContext:
     """The parts that all pages share."""
 
     folders: Folders
     frame: Frame = field(default_factory=Frame)
-    judged: Judged = field(default_factory=Judged)
+    judged: JudgedResults = field(default_factory=JudgedResults)
     archive: Archive = field(default_factory=Archive)
     draw: Draw | None = None  # draws a report's flame graphs
 
-    def result(self, request: Request) -> Result:
+    def result(self, request: Request) -> ListedResult:
         """The result that an address names. Raises HTTPException where there is none."""
         found = self.folders.result(request.path_params["key"])
         if found is None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dbdyno.analysis import compare
-from dbdyno.farm.chain import Series
-from dbdyno.farm.overview import Followed, Overview, steps
+from dbdyno.farm.chain import HeadSeries
+from dbdyno.farm.overview import BranchOverview, Overview, steps
 from dbdyno.model.error import DynoError, ExportError
 from dbdyno.model.flame import Draw
 from dbdyno.report import page as report_page
@@ -20,7 +20,7 @@ from dbdyno.serve import farm as farms
 from dbdyno.serve import farm_finding, farm_views
 from dbdyno.serve.charted import View
 from dbdyno.serve.farm_curve import Curve
-from dbdyno.serve.farm_views import Places
+from dbdyno.serve.farm_views import FarmAddresses
 from dbdyno.serve.frame import Frame
 from dbdyno.store import glance
 
@@ -29,7 +29,7 @@ BACK = '<p style="margin: .7rem 1.25rem 0"><a href="../index.html">To the farm</
 
 
 @dataclass(frozen=True, kw_only=True)
-class Written:
+class SiteContents:
     """What a site has."""
 
     pages: int
@@ -39,7 +39,7 @@ class Written:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beside(Places):
+class SiteAddresses(FarmAddresses):
     """Files of one folder; a report that cannot be made has no address."""
 
     reports: frozenset[str] = field(default_factory=frozenset)
@@ -48,7 +48,7 @@ class Beside(Places):
         """Of a branch by a metric."""
         return file_name("grid", branch, instrument, metric)
 
-    def curve(self, series: Series) -> str:
+    def curve(self, series: HeadSeries) -> str:
         """Of a series."""
         return file_name("curve", series.branch, farms.key(series))
 
@@ -71,7 +71,7 @@ def file_name(*words: str) -> str:
     return f"{safe}.html"
 
 
-def write(folder: Path, to: Path, draw: Draw | None = None) -> Written:
+def write(folder: Path, to: Path, draw: Draw | None = None) -> SiteContents:
     """Writes the pages of the farm in a folder, and the reports of its results, into `to`.
 
     Raises ExportError where no farm has its folder there, DynoError where nothing can be written.
@@ -83,14 +83,14 @@ def write(folder: Path, to: Path, draw: Draw | None = None) -> Written:
         )
     farm = farms.read(place)
     reports = _reports(farm, folder, to, draw)
-    links = Beside(reports=frozenset(reports.names))
+    links = SiteAddresses(reports=frozenset(reports.names))
     frame = Frame()
     style = frame.asset("frame.css")
     assert style is not None, "each page has it"
     files = {to / name: text.encode() for name, text in _pages(farm, links, frame)}
     files[to / STYLE] = style[1].encode()
     publish(files)
-    return Written(
+    return SiteContents(
         pages=len(files) - 1,
         reports=len(reports.names) - reports.kept,
         kept=reports.kept,
@@ -98,7 +98,7 @@ def write(folder: Path, to: Path, draw: Draw | None = None) -> Written:
     )
 
 
-def _pages(farm: Overview, links: Beside, frame: Frame) -> Iterator[tuple[str, str]]:
+def _pages(farm: Overview, links: SiteAddresses, frame: Frame) -> Iterator[tuple[str, str]]:
     """Each page's file and text; the first grid is the index as well."""
 
     def page(view: View, curve: Curve | None = None, *, home: bool = False) -> str:
@@ -158,7 +158,7 @@ def _reports(farm: Overview, folder: Path, to: Path, draw: Draw | None) -> _Repo
     return made
 
 
-def _results(branch: Followed) -> Iterator[str]:
+def _results(branch: BranchOverview) -> Iterator[str]:
     """The results that cells lead to."""
     for commit in branch.commits:
         for cell in commit.cells.values():

@@ -9,7 +9,7 @@ from typing import Literal
 
 from dbdyno.model.error import ResultError
 from dbdyno.serve import meter
-from dbdyno.serve.folders import Result, State, written_s
+from dbdyno.serve.folders import ListedResult, State, written_s
 from dbdyno.serve.meter import Meter, Point
 from dbdyno.store import BlockFolder, Results, StepFolder
 
@@ -27,7 +27,7 @@ class ArmStep:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class WatchedStep:
     """A step in the block that is shown, with what each arm of the result does in it."""
 
     workload: str
@@ -37,7 +37,7 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class RateLine:
     """The rates of an arm by second."""
 
     arm: str
@@ -54,11 +54,11 @@ class Rates:
     unit: str
     warmup_s: float
     whole_s: float | None  # None: it ends when its work is done
-    lines: tuple[Line, ...]
+    lines: tuple[RateLine, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sight:
+class WatchState:
     """The state of a plan at one look."""
 
     state: State
@@ -66,24 +66,24 @@ class Sight:
     block: int | None  # the last that was begun; None: none was yet
     aside: tuple[str, ...]  # why earlier tries of it were set aside
     order: tuple[str, ...]  # of its arms
-    steps: tuple[Step, ...]
+    steps: tuple[WatchedStep, ...]
     rates: Rates | None
 
 
 @dataclass
-class Watch:
+class ResultWatch:
     """Looks at one result again and again, and reads only what is new of a step that runs."""
 
     _meters: dict[Path, Meter] = field(default_factory=dict)
 
-    def look(self, result: Result) -> Sight:
+    def look(self, result: ListedResult) -> WatchState:
         """The state now. Raises ResultError where the result cannot be read."""
         every = Results.open(result.path).blocks()
         blocks = [one for one in every if not one.void]
         block = blocks[-1] if blocks else None
         tries = [one for one in every if one.void and block and one.number == block.number]
         its = _folders(block)
-        return Sight(
+        return WatchState(
             state=result.state,
             written_s=written_s(result, time.time()),
             block=block.number if block else None,
@@ -94,7 +94,7 @@ class Watch:
         )
 
     def _rates(
-        self, result: Result, its: list[StepFolder], blocks: list[BlockFolder]
+        self, result: ListedResult, its: list[StepFolder], blocks: list[BlockFolder]
     ) -> Rates | None:
         """The rates of the step that runs, else of the last one that was begun."""
         shown = max(
@@ -118,7 +118,7 @@ class Watch:
             warmup_s=first.warmup_s,
             whole_s=first.whole_s,
             lines=tuple(
-                Line(
+                RateLine(
                     arm=arm,
                     block=meters[arm].folder.block,
                     points=meter.thinned(meters[arm].points),
@@ -151,7 +151,9 @@ def _name(folder: StepFolder) -> Name:
     return folder.workload, folder.ordinal, folder.name
 
 
-def _steps(result: Result, its: list[StepFolder], blocks: list[BlockFolder]) -> tuple[Step, ...]:
+def _steps(
+    result: ListedResult, its: list[StepFolder], blocks: list[BlockFolder]
+) -> tuple[WatchedStep, ...]:
     """The steps of the last block: those it has, and those that the block before had."""
     chosen = blocks[-1].steps() if blocks else None
     there = {(_name(one), one.arm): one for one in its}
@@ -160,7 +162,7 @@ def _steps(result: Result, its: list[StepFolder], blocks: list[BlockFolder]) -> 
         if chosen is None or one.name in chosen.get(one.workload, ()):
             names.add(_name(one))
     return tuple(
-        Step(
+        WatchedStep(
             workload=name[0],
             ordinal=name[1],
             name=name[2],

@@ -55,7 +55,7 @@ USEFUL = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class TestedChange:
     """What the tests say about one change."""
 
     first: int | None  # the most probable commit; None: more likely than not there is no change
@@ -64,7 +64,7 @@ class Found:
     sure: bool  # whether it is settled, with commits before it that cannot be tested
     size: Ratio | None  # ratio of the plateau after it to the one before; None without a test
     wanted: RemainingTests | None  # None of a sure answer
-    more_changes: tuple[Found, ...] = ()  # in the order of commits
+    more_changes: tuple[TestedChange, ...] = ()  # in the order of commits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ class RemainingTests:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
+class LayoutNoise:
     """The layout noise that the tests let expect."""
 
     sd: float  # standard deviation of a build's log ratio
@@ -107,7 +107,7 @@ def posterior(
     return next(chain.changes())
 
 
-def layout(n: int, tests: Sequence[BlockTest], *, smallest: float = SMALLEST) -> Layout:
+def layout(n: int, tests: Sequence[BlockTest], *, smallest: float = SMALLEST) -> LayoutNoise:
     """The layout noise that these tests let expect. Arguments as of `posterior`."""
     _check(n, tests, ())
     _, chain = _known(n, tuple(tests), smallest)
@@ -143,11 +143,11 @@ def next_test(
 
 def found(
     n: int, tests: Sequence[BlockTest], skipped: Collection[int] = (), *, smallest: float = SMALLEST
-) -> Found:
+) -> TestedChange:
     """The answer so far: the first change, and those after it. Arguments as of `posterior`."""
     _check(n, tests, skipped)
     measured, chain = _known(n, tuple(tests), smallest)
-    changes: list[Found] = []
+    changes: list[TestedChange] = []
     for order, chances in enumerate(chain.changes()):
         if order > 0 and chances[-1] > 1 - FURTHER:
             break
@@ -259,11 +259,11 @@ def _most_telling(
     return NextTest(index=max(worth, key=lambda index: worth[index])) if worth else None
 
 
-def _told(chances: Sequence[float], skipped: Collection[int]) -> Found:
+def _told(chances: Sequence[float], skipped: Collection[int]) -> TestedChange:
     """The answer that these probabilities give, without its size."""
     none = chances[-1] > 1 - FURTHER
     best = len(chances) if none else 1 + int(np.argmax(chances[:-1]))
-    return Found(
+    return TestedChange(
         first=None if none else best,
         probability=chances[best - 1],
         suspects=_suspects(chances),
@@ -320,15 +320,15 @@ def _mean(plateaus: Sequence[CommitPlateau], own_variance: float) -> tuple[float
     return math.fsum(logs) / total, 1 / total
 
 
-def _layout(chain: Chain) -> Layout:
+def _layout(chain: Chain) -> LayoutNoise:
     """The layout noise of the tests that a chain sums up, if each build draws its own."""
     shares = chain.layouts[: len(LAYOUT_SDS)] / chain.layouts[: len(LAYOUT_SDS)].sum()
     upto = np.cumsum(shares)
     low, high = (LAYOUT_SDS[int((upto < share).sum())] for share in (0.025, 0.975))
-    return Layout(sd=math.sqrt(float(shares @ np.square(LAYOUT_SDS))), low=low, high=high)
+    return LayoutNoise(sd=math.sqrt(float(shares @ np.square(LAYOUT_SDS))), low=low, high=high)
 
 
-def _wanted(change: Found, measured: CommitTests, layout: Layout) -> RemainingTests:
+def _wanted(change: TestedChange, measured: CommitTests, layout: LayoutNoise) -> RemainingTests:
     """How many builds and tests would tell the plateaus before and after a change apart, about.
 
     Each plateau has to be known to half of the change. Layout, which only further builds average

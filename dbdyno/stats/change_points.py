@@ -30,7 +30,7 @@ Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Test:
+class CutTest:
     """What makes a cut a change point."""
 
     __test__ = False  # no test of pytest's
@@ -40,7 +40,7 @@ class Test:
     shortest: int = 1  # values of a plateau at least
 
 
-PUBLISHED = Test()
+PUBLISHED = CutTest()
 """The published test."""
 
 
@@ -63,7 +63,7 @@ class ChangePoint:
 
 
 def find(
-    values: Sequence[float], *, magnitude_min: float = 0.0, test: Test = PUBLISHED
+    values: Sequence[float], *, magnitude_min: float = 0.0, test: CutTest = PUBLISHED
 ) -> tuple[ChangePoint, ...]:
     """The change points of these values in their order, each significant by the test.
 
@@ -95,7 +95,7 @@ def level_of_each(count: int, histories: int, *, chance: float) -> float:
     return chance / (max(TESTS_EACH * count, 1) * histories)
 
 
-def _weak_cuts(series: Numbers, test: Test) -> list[int]:
+def _weak_cuts(series: Numbers, test: CutTest) -> list[int]:
     """The cuts that windows find which overlap by half; a cut begins the next window early."""
     cuts: set[int] = set()
     start = 0
@@ -106,7 +106,7 @@ def _weak_cuts(series: Numbers, test: Test) -> list[int]:
     return sorted(cuts)
 
 
-def _divided(series: Numbers, test: Test) -> list[int]:
+def _divided(series: Numbers, test: CutTest) -> list[int]:
     """Cuts of one window: always the best one of all segments, until that is not significant.
 
     Tests the two parts that are least alike, not everything up to the segment's end, because a
@@ -147,7 +147,7 @@ def _best_split(series: Numbers, shortest: int) -> tuple[float, int, int]:
     return float(q[row, column]), int(row) + 1, int(column) + 2
 
 
-def _tested(series: Numbers, cuts: Sequence[int], test: Test) -> tuple[ChangePoint, ...]:
+def _tested(series: Numbers, cuts: Sequence[int], test: CutTest) -> tuple[ChangePoint, ...]:
     """Each cut with the plateaus on both sides, up to the cuts beside it.
 
     Two windows may have cuts so near each other that a plateau is too short: their p is 1.

@@ -22,7 +22,7 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
-class Side:
+class ArmSamples:
     """The samples of one arm by block, and what all of them together stand for."""
 
     counts: Numbers  # parts by blocks
@@ -48,7 +48,7 @@ class Side:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class PartChange:
     """A part's mean change over blocks, with its interval and p; None with one block."""
 
     value: float
@@ -58,7 +58,7 @@ class Change:
     surely: float  # how many standard errors it is from 0
 
 
-def changes(base: Side, arm: Side) -> list[Change]:
+def changes(base: ArmSamples, arm: ArmSamples) -> list[PartChange]:
     """The change of each part, arm less base, both with the same blocks in one order.
 
     With d the differences of a part by block and v their mean sampling variance: the scatter of
@@ -71,7 +71,7 @@ def changes(base: Side, arm: Side) -> list[Change]:
     means = differences.mean(axis=1)
     if blocks < 2:
         return [
-            Change(value=float(mean), low=None, high=None, p=None, surely=abs(float(mean / sd)))
+            PartChange(value=float(mean), low=None, high=None, p=None, surely=abs(float(mean / sd)))
             for mean, sd in zip(means, counted, strict=True)
         ]
     spreads = moderation.spreads((differences / counted[:, None]).tolist())
@@ -81,13 +81,13 @@ def changes(base: Side, arm: Side) -> list[Change]:
     ]
 
 
-def _change(mean: float, counted: float, spread: Spread, blocks: int) -> Change:
+def _change(mean: float, counted: float, spread: Spread, blocks: int) -> PartChange:
     from scipy.special import stdtr
 
     error = max(1.0, spread.sd) * counted / math.sqrt(blocks)
     reach = t_quantile((1 + CONFIDENCE) / 2, spread.freedom) * error
     away = abs(mean) / error
-    return Change(
+    return PartChange(
         value=mean,
         low=mean - reach,
         high=mean + reach,

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from dbdyno.model.verdict import Dependence, OrderEffect
 from dbdyno.stats import moderation
 from dbdyno.stats.interval import ROUNDING_MAX, Spread
-from dbdyno.stats.sample import Pattern, Sample
+from dbdyno.stats.sample import OrderPattern, Sample
 
 Numbers = npt.NDArray[np.float64]
 Copies = tuple[int, ...]
@@ -169,7 +169,7 @@ def _together(weights: Numbers, variances: Numbers, freedom: Numbers) -> Numbers
 # --- The order of the arms -------------------------------------------------------------------
 
 
-def followed(logs: Sequence[float], pattern: Pattern, level: float) -> OrderEffect | None:
+def followed(logs: Sequence[float], pattern: OrderPattern, level: float) -> OrderEffect | None:
     """By how much log ratios follow a pattern, by least squares; None where that may be chance.
 
     Two-sided t test of the slope at `level`, with two degrees of freedom less than blocks. None,

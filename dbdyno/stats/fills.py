@@ -58,7 +58,7 @@ class Units:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FillsSeen:
+class FillCount:
     """How many fills a sample is of, where these are its units."""
 
     planned: int
@@ -66,7 +66,7 @@ class FillsSeen:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scatter:
+class CalibrationScatter:
     """The scatter of a calibration's log ratios, between its fills and within them."""
 
     between: Variance
@@ -74,7 +74,7 @@ class Scatter:
     means: FillVariance  # between the means of the fills, in which noise of their blocks is left
 
 
-def scatter(logs: Mapping[int, float], fills: int) -> Scatter | None:
+def scatter(logs: Mapping[int, float], fills: int) -> CalibrationScatter | None:
     """How log ratios of blocks scatter between fills; None where there are not two with two blocks.
 
     One way with random effects, by analysis of variance (Searle, Casella & McCulloch, *Variance
@@ -86,7 +86,7 @@ def scatter(logs: Mapping[int, float], fills: int) -> Scatter | None:
     sd = interval.mean_and_sd(tuple(means.values()))[1] if means else None
     if within is None or between is None or sd is None:
         return None
-    return Scatter(
+    return CalibrationScatter(
         between=between, within=within, means=FillVariance(value=sd**2, freedom=len(means) - 1)
     )
 

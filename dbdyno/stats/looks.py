@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dbdyno.model.looks import Look, Looked, Looks
+from dbdyno.model.looks import Look, LookProgress, Looks
 
 UNTIL_DECIDED = (3, 4, 6, 8, 12, 20, 30)
 """Blocks after which a plan that runs until it is decided is looked at, with equal shares."""
@@ -47,9 +47,9 @@ def _halving(first: int) -> Iterator[Look]:
         blocks, share = 2 * blocks, share / 2
 
 
-def looked(looks: Looks, blocks: int) -> Looked:
+def looked(looks: Looks, blocks: int) -> LookProgress:
     """How far they have come where blocks 1 to `blocks` are complete."""
     everything = scheduled(looks)
     taken = tuple(look for look in everything if look.blocks <= blocks)
     coming = next((look for look in everything if look.blocks > blocks), None)
-    return Looked(looks=looks, taken=taken, coming=coming)
+    return LookProgress(looks=looks, taken=taken, coming=coming)

@@ -9,12 +9,12 @@ from functools import cached_property
 from dbdyno.model.ratio import Bound, Ratio
 from dbdyno.model.verdict import Order, Reason
 from dbdyno.stats import fills
-from dbdyno.stats.fills import FillsSeen, FillVariance
+from dbdyno.stats.fills import FillCount, FillVariance
 from dbdyno.stats.interval import ratio_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pattern:
+class OrderPattern:
     """What the order of the arms could do to each block's log ratio."""
 
     name: Order
@@ -32,14 +32,14 @@ class Sample:
     better: int  # +1 where more is better, -1 where less is; 0 neither: then "faster" means more
     logs: tuple[float, ...]  # ln(arm / nearest base) by unit in which both ran
     at: tuple[int, ...] = ()  # the numbers of these blocks, where they are known
-    patterns: tuple[Pattern, ...] = ()  # of these blocks, where arms ran one after the other
+    patterns: tuple[OrderPattern, ...] = ()  # of these blocks, where arms ran one after the other
     copies: tuple[int, ...] = ()  # golden copies that these blocks begin from; none: one, or units
     bound: Bound = "exact"  # of the ratio
     bounded_by: Reason = ""  # why, where it is not exact
     stood_still: int = 0  # further units in which it is 0 of the arm alone
     base_stood_still: int = 0  # and of the base alone
     known: Ratio | None = None  # the interval of `logs`, where it is computed already
-    fills: FillsSeen | None = None  # where fills are the units; None: blocks are
+    fills: FillCount | None = None  # where fills are the units; None: blocks are
     between_fills: FillVariance | None = None  # where all blocks begin from one, if it is known
     free_cost: float = 1.0  # an operation's where it is placed freely, by the one that is measured
 

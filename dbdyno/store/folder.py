@@ -16,11 +16,11 @@ from dbdyno.model.answer import Answers
 from dbdyno.model.block_files import BlockDone, BlockDuration, Order, StepNames
 from dbdyno.model.count import Count
 from dbdyno.model.error import ResultError
-from dbdyno.model.golden import GoldenUse, Restored
-from dbdyno.model.host_reading import Reading
+from dbdyno.model.golden import GoldenUse, RestoreSummary
+from dbdyno.model.host_reading import HostReading
 from dbdyno.model.job import Job
 from dbdyno.model.plan_tree import PlanTrees
-from dbdyno.model.profile import NotSampled, Sampled, Stack
+from dbdyno.model.profile import NoProfile, ProfileFile, Stack
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.snapshot import Snapshot
 from dbdyno.model.standby_lag import StandbyLag
@@ -97,35 +97,35 @@ class StepFolder:
         """job.json with keys that only newer versions know: by all of them works are the same."""
         return read_struct_if_there(self.path / "job.json", Json)
 
-    def events(self) -> Iterator[events.AnyEvent | events.Newer]:
+    def events(self) -> Iterator[events.AnyEvent | events.UnknownContent]:
         """events.jsonl, line by line: what the load said, and what only newer versions know."""
         path = self.path / "events.jsonl"
         for line in decoded_lines(path, events.read):
             for event in line:
-                if isinstance(event, events.Hello):
+                if isinstance(event, events.HelloEvent):
                     refuse_other_protocol(path, event.protocol)
                 yield event
 
-    def restored(self) -> Restored | None:
+    def restored(self) -> RestoreSummary | None:
         """What a restore told as its last event; None where the step is none, or did not end."""
         job = self.job()
         if job is None or job.restore is None:
             return None
-        reports = (event.report for event in self.events() if isinstance(event, events.Done))
+        reports = (event.report for event in self.events() if isinstance(event, events.DoneEvent))
         try:
             return next(
-                (convert(report, Restored) for report in reports if report is not None), None
+                (convert(report, RestoreSummary) for report in reports if report is not None), None
             )
         except ValidationError as error:
             path = self.path / "events.jsonl"
             raise ResultError(f"{path}: the report of the restore is damaged: {error}") from None
 
-    def host(self) -> Iterator[Reading]:
+    def host(self) -> Iterator[HostReading]:
         """host.jsonl, line by line: counters of the machine and of each owner.
 
         Raises ResultError of one that an older dyno wrote.
         """
-        for reading in read_structs(self.path / "host.jsonl", Reading):
+        for reading in read_structs(self.path / "host.jsonl", HostReading):
             if reading.owners and not reading.led:
                 raise ResultError(
                     f"{self.path}/host.jsonl: an older dyno wrote it, which did not know whose CPU "
@@ -166,11 +166,11 @@ class StepFolder:
         path = self.path / profile.FOLDER
         return replace(self, path=path) if path.is_dir() else None
 
-    def profiled(self) -> Sampled | NotSampled | None:
+    def profiled(self) -> ProfileFile | NoProfile | None:
         """profile.json of such a repetition: how it was sampled; None of any other folder."""
         path = self.path / profile.FACTS
-        failed = read_struct_if_there(path, NotSampled)
-        return read_struct(path, Sampled) if failed and failed.failure is None else failed
+        failed = read_struct_if_there(path, NoProfile)
+        return read_struct(path, ProfileFile) if failed and failed.failure is None else failed
 
     def stacks(self) -> Mapping[Stack, int]:
         """How often each call stack was seen; nothing where nothing was sampled."""

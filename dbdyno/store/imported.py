@@ -18,7 +18,7 @@ from dbdyno.store.file import made, read_if_there, read_struct, write_atomically
 FOLDER = "imported"
 
 
-class Reading(Struct, frozen=True, kw_only=True):
+class ImportFormat(Struct, frozen=True, kw_only=True):
     """How an imported table is read."""
 
     name: str  # of the file, as it was called
@@ -30,29 +30,29 @@ class Reading(Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Imported:
+class ImportedTable:
     """A table in a result folder."""
 
     path: Path
     text: str
-    reading: Reading
+    reading: ImportFormat
 
 
-def all_of(folder: Path) -> Iterator[Imported]:
+def all_of(folder: Path) -> Iterator[ImportedTable]:
     """The tables that were imported into a result folder, in their order. Raises ResultError."""
     for path in sorted((folder / FOLDER).glob("*.csv")):
-        yield Imported(
+        yield ImportedTable(
             path=path,
             text=(read_if_there(path) or b"").decode("utf-8"),
-            reading=read_struct(path.with_suffix(".json"), Reading),
+            reading=read_struct(path.with_suffix(".json"), ImportFormat),
         )
 
 
-def add(folder: Path, content: bytes, reading: Reading) -> Path | None:
+def add(folder: Path, content: bytes, reading: ImportFormat) -> Path | None:
     """Keeps a table; its path. None: the same table is there already, read in the same way."""
     reading = replace(reading, sha256=hashlib.sha256(content).hexdigest())
     there = sorted((folder / FOLDER).glob("*.json"))
-    if any(read_struct(path, Reading) == reading for path in there):
+    if any(read_struct(path, ImportFormat) == reading for path in there):
         return None
     made(folder / FOLDER)
     path = folder / FOLDER / f"{len(there) + 1:03}.csv"

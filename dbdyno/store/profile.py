@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dbdyno.model.error import ResultError
-from dbdyno.model.profile import NotSampled, Sampled, Stack
+from dbdyno.model.profile import NoProfile, ProfileFile, Stack
 from dbdyno.store import file
 from dbdyno.store.file import REMEDY, read_if_there, write_atomically, write_json
 
@@ -27,7 +27,7 @@ def made(step: Path) -> Path:
     return file.made(step / FOLDER)
 
 
-def write(folder: Path, facts: Sampled | NotSampled, stacks: Mapping[Stack, int]) -> None:
+def write(folder: Path, facts: ProfileFile | NoProfile, stacks: Mapping[Stack, int]) -> None:
     """Writes what was sampled into the folder of a profile, the facts last."""
     lines = "".join(f"{line}\n" for line in sorted(folded(stacks)))
     write_atomically(folder / STACKS, gzip.compress(lines.encode(), FOLDED, mtime=0))

@@ -22,7 +22,7 @@ class Tail:
         self._path: Path = step.path / "events.jsonl"
         self._offset = 0
 
-    def more(self) -> Iterator[events.AnyEvent | events.Newer]:
+    def more(self) -> Iterator[events.AnyEvent | events.UnknownContent]:
         """The events since the last call; a line that is not ended yet comes when it is.
 
         A line that is damaged is passed over: reports name it.

@@ -10,8 +10,8 @@ from typing import Literal
 from msgspec.structs import replace
 
 from dbdyno.model.document import suggestion
-from dbdyno.model.job import Job, Log, Stop
-from dbdyno.model.job.role import Rate, Role, Tied
+from dbdyno.model.job import Job, Log, StopRule
+from dbdyno.model.job.role import RatePace, Role, TiedPace
 from dbdyno.workload import filling, program, schema, tables
 from dbdyno.workload import role as step_roles
 from dbdyno.workload.job_content import Content
@@ -82,7 +82,7 @@ def make(name: str, step: schema.StepForm, file: schema.WorkloadFile, scope: Sco
 
 def _check_queued(roles: Sequence[Role], content: Content, scope: Scope) -> None:
     """Refuses a queued cursor whose statement no role of a tied pair sends alone."""
-    tied = {role.pace.to: role.name for role in roles if isinstance(role.pace, Tied)}
+    tied = {role.pace.to: role.name for role in roles if isinstance(role.pace, TiedPace)}
     pairs = {*tied, *tied.values()}
 
     def sends_alone(role: Role, number: int) -> bool:
@@ -188,7 +188,7 @@ def _capture(step: schema.StepForm, scope: Scope) -> tuple[Literal["rows", "noti
     return tuple(dict.fromkeys(wanted))
 
 
-def _stop(step: schema.StepForm, roles: Sequence[Role], scope: Scope) -> Stop:
+def _stop(step: schema.StepForm, roles: Sequence[Role], scope: Scope) -> StopRule:
     """Timed where the step has `seconds`; else it ends with roles that have a quota."""
     seconds, warmup_s = _seconds(step, scope)
     if seconds:
@@ -205,7 +205,7 @@ def _stop(step: schema.StepForm, roles: Sequence[Role], scope: Scope) -> Stop:
             raise scope.at("stop").error(
                 f"no role `{name}` with a `stop` of its own; {suggestion(name, quotas)}"
             )
-    return Stop(roles=tuple(names), warmup_s=warmup_s)
+    return StopRule(roles=tuple(names), warmup_s=warmup_s)
 
 
 def _seconds(step: schema.StepForm, scope: Scope) -> tuple[int | float, int | float]:
@@ -215,9 +215,9 @@ def _seconds(step: schema.StepForm, scope: Scope) -> tuple[int | float, int | fl
     return seconds, warmup_s
 
 
-def _timed(seconds: float, warmup_s: float) -> Stop:
+def _timed(seconds: float, warmup_s: float) -> StopRule:
     """The stop of a step that ends by time; without seconds, by itself."""
-    return Stop(seconds=seconds or None, warmup_s=warmup_s)
+    return StopRule(seconds=seconds or None, warmup_s=warmup_s)
 
 
 def _nominal_s(job: Job) -> float | None:
@@ -228,7 +228,7 @@ def _nominal_s(job: Job) -> float | None:
     for role in job.roles:
         if role.stop is None or role.name not in job.stop.roles:
             continue
-        if not isinstance(role.pace, Rate):
+        if not isinstance(role.pace, RatePace):
             return None
         per_s = role.pace.per_s
         if role.pace.arrivals == "burst":

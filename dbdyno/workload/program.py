@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from dbdyno.model.document import suggestion
 from dbdyno.model.job import Job
 from dbdyno.model.job.external import Pattern, Restore
-from dbdyno.model.job.role import Closed, Role
+from dbdyno.model.job.role import ClosedPace, Role
 from dbdyno.workload import pgbench, program_schema, schema, sysbench
 from dbdyno.workload.role import CONNECTIONS_MAX, KINDS
 from dbdyno.workload.scope import Scope
@@ -64,7 +64,7 @@ def only_role(step: schema.StepForm, scope: Scope) -> tuple[Role, str]:
     connections = place.at("connections").integer(role.connections, low=1)
     if connections > CONNECTIONS_MAX:
         raise place.at("connections").error(f"at most {CONNECTIONS_MAX}, not {connections}")
-    made = Role(name=name, per=role.per, connections=connections, pace=Closed())
+    made = Role(name=name, per=role.per, connections=connections, pace=ClosedPace())
     others = "other" if step.driver == "command" else "query"  # whose headline is qps
     return made, role.kind or (name if name in KINDS else others)
 

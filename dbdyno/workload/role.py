@@ -12,16 +12,16 @@ from dbdyno.model.document import suggestion
 from dbdyno.model.engine import Traits
 from dbdyno.model.job.role import (
     Choice,
-    Closed,
+    ClosedPace,
     ConnectionRenewal,
     ErrorReaction,
     Pace,
-    Rate,
+    RatePace,
     Role,
     RoleStop,
     TableBy,
     TableUse,
-    Tied,
+    TiedPace,
 )
 from dbdyno.workload import choosing, schema, sending
 from dbdyno.workload.job_content import Content
@@ -154,7 +154,7 @@ def _made(
         renew=_renew(role.renew, scope.at("renew")),
         queue=role.queue,
     )
-    if made.thinks and not isinstance(made.pace, Closed):
+    if made.thinks and not isinstance(made.pace, ClosedPace):
         raise place.error(
             "`before_s` and `after_s` are of users, who wait for an answer; at a rate nobody does: "
             "remove them, or `pace`"
@@ -227,7 +227,7 @@ def _rows(rows: set[int], scope: Scope) -> int:
 
 def _pace(pace: schema.Pace | str, rows: set[int], scope: Scope) -> Pace:
     if isinstance(pace, str):
-        return Closed()
+        return ClosedPace()
     given = [key for key in ("rows_per_s", "per_s", "tied") if getattr(pace, key) is not None]
     if len(given) != 1:
         raise scope.error("needs exactly one of `rows_per_s`, `per_s` and `tied`")
@@ -235,16 +235,16 @@ def _pace(pace: schema.Pace | str, rows: set[int], scope: Scope) -> Pace:
         if pace.arrivals is not None:
             raise scope.at("arrivals").error("a tied role has its partner's arrivals; remove it")
         lead = LEAD if pace.lead is None else scope.at("lead").integer(pace.lead, low=1)
-        return Tied(to=pace.tied, lead=lead)
+        return TiedPace(to=pace.tied, lead=lead)
     if pace.lead is not None:
         raise scope.at("lead").error("only a tied role has a lead; remove it")
     key = "per_s" if pace.rows_per_s is None else "rows_per_s"
     per_s = scope.at(key).number(getattr(pace, key), low=0)
     if not per_s:
-        return Closed()
+        return ClosedPace()
     if key == "rows_per_s":
         per_s /= _rows(rows, scope)
-    return Rate(arrivals=pace.arrivals or "even", per_s=float(per_s))
+    return RatePace(arrivals=pace.arrivals or "even", per_s=float(per_s))
 
 
 def _quota(stop: schema.StopForm | None, rows: set[int], scope: Scope) -> RoleStop | None:
@@ -262,13 +262,13 @@ def _quota(stop: schema.StopForm | None, rows: set[int], scope: Scope) -> RoleSt
 
 
 def _check_tie(role: Role, roles: Sequence[Role], scope: Scope) -> None:
-    if not isinstance(role.pace, Tied):
+    if not isinstance(role.pace, TiedPace):
         return
     partners = {other.name: other for other in roles if other is not role}
     to = role.pace.to
     if to not in partners:
         raise scope.at("tied").error(f"no other role `{to}`; {suggestion(to, partners)}")
-    if isinstance(partners[to].pace, Tied):
+    if isinstance(partners[to].pace, TiedPace):
         raise scope.at("tied").error(f"`{to}` is tied itself; tie to a role with a pace of its own")
     if role.stop is not None:
         raise scope.error(f"a tied role ends with `{to}`; remove its `stop`")

@@ -19,7 +19,7 @@ from bench import process
 from bench.pairs import BenchArm, Sample
 from bench.process import Ended, ProgramFailed
 from dbdyno.model import Address, Json
-from dbdyno.model.events import Hello, parse
+from dbdyno.model.events import HelloEvent, parse
 from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.run.driver import loadgen
 
@@ -101,7 +101,7 @@ def generate(generator: Path, job: Json, limit_s: float) -> tuple[Ended, list[Js
     ended = process.run([generator], limit_s=limit_s, text=json.dumps(job))
     lines = ended.output.splitlines()
     hello = parse(lines[0])
-    assert isinstance(hello, Hello), "it comes first"
+    assert isinstance(hello, HelloEvent), "it comes first"
     loadgen.refuse_foreign(hello)
     events = [json.loads(line) for line in lines]
     done = events[-1]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dbdyno.analysis.across import side
 from dbdyno.analysis.across.side import LEFT, RIGHT, Side
-from dbdyno.analysis.across.values import COST, RESPONSE, Reader, Values
+from dbdyno.analysis.across.values import COST, RESPONSE, ExcerptReader, Values
 from dbdyno.analysis.across.work import Index, Trace, Work, words
 from dbdyno.model import Difference, Json
 
@@ -19,7 +19,7 @@ OF_ENGINE = ("engine", "statements", "values", "programs", "table_digits")
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepBeside:
+class UnpairedStep:
     """A step that both have."""
 
     work: Work  # the left one's
@@ -44,14 +44,14 @@ class StepBeside:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beside:
+class ArmPair:
     """Two arms of one host."""
 
     left: Side
     right: Side
     together: bool  # of one result, whose report has them in pairs
     unlike: tuple[Difference, ...]
-    steps: tuple[StepBeside, ...]
+    steps: tuple[UnpairedStep, ...]
     alone: Mapping[str, tuple[str, ...]]  # by LEFT and RIGHT, steps that only one has
 
 
@@ -61,7 +61,7 @@ def other_host(left: Index, right: Index) -> bool:
     return keys[0] != keys[1]
 
 
-def beside(left: tuple[Index, str], right: tuple[Index, str], reader: Reader) -> Beside:
+def beside(left: tuple[Index, str], right: tuple[Index, str], reader: ExcerptReader) -> ArmPair:
     """Two arms of results of one host; each is a result and an arm's name.
 
     Raises KeyError where a result has no such arm.
@@ -69,7 +69,7 @@ def beside(left: tuple[Index, str], right: tuple[Index, str], reader: Reader) ->
     sides = [reader.side(index, arm) for index, arm in (left, right)]
     traces = [_by_name(index, arm) for index, arm in (left, right)]
     both = [name for name in traces[0] if name in traces[1]]
-    return Beside(
+    return ArmPair(
         left=sides[0],
         right=sides[1],
         together=sides[0].result == sides[1].result,
@@ -93,8 +93,10 @@ def _by_name(index: Index, arm: str) -> dict[tuple[str, str], Trace]:
     return {(trace.work.workload, trace.work.step): trace for trace in own}
 
 
-def _step(left: Trace, right: Trace, indexes: tuple[Index, Index], reader: Reader) -> StepBeside:
-    return StepBeside(
+def _step(
+    left: Trace, right: Trace, indexes: tuple[Index, Index], reader: ExcerptReader
+) -> UnpairedStep:
+    return UnpairedStep(
         work=left.work,
         left=reader.values(indexes[0], left),
         right=reader.values(indexes[1], right),

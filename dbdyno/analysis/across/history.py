@@ -12,11 +12,11 @@ from typing import Literal
 
 from dbdyno.analysis.across import side
 from dbdyno.analysis.across.side import Side
-from dbdyno.analysis.across.values import Figure, Reader
+from dbdyno.analysis.across.values import ExcerptReader, Figure
 from dbdyno.analysis.across.work import Index, Trace, Work
 from dbdyno.model import Bound, Difference, engine
 from dbdyno.stats import change_points
-from dbdyno.stats.change_points import ChangePoint, Test
+from dbdyno.stats.change_points import ChangePoint, CutTest
 
 By = Literal["date", "version"]
 """The order of a history: the results of each arm by date, or of all arms by version."""
@@ -43,7 +43,7 @@ class Point:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class HistoryChange:
     """A point from which on the plateau is another one, and what is known to differ there."""
 
     change_point: ChangePoint
@@ -64,13 +64,13 @@ class Plateau:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class HistoryLine:
     """Points in their order, with their plateaus."""
 
     name: str  # the arm; of a history by version the engine
     points: tuple[Point, ...]
     plateaus: tuple[Plateau, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[HistoryChange, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +82,7 @@ class History:
     by: By
     arms: tuple[str, ...]  # all that have it, whether they are chosen or not
     metrics: tuple[str, ...]  # those that any of its results has
-    lines: tuple[Line, ...]
+    lines: tuple[HistoryLine, ...]
     without: int  # traces without a figure: failed, or with nothing of this metric
 
 
@@ -125,7 +125,7 @@ def _order(work: Work) -> tuple[object, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class HistorySelection:
     """The part of a history to show."""
 
     metric: str | None = None  # of `Values`; None: the throughput
@@ -133,7 +133,9 @@ class Choice:
     arms: tuple[str, ...] = ()  # only these, if any are named
 
 
-def history(indexes: Iterable[Index], key: str, choice: Choice, reader: Reader) -> History | None:
+def history(
+    indexes: Iterable[Index], key: str, choice: HistorySelection, reader: ExcerptReader
+) -> History | None:
     """The history of the work with this key; None where no result has it.
 
     A result whose files are damaged counts among those without a figure.
@@ -171,7 +173,7 @@ def history(indexes: Iterable[Index], key: str, choice: Choice, reader: Reader) 
     )
 
 
-def _lines(points: Sequence[Point], by: By, product: str) -> tuple[Line, ...]:
+def _lines(points: Sequence[Point], by: By, product: str) -> tuple[HistoryLine, ...]:
     """By date a line of each arm; by version one of all."""
     if by == "version":
         ordered = sorted(points, key=lambda point: (point.side.version_num, *_when(point)))
@@ -186,7 +188,7 @@ def _when(point: Point) -> tuple[int, str, str]:
     return (point.side.begun_unix_ns, point.side.result, point.side.arm)
 
 
-def line(name: str, points: Sequence[Point], *, lines: int) -> Line:
+def line(name: str, points: Sequence[Point], *, lines: int) -> HistoryLine:
     """Points in their order, with the plateaus that change points part them into.
 
     `lines`: of its history, which share the level.
@@ -199,7 +201,7 @@ def line(name: str, points: Sequence[Point], *, lines: int) -> Line:
         for first, end in pairwise(cuts)
     )
     changes = tuple(
-        Change(
+        HistoryChange(
             change_point=change_point,
             before=points[change_point.index - 1],
             after=points[change_point.index],
@@ -213,12 +215,12 @@ def line(name: str, points: Sequence[Point], *, lines: int) -> Line:
             change_points, pairwise(plateaus), strict=True
         )
     )
-    return Line(name=name, points=tuple(points), plateaus=plateaus, changes=changes)
+    return HistoryLine(name=name, points=tuple(points), plateaus=plateaus, changes=changes)
 
 
 def changed(values: Sequence[float], lines: int) -> tuple[ChangePoint, ...]:
     """The change points of one of so many lines of a history."""
-    test = Test(
+    test = CutTest(
         level=change_points.level_of_each(len(values), STEPS * FIGURES * lines, chance=FALSE_PAGES),
         autocorrelation=AUTOCORRELATION,
         shortest=SHORTEST,

@@ -47,7 +47,7 @@ class Values:
     bound: Bound  # of the headline: the load generator may have been at its limit
 
 
-class Reader(Protocol):
+class ExcerptReader(Protocol):
     """Reads what is needed of a result, so that who serves pages may keep it."""
 
     def values(self, index: Index, trace: Trace) -> Values | None:
@@ -112,15 +112,15 @@ class Excerpt(Struct, frozen=True):
     metrics: Mapping[str, float | None]
 
 
-class KeptExcerpt(Struct, frozen=True):
-    """The same of a step that is kept (step.collect.Kept)."""
+class StoredExcerpt(Struct, frozen=True):
+    """The same of a step that is kept (step.collect.StoredStep)."""
 
     run: Excerpt
 
 
 def _excerpt(folder: StepFolder, shelf: Shelf | None) -> Excerpt:
     """A run as the shelf has it; derived where it has not."""
-    kept = shelf.read(folder.path, KeptExcerpt) if shelf is not None else None
+    kept = shelf.read(folder.path, StoredExcerpt) if shelf is not None else None
     if kept is not None:
         return kept.run
     (run,) = collect.step_runs([folder], shelf)

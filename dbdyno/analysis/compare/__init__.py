@@ -22,7 +22,7 @@ from dbdyno.analysis.step import collect
 from dbdyno.evidence import damaged_files
 from dbdyno.evidence.damaged_files import Damage
 from dbdyno.findings import plans
-from dbdyno.findings.plan_finding import Compared
+from dbdyno.findings.plan_finding import JudgedResult
 from dbdyno.findings.work import plan as work
 from dbdyno.judge import (
     arm_order,
@@ -44,7 +44,7 @@ from dbdyno.judge import (
     validity,
     witness,
 )
-from dbdyno.judge.arm_vs_base import Where
+from dbdyno.judge.arm_vs_base import StepKey
 from dbdyno.model import Comparison, Ending, StepComparison, StepRun
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.doubt import Doubt, DoubtSubject
@@ -76,7 +76,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
     counted = fills.of_result(results, arms.base, runs, copies, load)
     own = step_cells.rows(plan, arms, runs, counted.units)
     rows = arm_order.with_orders(own, blocks, arms, plan)
-    compared = plans.derived(Compared(results, plan, blocks, arms, aims, rows, lost))
+    compared = plans.derived(JudgedResult(results, plan, blocks, arms, aims, rows, lost))
     known, sights = _known(compared), _sights(results, blocks, arms.shown, lost)
     rules = conclusions.Rules(
         aims=aims,
@@ -132,10 +132,10 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
     )
 
 
-def _known(compared: Compared) -> application.Known:
+def _known(compared: JudgedResult) -> application.QueryFacts:
     """The answers and plans of queries, what was counted, and what was restored."""
     blocks, lost = compared.blocks, compared.lost
-    return application.Known(
+    return application.QueryFacts(
         queries=query_changes.load(blocks, compared.arms, lost),
         counts=compared.of(WorkComparison),
         restores=restores.load([*blocks, *work.repeats(compared.results)], lost),
@@ -178,7 +178,7 @@ def _hosts(
 
 def _sights(
     results: Results, blocks: Sequence[BlockFolder], arms: Sequence[str], lost: Damage
-) -> dict[str, looks.Sights]:
+) -> dict[str, looks.ArmLooks]:
     """The looks at each arm."""
     written = lost.usable(results.looks)
     return {arm: looks.of_arm(written, blocks, arm) for arm in arms}
@@ -221,8 +221,8 @@ def _complete(
     was to do only some steps lack the others, nor an arm those that it never does.
     """
     never = {arm.name: arm.leaves_out for arm in plan.arms}
-    known = {(run.block, run.arm, Where.of(run)) for run in runs}
-    examples = {Where.of(run): run for run in runs}
+    known = {(run.block, run.arm, StepKey.of(run)) for run in runs}
+    examples = {StepKey.of(run): run for run in runs}
     missing = [
         _never_run(examples[where], arm, block.number, expected)
         for block in judged

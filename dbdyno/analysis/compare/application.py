@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from dbdyno.analysis.compare import application_work, basis
 from dbdyno.analysis.compare.restores import EARLIER, Restores
 from dbdyno.evidence import generator_limit
-from dbdyno.judge.step_cells import Row
+from dbdyno.judge.step_cells import StepRow
 from dbdyno.model import Bound, Cell, Ratio, StepComparison, StepRun
 from dbdyno.model.basis import Basis
 from dbdyno.model.comparison import ApplicationResult
@@ -30,7 +30,7 @@ Cost = Callable[[StepRun], float | None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class QueryFacts:
     """What is known of queries beside their steps."""
 
     queries: QueryChanges = field(default_factory=QueryChanges)
@@ -39,11 +39,11 @@ class Known:
 
 
 def results(
-    rows: Sequence[Row], plan: PlanRecord, arms: Sequence[str], known: Known = Known()
+    rows: Sequence[StepRow], plan: PlanRecord, arms: Sequence[str], known: QueryFacts = QueryFacts()
 ) -> tuple[ApplicationResult, ...]:
     """The application of each workload that is one, for each arm beside the first."""
     return tuple(
-        _OfArm(
+        _ArmApplication(
             application=use.application,
             use=use,
             arm=arm,
@@ -62,7 +62,7 @@ def results(
     )
 
 
-def without_common_failures(rows: Sequence[Row], plan: PlanRecord) -> tuple[Row, ...]:
+def without_common_failures(rows: Sequence[StepRow], plan: PlanRecord) -> tuple[StepRow, ...]:
     """The steps without an application's queries that fail on all arms, of which nothing is known.
 
     They are named by `results`, and by the comparison of answers.
@@ -82,7 +82,7 @@ def without_common_failures(rows: Sequence[Row], plan: PlanRecord) -> tuple[Row,
 
 
 @dataclass(frozen=True)
-class _Pair:
+class _QueryPair:
     """A query on an arm and on the base."""
 
     step: StepComparison
@@ -105,7 +105,7 @@ class _Pair:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OfArm:
+class _ArmApplication:
     """An application on an arm beside the base."""
 
     application: ApplicationRecord
@@ -113,7 +113,7 @@ class _OfArm:
     arm: str
     place: int  # of its cell in each step
     steps: Sequence[StepComparison]
-    known: Known
+    known: QueryFacts
 
     @property
     def workload(self) -> str:
@@ -152,9 +152,9 @@ class _OfArm:
             basis=self._basis(pairs, {pair.step.step for pair in ran}),
         )
 
-    def _pair(self, step: StepComparison) -> _Pair:
+    def _pair(self, step: StepComparison) -> _QueryPair:
         own, base = step.cells[self.place], step.cells[0]
-        return _Pair(
+        return _QueryPair(
             step=step,
             calls=self.application.by_name[step.step].calls,
             own=own,
@@ -162,7 +162,7 @@ class _OfArm:
             bound=generator_limit.slow_bound(base.runs, own.runs),
         )
 
-    def _basis(self, pairs: Sequence[_Pair], timed: Container[str]) -> Basis:
+    def _basis(self, pairs: Sequence[_QueryPair], timed: Container[str]) -> Basis:
         absent = basis.NOT_COUNTED if timed else "not timed"
         reasons = dict.fromkeys(self.application.by_name, absent) | {
             pair.step.step: "" if pair.step.step in timed else pair.lacking(self.arm)
@@ -194,7 +194,7 @@ def time_of(run: StepRun) -> float | None:
     return 1 / rate if rate else None
 
 
-def _names(pairs: Sequence[_Pair], *, own: bool, base: bool) -> tuple[str, ...]:
+def _names(pairs: Sequence[_QueryPair], *, own: bool, base: bool) -> tuple[str, ...]:
     """The queries that fail on exactly these sides in some block."""
     return tuple(
         pair.step.step for pair in pairs if (_fails(pair.own), _fails(pair.base)) == (own, base)
@@ -206,7 +206,7 @@ def _fails(cell: Cell) -> bool:
     return any(run.ending.status != "ok" and not run.window.slow for run in cell.runs)
 
 
-def _told(pairs: Sequence[_Pair], cost: Cost) -> list[_Pair]:
+def _told(pairs: Sequence[_QueryPair], cost: Cost) -> list[_QueryPair]:
     """The queries whose cost both sides tell in some block.
 
     A query that is decided rests in later blocks, so that sums are of the blocks with all queries.
@@ -219,7 +219,7 @@ def _told(pairs: Sequence[_Pair], cost: Cost) -> list[_Pair]:
     ]
 
 
-def _ratio(pairs: Sequence[_Pair], cost: Cost) -> Ratio | None:
+def _ratio(pairs: Sequence[_QueryPair], cost: Cost) -> Ratio | None:
     """The application's cost by the base's, over the blocks."""
     own = _by_block([(pair.calls, pair.own) for pair in pairs], cost)
     base = _by_block([(pair.calls, pair.base) for pair in pairs], cost)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from dbdyno.model.basis import Basis, BasisPart, BasisStage, Gap
-from dbdyno.model.golden import Restored
+from dbdyno.model.golden import RestoreSummary
 from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.query_change import AnswerChange
 
@@ -27,7 +27,7 @@ def of_arm(
     answers: Mapping[str, AnswerChange],
     timed: Reasons,
     counted: Reasons,
-    restored: Restored | None,
+    restored: RestoreSummary | None,
 ) -> Basis:
     """The basis of one arm beside the base."""
     lacking = {query.name for query in application.without_values}

@@ -19,7 +19,7 @@ from dbdyno.model import StepRun, ToldFacts, ToldValue, events
 from dbdyno.model.document import suggestion
 from dbdyno.model.error import ResultError
 from dbdyno.store import Results, StepFolder, imported
-from dbdyno.store.imported import Imported, Reading
+from dbdyno.store.imported import ImportedTable, ImportFormat
 
 TIMES = ("time", "timestamp")
 """How the column of times is called, in small letters."""
@@ -32,7 +32,7 @@ NS_PER_S = 1e9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column:
+class ProviderColumn:
     """A metric of the table."""
 
     title: str
@@ -41,15 +41,15 @@ class Column:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class ProviderTable:
     """A table of metrics; row i holds from `begins_s[i]` to `ends_s[i]`, in seconds since 1970."""
 
     begins_s: tuple[float, ...]
     ends_s: tuple[float, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[ProviderColumn, ...]
 
 
-def read(text: str, reading: Reading) -> Table:
+def read(text: str, reading: ImportFormat) -> ProviderTable:
     """The table in a CSV. Raises ResultError in one line that names the file and its line."""
     lines = csv.reader(io.StringIO(text))
     header = [name.strip() for name in next(lines, [])]
@@ -77,14 +77,16 @@ def read(text: str, reading: Reading) -> Table:
     if not begins:
         raise _wrong(reading, 1, "no line of values follows; export it again")
     columns = tuple(
-        Column(**_named(name), values=tuple(row[place] for row in cells))
+        ProviderColumn(**_named(name), values=tuple(row[place] for row in cells))
         for place, name in enumerate(header)
         if place != at
     )
-    return Table(begins_s=tuple(begins), ends_s=tuple(_ends(begins, reading)), columns=columns)
+    return ProviderTable(
+        begins_s=tuple(begins), ends_s=tuple(_ends(begins, reading)), columns=columns
+    )
 
 
-def _wrong(reading: Reading, line: int, sentence: str) -> ResultError:
+def _wrong(reading: ImportFormat, line: int, sentence: str) -> ResultError:
     return ResultError(f"{reading.name}: line {line}: {sentence}")
 
 
@@ -95,7 +97,7 @@ def _named(header: str) -> dict[str, str]:
     return {"title": match["title"], "unit": match["unit"] or ""}
 
 
-def _time(text: str, reading: Reading, line: int) -> float:
+def _time(text: str, reading: ImportFormat, line: int) -> float:
     """Seconds since 1970."""
     if EPOCH.fullmatch(text):
         return float(text)
@@ -111,7 +113,7 @@ def _time(text: str, reading: Reading, line: int) -> float:
     return time.timestamp()
 
 
-def _number(text: str, header: str, reading: Reading, line: int) -> float | None:
+def _number(text: str, header: str, reading: ImportFormat, line: int) -> float | None:
     if not text:
         return None
     try:
@@ -123,7 +125,7 @@ def _number(text: str, header: str, reading: Reading, line: int) -> float | None
     return value
 
 
-def _ends(begins: Sequence[float], reading: Reading) -> list[float]:
+def _ends(begins: Sequence[float], reading: ImportFormat) -> list[float]:
     """Until when each row holds: the next one, at most as long as most rows do."""
     gaps = sorted(after - before for before, after in pairwise(begins))
     if reading.every_s is None and not gaps:
@@ -138,7 +140,7 @@ def window(folder: StepFolder) -> tuple[float, float] | None:
     ahead_ns = open_ns = close_ns = None
     for event in folder.events():
         match event:
-            case events.Started():
+            case events.StartedEvent():
                 ahead_ns = event.unix_ns - event.mono_ns
             case events.WindowOpen():
                 open_ns = event.mono_ns
@@ -149,7 +151,7 @@ def window(folder: StepFolder) -> tuple[float, float] | None:
     return (open_ns + ahead_ns) / NS_PER_S, (close_ns + ahead_ns) / NS_PER_S
 
 
-def told(table: Table, begin_s: float, end_s: float) -> tuple[ToldValue, ...]:
+def told(table: ProviderTable, begin_s: float, end_s: float) -> tuple[ToldValue, ...]:
     """Mean and greatest value of each metric in a window, over the rows that lie mostly in it.
 
     The mean weights rows by the time that they share with the window.
@@ -201,7 +203,9 @@ def with_imported(
     ]
 
 
-def _with(run: StepRun, folder: StepFolder, tables: Iterable[tuple[Imported, Table]]) -> StepRun:
+def _with(
+    run: StepRun, folder: StepFolder, tables: Iterable[tuple[ImportedTable, ProviderTable]]
+) -> StepRun:
     at = window(folder)
     if at is None:
         return run
@@ -212,7 +216,7 @@ def _with(run: StepRun, folder: StepFolder, tables: Iterable[tuple[Imported, Tab
     return run.telling(ToldFacts(told=tuple(figures.values())))
 
 
-def add(folder: Path, file: Path, reading: Reading) -> str:
+def add(folder: Path, file: Path, reading: ImportFormat) -> str:
     """Imports a table into a result folder; what was done, in a line.
 
     Raises ResultError where it cannot be read, or says nothing of any window; nothing is kept then.
@@ -247,7 +251,7 @@ def add(folder: Path, file: Path, reading: Reading) -> str:
     )
 
 
-def _apart(table: Table, windows: Sequence[tuple[float, float]]) -> str:
+def _apart(table: ProviderTable, windows: Sequence[tuple[float, float]]) -> str:
     """Why no value lies in any window."""
     if not windows:
         return "the result has no measured window yet; run its plan first"

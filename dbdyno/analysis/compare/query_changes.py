@@ -15,7 +15,7 @@ from dbdyno.evidence.damaged_files import Damage
 from dbdyno.judge.arms_and_blocks import Arms
 from dbdyno.model import StepComparison
 from dbdyno.model.answer import Answers
-from dbdyno.model.answer_word import WORDS, Compared, compared
+from dbdyno.model.answer_word import WORDS, AnswerMatch, compared
 from dbdyno.model.plan_tree import PlanNode, PlanTree, PlanTrees
 from dbdyno.model.query_change import (
     AnswerChange,
@@ -77,7 +77,7 @@ def _paired(base: Sequence[File], other: Sequence[File]) -> Iterator[tuple[File,
 def answer_changes(base: Answers, other: Answers, arm: str) -> Iterator[AnswerChange]:
     """The word of each query, in the base's order."""
     own = {(answer.query, answer.place): answer for answer in other.answers}
-    by_query: dict[str, list[Compared]] = {}
+    by_query: dict[str, list[AnswerMatch]] = {}
     for answer in base.answers:
         if (answer.query, answer.place) in own:
             ordered = base.ordered.get(answer.query, ())

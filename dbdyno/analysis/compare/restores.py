@@ -6,18 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from dbdyno.evidence.damaged_files import Damage
 from dbdyno.model.doubt import Doubt, DoubtSubject
-from dbdyno.model.golden import RESTORED, Restored
+from dbdyno.model.golden import RESTORED, RestoreSummary
 from dbdyno.store import BlockFolder
 
-EARLIER = Restored(lacks=("an earlier race restored it, whose report says what the dump lacks",))
+EARLIER = RestoreSummary(
+    lacks=("an earlier race restored it, whose report says what the dump lacks",)
+)
 """Of data that begin with a kept copy."""
-Restores = Mapping[tuple[str, str], Restored]
+Restores = Mapping[tuple[str, str], RestoreSummary]
 """By workload and arm; nothing of servers that had their data already."""
 
 
 def load(blocks: Iterable[BlockFolder], lost: Damage) -> Restores:
     """The first restore of each arm in these blocks, or that of the copy that it began from."""
-    restores: dict[tuple[str, str], Restored] = {}
+    restores: dict[tuple[str, str], RestoreSummary] = {}
     for run in (run for block in blocks for run in block.runs()):
         for step in run.steps():
             if step.name == RESTORED:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dbdyno.analysis.step import collect
 from dbdyno.evidence import damaged_files
 from dbdyno.judge import arms_and_blocks, pairing, tampering
-from dbdyno.judge.arm_vs_base import Where
+from dbdyno.judge.arm_vs_base import StepKey
 from dbdyno.judge.arms_and_blocks import Arms
 from dbdyno.judge.pairing import facing
 from dbdyno.model import StepComparison, StepRun
@@ -64,8 +64,8 @@ def _of_step(
     step: StepComparison, runs: Sequence[StepRun], arms: Arms
 ) -> Iterable[tuple[str, tuple[float, float]]]:
     """Of each arm that the result compares in a step: both its ratios, as logarithms."""
-    where = Where(step.workload, step.ordinal, step.step)
-    here = [run for run in runs if Where.of(run) == where]
+    where = StepKey(step.workload, step.ordinal, step.step)
+    here = [run for run in runs if StepKey.of(run) == where]
     bases = [run for arm in (arms.base, *arms.hidden_aa_arms) for run in here if run.arm == arm]
     for cell in step.cells:
         if cell.arm == arms.base or cell.ratio is None or step.headline is None:

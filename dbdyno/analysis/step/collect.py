@@ -63,13 +63,13 @@ def _uncollected() -> Iterator[None]:
 
 def _kept(folder: StepFolder, shelf: Shelf | None) -> StepRun | None:
     """The shelf's entry of a step; an entry that dyno did not make counts as none."""
-    kept = shelf.read(folder.path, Kept) if shelf is not None else None
+    kept = shelf.read(folder.path, StoredStep) if shelf is not None else None
     if kept is None or (kept.run.arm, kept.run.block) != (folder.arm, folder.block):
         return None
     return kept.step_run()
 
 
-class Kept(Struct, frozen=True):
+class StoredStep(Struct, frozen=True):
     """A step as it is kept: its findings, series and call stacks lie packed beside it."""
 
     run: StepRun  # without them
@@ -78,7 +78,7 @@ class Kept(Struct, frozen=True):
     stacks: bytes | None
 
     @classmethod
-    def of(cls, run: StepRun) -> Kept:
+    def of(cls, run: StepRun) -> StoredStep:
         """A step to be kept."""
         profile = run.profile
         return cls(
@@ -131,7 +131,7 @@ def _of_steps(folders: Sequence[StepFolder]) -> list[Checksums | None]:
 
 def _derived(task: _Task) -> StepRun:
     """A step derived anew, which is kept on the shelf."""
-    kept = Kept.of(_intact(task))
+    kept = StoredStep.of(_intact(task))
     if task.shelf is not None:
         task.shelf.keep(task.folder.path, task.files, kept)
     return kept.step_run()

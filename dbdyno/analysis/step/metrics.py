@@ -22,8 +22,8 @@ from dbdyno.findings.waits import metrics as waits
 from dbdyno.findings.waits.facts import WaitFacts
 from dbdyno.model import BackgroundFacts, Headline, StepRun, TargetFacts, metric
 from dbdyno.model.headlines import kind_of
-from dbdyno.model.host_reading import Reading
-from dbdyno.model.job.role import Rate
+from dbdyno.model.host_reading import HostReading
+from dbdyno.model.job.role import RatePace
 from dbdyno.model.snapshot import Figures, Snapshot, number
 from dbdyno.stats import amounts, interval
 from dbdyno.stats.response_times import Histogram
@@ -121,7 +121,7 @@ def beside(evidence: Evidence, headline: Headline) -> Metrics:
 def means(evidence: Evidence) -> Metrics:
     """Exact means and standard deviations of what the headline counts; of lateness at a rate."""
     roles = evidence.headline_roles
-    at_rate = {role.name for role in evidence.job.roles if isinstance(role.pace, Rate)}
+    at_rate = {role.name for role in evidence.job.roles if isinstance(role.pace, RatePace)}
     paced = [role for role in roles if role in at_rate]
     response = sums.of_roles(evidence, roles, "response", evidence.headline_operations)
     late = sums.of_roles(evidence, paced, "late")
@@ -243,7 +243,7 @@ def machine(evidence: Evidence) -> Metrics:
     }
 
 
-def unwritten_mb(reading: Reading | None) -> float | None:
+def unwritten_mb(reading: HostReading | None) -> float | None:
     """Dirty and Writeback of a reading, in MiB."""
     if reading is None:
         return None

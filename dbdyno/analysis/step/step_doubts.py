@@ -17,7 +17,7 @@ from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.model.disturbance import PERCENT, Cause, Disturbance, of_window
 from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.model.job import first_words
-from dbdyno.model.job.role import Rate
+from dbdyno.model.job.role import RatePace
 from dbdyno.model.plan import Void
 from dbdyno.parts import owner
 from dbdyno.parts.number import listed
@@ -201,7 +201,7 @@ def _misses(evidence: Evidence, statements: Iterable[StatementUse]) -> Iterable[
 
 def _schedule(evidence: Evidence, targets: Sequence[Target]) -> Iterable[Doubt]:
     """Paced roles that fell behind, and the target rate that was missed."""
-    paced = {role.name for role in evidence.job.roles if isinstance(role.pace, Rate)}
+    paced = {role.name for role in evidence.job.roles if isinstance(role.pace, RatePace)}
     ticks = evidence.load.of(paced)
     late_ms = max((tick.late_us_max or 0 for tick in ticks), default=0) / 1e3
     if late_ms > LATE_MS_MAX:

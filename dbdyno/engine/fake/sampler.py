@@ -16,7 +16,7 @@ from dbdyno.host.observe.owned_processes import GENERATOR, LAB, OTHER_BACKEND
 from dbdyno.host.observe.owners import EXITED, nothing_spent
 from dbdyno.host.observe.sampler import OUTSIDE_WINDOW, WINDOW_ENDS, ReadingSink
 from dbdyno.model import host_reading
-from dbdyno.model.events import AnyEvent, ConnectedEvent, Hello, Part, Tick
+from dbdyno.model.events import AnyEvent, ConnectedEvent, HelloEvent, Tick, TickPart
 
 PLANTED = {
     "server_cpu_us": ("cpu_ns", 1000),
@@ -76,7 +76,7 @@ class FakeSampler:
 
     def observe(self, event: AnyEvent) -> None:
         """Counts what the operations of a tick cost; its line is written when the next begins."""
-        if isinstance(event, Hello) and event.pid is None:
+        if isinstance(event, HelloEvent) and event.pid is None:
             self._named = event.profile is not None  # a generator on another host names them
             del self._owners[GENERATOR]
         if isinstance(event, ConnectedEvent):
@@ -100,7 +100,7 @@ class FakeSampler:
         delay_ns = None if event_mono_ns is None else 0
         self._write(moment, self._mono_ns, delay_ns)
 
-    def _spend(self, role: str, operations: Mapping[str, Part]) -> None:
+    def _spend(self, role: str, operations: Mapping[str, TickPart]) -> None:
         owner = f"role:{role}" if self._named else OTHER_BACKEND
         total = self._owners.setdefault(owner, nothing_spent())
         for name, operation in operations.items():
@@ -114,7 +114,7 @@ class FakeSampler:
             self._tick_ns = None
 
     def _write(self, moment: str, mono_ns: int, delay_ns: int | None) -> None:
-        reading = host_reading.Reading(
+        reading = host_reading.HostReading(
             moment=moment,
             mono_ns=mono_ns,
             read_ns=0,

@@ -17,7 +17,7 @@ from dbdyno.model.step import StepName
 from dbdyno.model.verdict import CHANGED, TOO_FEW, Judgement, Verdict, is_wide
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import cells, colors, known, nodes, number, reasons, step_groups, tolerate
-from dbdyno.parts.part import AnyPart, Chart, Effect, Effects, Finding, Group, Section, Text
+from dbdyno.parts.part import AnyPart, ArmEffect, Chart, Effects, Finding, Group, Section, Text
 
 SHOWN_MAX = 3
 """So many challengers have their picture unfolded."""
@@ -160,14 +160,14 @@ def ranked(comparison: Comparison) -> dict[StepName, int]:
     return {step: rank for rank, step in enumerate(sorted(weights, key=lambda step: weights[step]))}
 
 
-def _effects(comparison: Comparison, step: StepComparison, cell: Cell) -> Iterable[Effect]:
+def _effects(comparison: Comparison, step: StepComparison, cell: Cell) -> Iterable[ArmEffect]:
     """The change of an arm in a step; one that has a ratio and no verdict is not judged."""
     if cell.verdict is not None:
         yield _effect(comparison, step, cell)
     elif cell.ratio:
         of: number.Of = "time" if metric.less_is_better(step.headline or "") else "rate"
         change = number.changes(cell.ratio.value, cell.ratio.low, cell.ratio.high, of)
-        yield Effect(
+        yield ArmEffect(
             step=comparison.name_of(step) + verdicts.mark(step, cell),
             word=verdicts.NOT_JUDGED,
             tone="",
@@ -178,13 +178,13 @@ def _effects(comparison: Comparison, step: StepComparison, cell: Cell) -> Iterab
         )
 
 
-def _effect(comparison: Comparison, step: StepComparison, cell: Cell) -> Effect:
+def _effect(comparison: Comparison, step: StepComparison, cell: Cell) -> ArmEffect:
     verdict = cell.verdict
     assert verdict is not None
     sure = colors.trusted(comparison.calibration, comparison.aims)
     deciding = [one for one in verdict.judgements if one.metric in (*verdict.by, *verdict.against)]
     shown = deciding or verdict.judgements[:1]
-    return Effect(
+    return ArmEffect(
         step=comparison.name_of(step) + verdicts.mark(step, cell),
         word=verdict.word if sure or verdict.word not in CHANGED else f"perhaps {verdict.word}",
         tone=colors.tone(verdict, sure),
@@ -226,7 +226,7 @@ def _reason(cell: Cell, verdict: Verdict, counted: str) -> str:
     return "; ".join(filter(None, (words, counted, verdict.stood_still, nodes.caution(cell))))
 
 
-def _reach(shown: Sequence[Effect], comparison: Comparison) -> float:
+def _reach(shown: Sequence[ArmEffect], comparison: Comparison) -> float:
     """The ratio at the axis's end: all points, what is decided whole, and twice the margin."""
     far = max(REACH_MIN, (1 + comparison.aims.margin) ** 2)
     for effect in shown:

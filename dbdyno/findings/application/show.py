@@ -39,7 +39,7 @@ COUNTED = ("open", "faster", "same")
 def parts(comparison: Comparison) -> Iterable[AnyPart]:
     """The answer for each arm; nothing where no workload is an application."""
     for place, result in enumerate(comparison.applications):
-        answer = Answer(comparison, result)
+        answer = ApplicationAnswer(comparison, result)
         yield Text(
             name=f"application-{place}",
             title="",
@@ -55,7 +55,7 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ApplicationAnswer:
     """What is said of an application on an arm."""
 
     comparison: Comparison

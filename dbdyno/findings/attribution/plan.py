@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from dbdyno.findings.attribution.facts import AttributionFacts, FactorEffect
-from dbdyno.findings.plan_finding import Compared, PlanFinding
+from dbdyno.findings.plan_finding import JudgedResult, PlanFinding
 from dbdyno.judge.pairing import by_block
 from dbdyno.model import StepComparison
 from dbdyno.model.attribution import Design
@@ -28,7 +28,7 @@ Row = Callable[..., FactorEffect]
 """Makes a row of what it lacks: its step and metric are known."""
 
 
-def of_plan(compared: Compared) -> AttributionFacts:
+def of_plan(compared: JudgedResult) -> AttributionFacts:
     """What each factor does to the primary metrics of each measured step."""
     design = compared.plan.design
     if design is None:

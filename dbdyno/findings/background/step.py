@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dbdyno.evidence.evidence import Evidence
-from dbdyno.evidence.raw_files import Load
+from dbdyno.evidence.raw_files import LoadReport
 from dbdyno.findings.finding import StepFinding
 from dbdyno.model import BackgroundFacts, Span
 from dbdyno.model.snapshot import Autovacuum
@@ -49,7 +49,7 @@ def of_step(evidence: Evidence) -> BackgroundFacts:
 FINDING = StepFinding(facts=BackgroundFacts, of_step=of_step, of_failed=True)
 
 
-def _active(span: Span, load: Load) -> Span | None:
+def _active(span: Span, load: LoadReport) -> Span | None:
     """A span without the load's pauses; None where it lies within one."""
     start_s, end_s = load.active_s(span.start_s), load.active_s(span.end_s)
     if start_s == end_s and span.start_s != span.end_s:

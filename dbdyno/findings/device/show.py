@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.model.host_facts import Storage
 from dbdyno.model.host_reading import Device
-from dbdyno.model.metric.device import COLUMNS, DEVICES, Column, name_of
+from dbdyno.model.metric.device import COLUMNS, DEVICES, DeviceColumn, name_of
 from dbdyno.parts import cells, number
 from dbdyno.parts.part import Column as Heading
 from dbdyno.parts.part import Group, Row, Section, Subject, Table, TableCell
@@ -62,14 +62,14 @@ def _known(step: StepComparison, device: Device, column: str) -> bool:
     return any(value is not None for value in _values(step, device, column))
 
 
-def _shown(step: StepComparison, devices: Sequence[Device], column: Column) -> bool:
+def _shown(step: StepComparison, devices: Sequence[Device], column: DeviceColumn) -> bool:
     """Whether any arm and device has a figure, which of seldom requests is not 0."""
     if column.requests in SELDOM:
         return any(any(_values(step, device, column.name)) for device in devices)
     return any(_known(step, device, column.name) for device in devices)
 
 
-def _texts(step: StepComparison, device: Device, column: Column) -> Iterable[str]:
+def _texts(step: StepComparison, device: Device, column: DeviceColumn) -> Iterable[str]:
     """The figures of all arms, with the same digits."""
     values = _values(step, device, column.name)
     digits = number.digits_alike(values, column.digits)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from dbdyno.evidence import raw_files
 from dbdyno.evidence.evidence import Evidence
-from dbdyno.evidence.raw_files import Tick
-from dbdyno.model.events import Part
+from dbdyno.evidence.raw_files import WindowTick
+from dbdyno.model.events import TickPart
 
 DEADLOCK, SERIALIZATION = "deadlock", "serialization"
 CLASSES = (SERIALIZATION, DEADLOCK, "other")
@@ -64,12 +64,12 @@ def by_class(evidence: Evidence) -> Counter[str] | None:
     return counts if tells or counts else None
 
 
-def _tells(part: Part) -> bool:
+def _tells(part: TickPart) -> bool:
     """Whether it is of a load that tells failures; one of this version leaves out what is none."""
     return part.sums_us is not None or part.failed is not None
 
 
-def _said_in_words(part: Part) -> Mapping[str, int]:
+def _said_in_words(part: TickPart) -> Mapping[str, int]:
     """Failures as pgbench's log tells them."""
     errors = part.errors or {}
     return {word: count for word, count in errors.items() if word in _WORDS}
@@ -80,7 +80,7 @@ def share(count: float, of: float) -> str:
     return f"{count:,.0f} of {of:,.0f} ({100 * (raw_files.per(count, of) or 0):.1f} %)"
 
 
-def of_tick(tick: Tick) -> int:
+def of_tick(tick: WindowTick) -> int:
     """Operations of a tick that ended without success, as far as the load tells."""
     return sum(
         sum((*(part.failed or {}).values(), *_said_in_words(part).values()))

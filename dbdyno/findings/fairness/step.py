@@ -14,7 +14,7 @@ import numpy as np
 
 from dbdyno.evidence import client_rates
 from dbdyno.evidence.evidence import Evidence
-from dbdyno.evidence.raw_files import NS_PER_S, Load, Tick
+from dbdyno.evidence.raw_files import NS_PER_S, LoadReport, WindowTick
 from dbdyno.evidence.role_seconds import full_seconds, is_regular
 from dbdyno.findings.fairness.facts import ClientWork, Fairness, FairnessFacts, Stalls
 from dbdyno.findings.finding import StepFinding
@@ -47,7 +47,7 @@ def _fairness(evidence: Evidence, window_s: float) -> tuple[Fairness, ...]:
     return tuple(fair for fair in roles if any(client.count for client in fair.clients))
 
 
-def _of_role(ticks: Sequence[Tick], work: str, load: Load, window_s: float) -> Fairness:
+def _of_role(ticks: Sequence[WindowTick], work: str, load: LoadReport, window_s: float) -> Fairness:
     counts = client_rates.amounts(ticks, work).sum(axis=0)
     finish_s = finishes_s(load, len(counts))
     rates = (counts / np.array(finish_s or window_s)).tolist()
@@ -68,7 +68,7 @@ def _of_role(ticks: Sequence[Tick], work: str, load: Load, window_s: float) -> F
     )
 
 
-def finishes_s(load: Load, clients: int) -> tuple[float, ...]:
+def finishes_s(load: LoadReport, clients: int) -> tuple[float, ...]:
     """When each client had done its share, in seconds since the window's start.
 
     Empty for a step bound by time, and where a client did not come to its end.
@@ -111,13 +111,13 @@ def stalls(evidence: Evidence) -> tuple[Stalls, ...]:
     )
 
 
-def _tells(ticks: Sequence[Tick], *, regular: bool) -> bool:
+def _tells(ticks: Sequence[WindowTick], *, regular: bool) -> bool:
     """Whether a second with next to nothing done is a stall and no chance."""
     usual = median(tick.count for tick in ticks)
     return usual > 0 if regular else usual >= OPERATIONS_MIN
 
 
-def _stalls(ticks: Sequence[Tick], work: str) -> Stalls:
+def _stalls(ticks: Sequence[WindowTick], work: str) -> Stalls:
     rows = client_rates.unit(work) == "rows"
     rates = [((tick.rows or 0) if rows else tick.count) / tick.seconds for tick in ticks]
     usual = median(rates)

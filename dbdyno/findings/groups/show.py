@@ -15,7 +15,7 @@ from dbdyno.findings.groups import cost_per_operation
 from dbdyno.findings.outcomes.facts import headline_of
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.comparison import FOUND_MIN
-from dbdyno.model.headlines import Kind
+from dbdyno.model.headlines import HeadlineKind
 from dbdyno.parts import cells, colors, step_groups, table_layout
 from dbdyno.parts.colors import Colors
 from dbdyno.parts.part import (
@@ -252,7 +252,7 @@ def _absolute_cell(result: Cell) -> TableCell:
     return replace(cell, mark=cell.mark or cells.UNFOUND) if cells.unfound(result) else cell
 
 
-def _usual(steps: Sequence[StepComparison]) -> Kind:
+def _usual(steps: Sequence[StepComparison]) -> HeadlineKind:
     """What most steps' throughput counts."""
     kinds = list(map(headline_of, steps))
     return max(dict.fromkeys(kinds), key=kinds.count)

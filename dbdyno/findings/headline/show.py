@@ -8,7 +8,7 @@ from dbdyno.findings.calibration import show as calibration
 from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Comparison
 from dbdyno.model.metric.primary import called, is_cpu
-from dbdyno.model.verdict import CHANGED, Judgement, Overall, is_wide, shaded
+from dbdyno.model.verdict import CHANGED, Judgement, OverallRatio, is_wide, shaded
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import cells, colors, dependence, known, looks, nodes, number, step_groups
 from dbdyno.parts.part import Finding, Section, Subject, Text
@@ -91,7 +91,7 @@ def _overall(comparison: Comparison, arm: str, workload: str) -> str:
     return f"{workload} {words}" if several else words
 
 
-def _mean(one: Overall, comparison: Comparison, sure: bool) -> str:
+def _mean(one: OverallRatio, comparison: Comparison, sure: bool) -> str:
     """2.1 % faster by throughput over 10 steps [1.2, 3.0]; CPU per operation 3.0 % less [2, 4]."""
     judgement, margin = one.judgement, comparison.aims.margin
     cpu = is_cpu(judgement.metric)

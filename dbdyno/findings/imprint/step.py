@@ -15,7 +15,7 @@ from itertools import pairwise
 import msgspec
 
 from dbdyno.evidence.evidence import Evidence
-from dbdyno.evidence.raw_files import Tick
+from dbdyno.evidence.raw_files import WindowTick
 from dbdyno.findings.finding import StepFinding
 from dbdyno.model.step_run import Imprint, ImprintFacts, Moment
 
@@ -61,7 +61,7 @@ def _times(stamps_ns: Sequence[int]) -> Iterator[bytes]:
         yield repr(times[place : place + TIMES_IN_A_ROW]).encode()
 
 
-def _seconds(ticks: Sequence[Tick]) -> Iterator[bytes]:
+def _seconds(ticks: Sequence[WindowTick]) -> Iterator[bytes]:
     """What a role's seconds tell, as many at a time as have response times enough."""
     texts, operations = [], 0
     for tick in ticks:

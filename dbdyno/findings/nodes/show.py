@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dbdyno.findings.nodes.facts import NodeFacts
 from dbdyno.model import Comparison
 from dbdyno.model.metric.primary import called, is_cpu
-from dbdyno.model.nodes import ByNode, NodeRatio
+from dbdyno.model.nodes import NodeComparison, NodeRatio
 from dbdyno.parts import number
 from dbdyno.parts.colors import Tone
 from dbdyno.parts.part import (
@@ -57,7 +57,7 @@ def sentences(comparison: Comparison) -> Iterable[str]:
         yield _machines(max(rows, key=lambda row: row.freedom))
 
 
-def _agreement(comparison: Comparison, rows: Sequence[ByNode]) -> str:
+def _agreement(comparison: Comparison, rows: Sequence[NodeComparison]) -> str:
     """Where nodes disagree, and by how much at most where they were not seen to."""
     apart = [row for row in rows if row.agreement == "disagree"]
     within = sum(row.agreement == "disagree, within the margin" for row in rows)
@@ -86,7 +86,7 @@ def _rest(names: Sequence[str]) -> str:
     return f"; and {more} more" if more > 0 else ""
 
 
-def _found(comparison: Comparison, row: ByNode) -> str:
+def _found(comparison: Comparison, row: NodeComparison) -> str:
     """qr100 of pg18 from −4.1 % on n3 to +2.0 % on n1."""
     low, high = row.lowest, row.highest
     what = f" by {called(row.metric)}" if is_cpu(row.metric) else ""
@@ -96,7 +96,7 @@ def _found(comparison: Comparison, row: ByNode) -> str:
     )
 
 
-def _machines(row: ByNode) -> str:
+def _machines(row: NodeComparison) -> str:
     """How far the interval for such machines reaches for so few nodes."""
     count = row.freedom + 1
     few = FEW.get(count)
@@ -140,7 +140,7 @@ def _names(comparison: Comparison) -> list[str]:
     return list(dict.fromkeys(node.node for row in (whole, *rows) for node in row.nodes))
 
 
-def _summary(comparison: Comparison, arm: str, rows: Sequence[ByNode], name: str) -> Table:
+def _summary(comparison: Comparison, arm: str, rows: Sequence[NodeComparison], name: str) -> Table:
     """A row for each step: what nodes found, and what follows."""
     names = _names(comparison)
     few = len(names) <= NODES_SHOWN_MAX
@@ -190,14 +190,14 @@ _NOTE = (
 )
 
 
-def _of_nodes(row: ByNode, names: Sequence[str]) -> Iterable[TableCell]:
+def _of_nodes(row: NodeComparison, names: Sequence[str]) -> Iterable[TableCell]:
     """A cell for each node; an empty one for a node without the step."""
     found = {node.node: node for node in row.nodes}
     for name in names:
         yield _change(found[name]) if name in found else TableCell(text="")
 
 
-def _ends(row: ByNode) -> Iterable[TableCell]:
+def _ends(row: NodeComparison) -> Iterable[TableCell]:
     """The least and the greatest, with their nodes."""
     for node in (row.lowest, row.highest):
         cell = _change(node)
@@ -219,7 +219,7 @@ def _interval(low: float | None, high: float | None) -> str:
     return f"[{ends}]" if ends else ""
 
 
-def _together(row: ByNode) -> Iterable[TableCell]:
+def _together(row: NodeComparison) -> Iterable[TableCell]:
     """Whether nodes disagree, their spread, and such machines."""
     tests = (("p", row.p), ("q", row.q))
     yield TableCell(
@@ -237,7 +237,7 @@ def _together(row: ByNode) -> Iterable[TableCell]:
     )
 
 
-def _spread(row: ByNode) -> TableCell:
+def _spread(row: NodeComparison) -> TableCell:
     if row.spread is None:
         return TableCell(text=number.EN_DASH, title="no node has two blocks")
     high = None if row.spread_high is None else _percent(row.spread_high)
@@ -253,7 +253,7 @@ def _percent(share: float) -> str:
     return number.visible(share) if share >= 1 else number.measured(share).removesuffix(" %")
 
 
-def _each(comparison: Comparison, arm: str, rows: Sequence[ByNode], name: str) -> Table:
+def _each(comparison: Comparison, arm: str, rows: Sequence[NodeComparison], name: str) -> Table:
     """A row for each node in each step, where nodes are too many for columns."""
     return Table(
         name=name,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from dbdyno.model import ResponseFacts, StepComparison
 from dbdyno.model.facts import Facts, says
-from dbdyno.model.headlines import Kind, kind_of
+from dbdyno.model.headlines import HeadlineKind, kind_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ def named(every: Sequence[Outcomes]) -> list[str]:
     return list(counted) if len(counted) < len({ended.name for ended in every}) else []
 
 
-def headline_of(step: StepComparison) -> Kind:
+def headline_of(step: StepComparison) -> HeadlineKind:
     """What its headline counts: the operations that it names, where it does."""
     return kind_of(step.headline, named(outcomes_of(step)))
 

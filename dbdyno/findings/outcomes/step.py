@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.findings.finding import StepFinding
 from dbdyno.findings.outcomes.facts import OutcomeFacts, Outcomes
-from dbdyno.model.events import Part
+from dbdyno.model.events import TickPart
 
 
 def of_step(evidence: Evidence) -> OutcomeFacts:
@@ -36,7 +36,7 @@ def _outcomes(evidence: Evidence) -> Iterator[Outcomes]:
             yield _of(parts, role.name, name, counted=counted)
 
 
-def _of(parts: Sequence[Part], role: str, name: str, *, counted: bool) -> Outcomes:
+def _of(parts: Sequence[TickPart], role: str, name: str, *, counted: bool) -> Outcomes:
     return Outcomes(
         role=role,
         name=name,

@@ -9,9 +9,9 @@ import numpy as np
 
 from dbdyno.evidence import client_rates, iostat, raw_files
 from dbdyno.evidence.evidence import KINDS, Evidence
-from dbdyno.evidence.raw_files import BytesOf, Tick
+from dbdyno.evidence.raw_files import BytesOf, WindowTick
 from dbdyno.model import Series
-from dbdyno.model.host_reading import Device, Reading
+from dbdyno.model.host_reading import Device, HostReading
 from dbdyno.model.metric.device import DEVICES
 from dbdyno.model.processor import BUSY
 
@@ -64,7 +64,7 @@ def _roles(evidence: Evidence) -> dict[str, list[str]]:
     return roles
 
 
-def _rates(evidence: Evidence, ticks: Iterable[Tick], work: str) -> Series:
+def _rates(evidence: Evidence, ticks: Iterable[WindowTick], work: str) -> Series:
     """The work of all roles of a kind, by second."""
     rows = client_rates.unit(work) == "rows"
     headline = evidence.step.headline
@@ -80,7 +80,7 @@ def _rates(evidence: Evidence, ticks: Iterable[Tick], work: str) -> Series:
     return Series(x_s=tuple(amounts), y=tuple(amounts.values()))
 
 
-def _by_client(ticks: Iterable[Tick], work: str) -> Iterable[tuple[int, Series]]:
+def _by_client(ticks: Iterable[WindowTick], work: str) -> Iterable[tuple[int, Series]]:
     """The work of each client in roles with several clients."""
     known = [
         tick
@@ -101,7 +101,7 @@ def _by_client(ticks: Iterable[Tick], work: str) -> Iterable[tuple[int, Series]]
         yield number, Series(x_s=x_s, y=tuple(y))
 
 
-def _longest(ticks: Iterable[Tick]) -> Series:
+def _longest(ticks: Iterable[WindowTick]) -> Series:
     longest: dict[float, float] = {}
     for tick in ticks:
         if tick.max_us is not None:
@@ -136,7 +136,7 @@ def _known(name: str, points: Iterable[tuple[float, float | None]]) -> Iterable[
         yield name, Series(x_s=tuple(x for x, _ in known), y=tuple(y for _, y in known))
 
 
-def _seconds(evidence: Evidence) -> Iterable[tuple[float, Reading, Reading]]:
+def _seconds(evidence: Evidence) -> Iterable[tuple[float, HostReading, HostReading]]:
     """Each two readings of the host that follow each other, with the second one's time."""
     open_ns = evidence.load.open_ns or 0
     for before, after in pairwise(evidence.host.readings):
@@ -144,7 +144,7 @@ def _seconds(evidence: Evidence) -> Iterable[tuple[float, Reading, Reading]]:
             yield (after.mono_ns - open_ns) / raw_files.NS_PER_S, before, after
 
 
-def _busy_share(before: Reading, after: Reading) -> float | None:
+def _busy_share(before: HostReading, after: HostReading) -> float | None:
     """CPU of all cores that was not idle, in percent."""
     spent_us = raw_files.cpu_us(before, after)
     busy = raw_files.plus(spent_us[state] for state in BUSY)

@@ -15,7 +15,7 @@ from msgspec import structs
 from dbdyno.evidence import evidence as basis
 from dbdyno.evidence import raw_files
 from dbdyno.evidence.evidence import US_PER_S, Evidence
-from dbdyno.evidence.raw_files import Host
+from dbdyno.evidence.raw_files import WindowReadings
 from dbdyno.findings.finding import StepFinding
 from dbdyno.findings.owners.facts import OwnerFacts
 from dbdyno.model import OwnerCost
@@ -40,10 +40,10 @@ def of_step(evidence: Evidence) -> OwnerFacts:
 FINDING = StepFinding(facts=OwnerFacts, of_step=of_step)
 
 
-def waits(host: Host) -> Host:
+def waits(host: WindowReadings) -> WindowReadings:
     """The arm's waits as one window: a difference is the sum over them. Empty without waits."""
     if not host.waited:
-        return Host(readings=())
+        return WindowReadings(readings=())
     moments = ["open", *["pause", "settled"] * (len(host.waited) // 2 - 1), "close"]
     return raw_files.host(
         structs.replace(reading, moment=moment)

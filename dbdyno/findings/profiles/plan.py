@@ -18,14 +18,14 @@ from typing import Literal
 import numpy as np
 
 from dbdyno.evidence.subsystems import BINARY, OTHER, Part, Subsystems, of_arm, part_of
-from dbdyno.findings.plan_finding import Compared, PlanFinding
+from dbdyno.findings.plan_finding import JudgedResult, PlanFinding
 from dbdyno.findings.profiles.facts import FunctionCost, ProfileComparison, ProfileFacts
-from dbdyno.judge.step_cells import Row
+from dbdyno.judge.step_cells import StepRow
 from dbdyno.model import StepComparison, StepRun
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.profile import NO_SYMBOL, Profile, Stack
-from dbdyno.stats.count_noise import Change, Side, changes
+from dbdyno.stats.count_noise import ArmSamples, PartChange, changes
 from dbdyno.stats.significance import adjusted
 
 WHOLE_SERVER = "whole_server_cpu_per_op"
@@ -56,7 +56,7 @@ class _Tally:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Seen:
+class _RunSamples:
     """The samples of a run."""
 
     run: StepRun
@@ -67,14 +67,14 @@ class _Seen:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Pair:
+class _ProfilePair:
     """The base and an arm in the same block."""
 
-    base: _Seen
-    arm: _Seen
+    base: _RunSamples
+    arm: _RunSamples
 
 
-def of_plan(compared: Compared) -> ProfileFacts:
+def of_plan(compared: JudgedResult) -> ProfileFacts:
     """The profiles of each step side by side, as far as blocks have them."""
     return derived(compared.rows, compared.plan)
 
@@ -82,13 +82,13 @@ def of_plan(compared: Compared) -> ProfileFacts:
 FINDING = PlanFinding(facts=ProfileFacts, of_plan=of_plan)
 
 
-def derived(rows: Iterable[Row], plan: PlanRecord) -> ProfileFacts:
+def derived(rows: Iterable[StepRow], plan: PlanRecord) -> ProfileFacts:
     """The profiles of these rows."""
     tables = cache(partial(of_arm, plan))
     return ProfileFacts(functions=tuple(each for row in rows for each in _of_row(row, tables)))
 
 
-def _of_row(row: Row, tables: Tables) -> Iterator[ProfileComparison]:
+def _of_row(row: StepRow, tables: Tables) -> Iterator[ProfileComparison]:
     """Each arm of a step beside the base, as far as blocks have profiles of both.
 
     The base stands beside itself where it is the only arm.
@@ -101,7 +101,7 @@ def _of_row(row: Row, tables: Tables) -> Iterator[ProfileComparison]:
     for base_runs, arm_runs in sides:
         bases = {run.block: seen[id(run)] for run in base_runs}
         both = ((bases.get(run.block), seen[id(run)]) for run in arm_runs)
-        pairs = [_Pair(base=profile, arm=arm) for profile, arm in both if profile and arm]
+        pairs = [_ProfilePair(base=profile, arm=arm) for profile, arm in both if profile and arm]
         if pairs:
             yield _comparison(row.step, pairs, tables)
 
@@ -109,7 +109,7 @@ def _of_row(row: Row, tables: Tables) -> Iterator[ProfileComparison]:
 # --- The samples of a run --------------------------------------------------------------------
 
 
-def _seen(run: StepRun, tables: Tables) -> _Seen | None:
+def _seen(run: StepRun, tables: Tables) -> _RunSamples | None:
     """The samples of a run; None where nothing was sampled or its cost is not known."""
     profile, cost = run.profile, run.metrics.get(WHOLE_SERVER)
     if profile is None or not profile.samples or not cost or run.ending.status != "ok":
@@ -124,7 +124,7 @@ def _seen(run: StepRun, tables: Tables) -> _Seen | None:
         _count(functions, parts[-1], set(parts), count)
         _count(subsystems, (innermost, ""), {(name, "") for name in known}, count)
         stacks[(owner, *(BINARY.join(part) for part in parts))] += count
-    return _Seen(
+    return _RunSamples(
         run=run,
         profile=profile,
         cost=cost,
@@ -142,7 +142,9 @@ def _count(tally: _Tally, own: Part, whole: Iterable[Part], samples: int) -> Non
 # --- An arm beside the base ------------------------------------------------------------------
 
 
-def _comparison(step: StepComparison, pairs: Sequence[_Pair], tables: Tables) -> ProfileComparison:
+def _comparison(
+    step: StepComparison, pairs: Sequence[_ProfilePair], tables: Tables
+) -> ProfileComparison:
     base, arm = [pair.base for pair in pairs], [pair.arm for pair in pairs]
     first, second = tables(base[0].run.arm), tables(arm[0].run.arm)
     functions = _costs(pairs, "function", lambda part: first.of(part) or second.of(part))
@@ -169,7 +171,7 @@ def _comparison(step: StepComparison, pairs: Sequence[_Pair], tables: Tables) ->
 
 
 def _costs(
-    pairs: Sequence[_Pair], kind: Kind, subsystem: Callable[[Part], str | None]
+    pairs: Sequence[_ProfilePair], kind: Kind, subsystem: Callable[[Part], str | None]
 ) -> list[FunctionCost]:
     """What each part costs, the surest change first, of what cannot be told the dearest."""
     both = [seen for pair in pairs for seen in (pair.base, pair.arm)]
@@ -210,13 +212,15 @@ def _costs(
 
 
 def _sides(
-    pairs: Sequence[_Pair], parts: Sequence[Part], count: Callable[[_Seen], Counter[Part]]
-) -> tuple[Side, Side]:
+    pairs: Sequence[_ProfilePair],
+    parts: Sequence[Part],
+    count: Callable[[_RunSamples], Counter[Part]],
+) -> tuple[ArmSamples, ArmSamples]:
     """The samples of the parts in the base and in the arm."""
 
-    def side(seen: Sequence[_Seen]) -> Side:
+    def side(seen: Sequence[_RunSamples]) -> ArmSamples:
         columns = [[count(profile)[part] for part in parts] for profile in seen]
-        return Side(
+        return ArmSamples(
             counts=np.array(columns, dtype=float).T,
             samples=np.array([profile.stacks.total() for profile in seen], dtype=float),
             cost=np.array([profile.cost for profile in seen], dtype=float),
@@ -225,15 +229,17 @@ def _sides(
     return side([pair.base for pair in pairs]), side([pair.arm for pair in pairs])
 
 
-def _changes(pairs: Sequence[_Pair], base: Side, arm: Side) -> list[Change]:
+def _changes(pairs: Sequence[_ProfilePair], base: ArmSamples, arm: ArmSamples) -> list[PartChange]:
     """The changes of all parts; none of anything where the base stands beside itself."""
     if all(pair.base is pair.arm for pair in pairs):
-        nothing = Change(value=0.0, low=None, high=None, p=None, surely=0.0)
+        nothing = PartChange(value=0.0, low=None, high=None, p=None, surely=0.0)
         return [nothing] * len(base.counts)
     return changes(base, arm)
 
 
-def _adjusted(sides: tuple[Side, Side], changes: Sequence[Change]) -> list[float | None]:
+def _adjusted(
+    sides: tuple[ArmSamples, ArmSamples], changes: Sequence[PartChange]
+) -> list[float | None]:
     """The q value of each part that has samples enough to be tested (Benjamini & Hochberg)."""
     seen = sides[0].counts.sum(axis=1) + sides[1].counts.sum(axis=1)
     enough = max(TESTED_MIN, TESTED_SHARE_MIN * sum(side.samples.sum() for side in sides))
@@ -245,7 +251,7 @@ def _adjusted(sides: tuple[Side, Side], changes: Sequence[Change]) -> list[float
     return [by_place.get(at) for at in range(len(changes))]
 
 
-def _window_us(seen: Sequence[_Seen]) -> float | None:
+def _window_us(seen: Sequence[_RunSamples]) -> float | None:
     """CPU for each operation in the profiled windows; None where one of them does not tell."""
     costs = [
         block.profile.cpu_us / block.profile.operations
@@ -255,7 +261,7 @@ def _window_us(seen: Sequence[_Seen]) -> float | None:
     return fmean(costs) if len(costs) == len(seen) else None
 
 
-def _mean_stacks(seen: Sequence[_Seen]) -> dict[Stack, float]:
+def _mean_stacks(seen: Sequence[_RunSamples]) -> dict[Stack, float]:
     """Microseconds for each operation by call stack, the mean of the blocks."""
     costs: dict[Stack, float] = {}
     for block in seen:

@@ -9,7 +9,7 @@ from dbdyno.evidence import sums
 from dbdyno.evidence.evidence import KINDS, Evidence
 from dbdyno.findings.finding import StepFinding
 from dbdyno.model import ResponseFacts, ResponseTimes
-from dbdyno.model.job.role import Closed
+from dbdyno.model.job.role import ClosedPace
 from dbdyno.stats.response_times import Histogram, merged
 
 
@@ -28,7 +28,7 @@ def _times(
     evidence: Evidence, histograms: Mapping[tuple[str, str], Histogram], sort: str
 ) -> Iterable[ResponseTimes]:
     """Of the published kinds of work, then of each operation of all roles together."""
-    paced = {role.name for role in evidence.job.roles if not isinstance(role.pace, Closed)}
+    paced = {role.name for role in evidence.job.roles if not isinstance(role.pace, ClosedPace)}
     for work in KINDS:
         roles = evidence.roles(work)
         whole = evidence.of_roles(histograms, roles)

@@ -8,7 +8,7 @@ from functools import partial
 
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.metric.over import taken
-from dbdyno.model.metric.state import STATES, State, StateFacts, by_name
+from dbdyno.model.metric.state import STATES, StateFacts, StateMetric, by_name
 from dbdyno.parts import cells, number
 from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
 
@@ -94,7 +94,7 @@ def _left(name: str, value: float, what: str) -> str:
     return f"{words(name, value)} {what}"
 
 
-def _group(row: State) -> str:
+def _group(row: StateMetric) -> str:
     return _DEBT if row.debt else _GROUPS.get(row.unit, "Rows")
 
 

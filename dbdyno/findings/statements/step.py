@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.findings.finding import StepFinding
 from dbdyno.findings.statements.facts import StatementFacts, StatementUse
-from dbdyno.model.events import Part
+from dbdyno.model.events import TickPart
 from dbdyno.model.job import is_control
 from dbdyno.model.job.statements import Statement
 from dbdyno.stats import amounts
@@ -33,7 +33,7 @@ def _statements(evidence: Evidence, seconds: float) -> Iterable[StatementUse]:
 
 
 def _use(
-    evidence: Evidence, role: str, statement: Statement, parts: Sequence[Part], seconds: float
+    evidence: Evidence, role: str, statement: Statement, parts: Sequence[TickPart], seconds: float
 ) -> StatementUse:
     count, rows = (
         evidence.in_window(role, amounts.total(counted))
@@ -49,7 +49,7 @@ def _use(
     )
 
 
-def _found(parts: Sequence[Part]) -> float | None:
+def _found(parts: Sequence[TickPart]) -> float | None:
     """The share that found a row; None where nothing was executed or the load does not tell."""
     count = sum(part.count for part in parts)
     empty = amounts.total(part.empty for part in parts)

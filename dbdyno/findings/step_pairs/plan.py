@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dbdyno.findings.plan_finding import Compared, PlanFinding
+from dbdyno.findings.plan_finding import JudgedResult, PlanFinding
 from dbdyno.findings.step_pairs.facts import Kind, StepPair, StepPairFacts
 from dbdyno.judge.pairing import ratio
 from dbdyno.model import StepComparison
@@ -30,7 +30,7 @@ class SweptStep:
     step: StepComparison
 
 
-def of_plan(compared: Compared) -> StepPairFacts:
+def of_plan(compared: JudgedResult) -> StepPairFacts:
     """The pairs among the steps of a result."""
     return derived(compared.steps)
 

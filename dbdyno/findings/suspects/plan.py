@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from dbdyno.findings.plan_finding import Compared, PlanFinding
+from dbdyno.findings.plan_finding import JudgedResult, PlanFinding
 from dbdyno.findings.profiles.facts import FunctionCost, ProfileComparison, ProfileFacts
 from dbdyno.findings.suspects.facts import Suspect, SuspectFacts, Suspects
 from dbdyno.model.profile import NO_SYMBOL
@@ -20,7 +20,7 @@ LEADING_MAX = 5
 """So many functions are taken where no change is sure: the list says where to look, not more."""
 
 
-def of_plan(compared: Compared) -> SuspectFacts:
+def of_plan(compared: JudgedResult) -> SuspectFacts:
     """The suspects of each profiled arm whose commits are known."""
     known = compared.lost.usable(compared.results.commits) or ()
     return derived(compared.of(ProfileFacts).functions, known)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dbdyno.findings.plan_finding import Compared, PlanFinding
+from dbdyno.findings.plan_finding import JudgedResult, PlanFinding
 from dbdyno.findings.sweeps.facts import Peak, Sweep, SweepFacts, SweepPoint, SweptValue
 from dbdyno.judge.pairing import by_block
-from dbdyno.judge.step_cells import Row
+from dbdyno.judge.step_cells import StepRow
 from dbdyno.model import Cell, ResponseFacts, StepComparison, StepRun
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.sweep import CLIENTS, P99, parted, values
@@ -20,7 +20,7 @@ from dbdyno.stats import sweep as curves
 from dbdyno.stats.sweep import Curve
 
 
-def of_plan(compared: Compared) -> SweepFacts:
+def of_plan(compared: JudgedResult) -> SweepFacts:
     """All sweeps of a result, the values of their steps, and their peaks."""
     return derived(compared.rows, compared.steps)
 
@@ -28,7 +28,7 @@ def of_plan(compared: Compared) -> SweepFacts:
 FINDING = PlanFinding(facts=SweepFacts, of_plan=of_plan)
 
 
-def derived(rows: Sequence[Row], steps: Iterable[StepComparison] = ()) -> SweepFacts:
+def derived(rows: Sequence[StepRow], steps: Iterable[StepComparison] = ()) -> SweepFacts:
     """The sweeps among these rows; `steps`: those whose values are told."""
     found = list(_sweeps(rows))
     return SweepFacts(
@@ -61,20 +61,20 @@ def _number(text: str) -> float | None:
 
 
 @dataclass(frozen=True)
-class _Swept:
+class _SweptRow:
     """A row of a sweep, at its value."""
 
     value: float
-    row: Row
+    row: StepRow
 
 
-def _sweeps(rows: Sequence[Row]) -> Iterable[tuple[Sweep, Sequence[_Swept]]]:
+def _sweeps(rows: Sequence[StepRow]) -> Iterable[tuple[Sweep, Sequence[_SweptRow]]]:
     """Those over a number of two values at least, in the order in which their steps stand."""
-    swept: dict[tuple[str, str, str], list[_Swept]] = {}
+    swept: dict[tuple[str, str, str], list[_SweptRow]] = {}
     for row in rows:
         step = row.step
         for key, (value, title) in values(step.step).items() if step.measured else ():
-            swept.setdefault((step.workload, title, key), []).append(_Swept(value, row))
+            swept.setdefault((step.workload, title, key), []).append(_SweptRow(value, row))
     for (_, title, key), some in swept.items():
         headlines = {point.row.step.headline for point in some} - {None}
         if len({point.value for point in some}) > 1 and len(headlines) == 1:
@@ -82,7 +82,7 @@ def _sweeps(rows: Sequence[Row]) -> Iterable[tuple[Sweep, Sequence[_Swept]]]:
             yield _sweep(title, key, points), points
 
 
-def _sweep(title: str, parameter: str, swept: Sequence[_Swept]) -> Sweep:
+def _sweep(title: str, parameter: str, swept: Sequence[_SweptRow]) -> Sweep:
     first = swept[0].row.step
     headline = str(first.headline)
     return Sweep(
@@ -102,7 +102,7 @@ def _paced(cell: Cell, headline: str) -> bool:
     return any(time is not None and time.paced for time in times)
 
 
-def _points(swept: Sequence[_Swept], headline: str) -> Iterable[SweepPoint]:
+def _points(swept: Sequence[_SweptRow], headline: str) -> Iterable[SweepPoint]:
     for point in swept:
         for cell in point.row.step.cells:
             known = {
@@ -117,7 +117,7 @@ def _points(swept: Sequence[_Swept], headline: str) -> Iterable[SweepPoint]:
 # --- Peaks -----------------------------------------------------------------------------------
 
 
-def _peaks(sweep: Sweep, swept: Sequence[_Swept]) -> Iterable[Peak]:
+def _peaks(sweep: Sweep, swept: Sequence[_SweptRow]) -> Iterable[Peak]:
     """Of each arm that has a whole sweep over clients in any block, where no schedule paces it."""
     if sweep.parameter != CLIENTS or sweep.paced:
         return

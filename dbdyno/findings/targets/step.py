@@ -10,7 +10,7 @@ from dbdyno.evidence.evidence import Evidence
 from dbdyno.evidence.role_seconds import full_seconds
 from dbdyno.findings.finding import StepFinding
 from dbdyno.model import Target, TargetFacts
-from dbdyno.model.job.role import Tied
+from dbdyno.model.job.role import TiedPace
 from dbdyno.model.metric import held
 
 
@@ -33,7 +33,7 @@ FINDING = StepFinding(facts=TargetFacts, of_step=of_step)
 
 def _tied_deletes(evidence: Evidence, partner: str) -> list[str]:
     partners = {
-        role.name: role.pace.to for role in evidence.job.roles if isinstance(role.pace, Tied)
+        role.name: role.pace.to for role in evidence.job.roles if isinstance(role.pace, TiedPace)
     }
     return [role for role in evidence.roles("delete") if partners.get(role) == partner]
 

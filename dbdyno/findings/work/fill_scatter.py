@@ -22,7 +22,7 @@ ONE_FILL = "each arm has one fill of its own, and how far fills differ is not kn
 
 
 @dataclass(frozen=True, kw_only=True)
-class Began:
+class RepeatFills:
     """The golden copies that an arm's repeats began from in a workload, in their order."""
 
     uses: tuple[GoldenUse, ...]
@@ -39,20 +39,20 @@ class Began:
         return tuple(use.fill for use in self.uses)
 
 
-Begun = Mapping[tuple[str, str], Began]
+Begun = Mapping[tuple[str, str], RepeatFills]
 """By workload and arm."""
 
 
 def begun(blocks: Iterable[BlockFolder]) -> Begun:
     """From which copies the runs of these blocks began. Raises ResultError: damaged files."""
-    begun: dict[tuple[str, str], Began] = {}
+    begun: dict[tuple[str, str], RepeatFills] = {}
     for block in blocks:
         for run in block.runs():
             server = run.server()
             for workload, use in run.golden().items():
-                before = begun.get((workload, run.arm), Began(uses=()))
+                before = begun.get((workload, run.arm), RepeatFills(uses=()))
                 version = before.version or (server and server.version) or ""
-                begun[workload, run.arm] = Began(uses=(*before.uses, use), version=version)
+                begun[workload, run.arm] = RepeatFills(uses=(*before.uses, use), version=version)
     return begun
 
 
@@ -128,7 +128,7 @@ def widened(
 
 
 def between_fills(
-    seen: CountScatter | None, step: StepName, base: Began, arm: Began
+    seen: CountScatter | None, step: StepName, base: RepeatFills, arm: RepeatFills
 ) -> Scatter | None:
     """How far a step's ratios are apart by the fills of both arms, by what this host has seen."""
     sides = [seen.fills.get(fills_key(of.version, step)) for of in (base, arm)] if seen else [None]

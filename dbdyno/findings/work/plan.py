@@ -13,10 +13,10 @@ from msgspec import UNSET
 from dbdyno import store
 from dbdyno.evidence import subsystems
 from dbdyno.evidence.subsystems import BINARY, Subsystems
-from dbdyno.findings.plan_finding import Compared, PlanFinding
+from dbdyno.findings.plan_finding import JudgedResult, PlanFinding
 from dbdyno.findings.work import event_changes, fill_scatter
 from dbdyno.model.count import Count, FunctionWork
-from dbdyno.model.count_storage import Storage
+from dbdyno.model.count_storage import StorageWork
 from dbdyno.model.engine import recorded
 from dbdyno.model.host_facts import CountScatter
 from dbdyno.model.plan_record import PlanRecord
@@ -41,7 +41,7 @@ Repeats = Mapping[str, Sequence[Count | str]]
 """By arm: the counts of each repeat, or why there are none."""
 
 
-def of_plan(compared: Compared) -> WorkComparison:
+def of_plan(compared: JudgedResult) -> WorkComparison:
     """The counts of a result; no repeats where nothing was counted."""
     read = partial(load, compared.results, compared.arms.base)
     return compared.lost.usable(read) or WorkComparison()
@@ -84,7 +84,7 @@ def load(results: Results, base: str | None = None) -> WorkComparison:
         )
         for kept in (False, True)
     }
-    beside = Beside(base=base, plan=plan, repeats=len(blocks))
+    beside = CountBase(base=base, plan=plan, repeats=len(blocks))
     samples = fill_scatter.samples(
         ratios,
         begun,
@@ -163,7 +163,7 @@ def log_ratios(repeats: Repeats, base: str, arm: str) -> list[float]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beside:
+class CountBase:
     """What an arm's counts are compared with."""
 
     base: str
@@ -227,7 +227,7 @@ def mean(counts: Sequence[Count]) -> Amounts:
         background_by_kind=background or {},
         **{
             name: of_all([getattr(count.storage, name) for count in counts])
-            for name in Storage.__struct_fields__
+            for name in StorageWork.__struct_fields__
         },
     )
 

@@ -18,7 +18,7 @@ from dbdyno.store import Results
 
 
 @dataclass(frozen=True, kw_only=True)
-class Repeated:
+class RepeatPairs:
     """The counts of one step by one build, its repeats taken two by two as two arms."""
 
     step: StepName
@@ -47,7 +47,7 @@ class Repeated:
         )
 
 
-def steps(results: Results) -> Iterator[Repeated]:
+def steps(results: Results) -> Iterator[RepeatPairs]:
     """The counted steps of a result's base. Raises ResultError where one has no two repeats."""
     base, blocks = results.plan.base, work.repeats(results)
     begun = fill_scatter.begun(blocks)
@@ -70,7 +70,7 @@ def steps(results: Results) -> Iterator[Repeated]:
 
 def repeated(
     step: StepName, counts: Sequence[Count], fills: Sequence[int] = (), version: str = ""
-) -> Repeated:
+) -> RepeatPairs:
     """The scatter of a step's repeats within and between fills, and pairs beyond the margin.
 
     `fills`: the number of each repeat's; none: all are of one.
@@ -82,7 +82,7 @@ def repeated(
     squares = math.fsum((log - mean) ** 2 for log, mean in zip(logs, own, strict=True))
     freedom = len(logs) - len(means)
     changes = [abs(first - second) for first, second in itertools.combinations(logs, 2)]
-    return Repeated(
+    return RepeatPairs(
         step=step,
         version=version,
         repeats=len(counts),
@@ -97,7 +97,7 @@ def repeated(
     )
 
 
-def pooled(of_steps: Iterable[Repeated]) -> CountScatter:
+def pooled(of_steps: Iterable[RepeatPairs]) -> CountScatter:
     """The scatter of a log ratio of two counts: √2 times that of one, pooled over steps."""
     rows = list(of_steps)
     reads, writes = ([row for row in rows if row.writes == writing] for writing in (False, True))
@@ -113,12 +113,12 @@ def pooled(of_steps: Iterable[Repeated]) -> CountScatter:
     )
 
 
-def of_ratio(rows: Sequence[Repeated]) -> float:
+def of_ratio(rows: Sequence[RepeatPairs]) -> float:
     """The pooled deviation of a log ratio; 0: no steps."""
     squares = sum(row.freedom * row.deviation**2 for row in rows)
     return math.sqrt(2 * squares / freedom(rows)) if freedom(rows) else 0.0
 
 
-def freedom(rows: Sequence[Repeated]) -> int:
+def freedom(rows: Sequence[RepeatPairs]) -> int:
     """The degrees of freedom of these steps together."""
     return sum(row.freedom for row in rows)

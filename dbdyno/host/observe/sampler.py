@@ -22,7 +22,7 @@ from dbdyno.host.observe.owners import EXITED
 from dbdyno.host.observe.usage import TICKS_PER_S
 from dbdyno.model import host_reading
 from dbdyno.model.error import DiskError, LabDied
-from dbdyno.model.events import AnyEvent, ConnectedEvent, Hello
+from dbdyno.model.events import AnyEvent, ConnectedEvent, HelloEvent
 
 OUTSIDE_WINDOW = ("start", "end")
 WINDOW_ENDS = ("open", "close")
@@ -116,7 +116,7 @@ class Sampler:
         """Takes note of who is who in an event of the generator; of ticks takes no note."""
         if isinstance(event, ConnectedEvent) and (member := getattr(event, self._processes.key)):
             self.add_role(member, event.role)
-        elif isinstance(event, Hello) and event.pid is not None:
+        elif isinstance(event, HelloEvent) and event.pid is not None:
             self.set_generator(event.pid)
 
     def _each_second(self) -> None:
@@ -141,7 +141,7 @@ class Sampler:
                 raise LabDied(f"the sampler of the host failed: {error!r}") from error
             self.cpu_us += (time.thread_time_ns() - cpu_start_ns) / 1000
 
-    def _reading(self, moment: str, event_mono_ns: int | None) -> host_reading.Reading:
+    def _reading(self, moment: str, event_mono_ns: int | None) -> host_reading.HostReading:
         mono_ns = time.monotonic_ns()
         owners, rss_bytes = self._processes.read()
         host, disk = host_counters(), disk_counters(self._device)
@@ -150,7 +150,7 @@ class Sampler:
         read_ns = time.monotonic_ns() - mono_ns
         # Last, as these take longest and need not be of this very moment.
         foreign = self._foreign if moment in WINDOW_ENDS else None
-        return host_reading.Reading(
+        return host_reading.HostReading(
             moment=moment,
             mono_ns=mono_ns,
             read_ns=read_ns,

@@ -42,7 +42,7 @@ class JobSegment(Struct, frozen=True, kw_only=True):
     of: Natural
 
 
-class Stop(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class StopRule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When a step ends: with the quotas of roles, or after a time."""
 
     roles: tuple[str, ...] = always(())
@@ -96,7 +96,7 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     programs: tuple[Program, ...] = always(())
     roles: tuple[Role, ...] = always(())
     fills: tuple[Fill, ...] = always(())
-    stop: Stop = always(Stop())
+    stop: StopRule = always(StopRule())
     private: bool = False  # whether messages of the server go without values
     trace: bool = always(False)
     log: Log | None = None

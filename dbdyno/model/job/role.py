@@ -51,25 +51,25 @@ class TableUse(Struct, frozen=True):
     by: TableBy
 
 
-class Closed(Struct, frozen=True, tag_field="kind", tag="closed"):
+class ClosedPace(Struct, frozen=True, tag_field="kind", tag="closed"):
     """Each operation begins when the one before has ended."""
 
 
-class Rate(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rate"):
+class RatePace(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rate"):
     """So many operations are due each second, of each client where there is one role for each."""
 
     arrivals: Arrivals = always("even")
     per_s: int | float
 
 
-class Tied(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tied"):
+class TiedPace(Struct, frozen=True, kw_only=True, tag_field="kind", tag="tied"):
     """An operation is due with each of another role, at most `lead` before it."""
 
     to: str
     lead: Natural = always(1)
 
 
-Pace = Closed | Rate | Tied
+Pace = ClosedPace | RatePace | TiedPace
 """When a role's operations are due."""
 
 
@@ -147,7 +147,7 @@ class Role(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def does_what_it_can(self) -> bool:
         """Whether each operation follows the one before at once."""
-        return isinstance(self.pace, Closed) and not self.thinks
+        return isinstance(self.pace, ClosedPace) and not self.thinks
 
     @property
     def mark_count(self) -> int:
@@ -157,5 +157,5 @@ class Role(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def skips(self) -> bool:
         """Whether it leaves out what missed its latency limit before it could begin."""
-        paced = isinstance(self.pace, Rate) and self.pace.arrivals in ("even", "poisson")
+        paced = isinstance(self.pace, RatePace) and self.pace.arrivals in ("even", "poisson")
         return self.latency_limit_ms is not None and paced

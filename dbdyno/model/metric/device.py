@@ -23,7 +23,7 @@ Requests = Literal["reads", "writes", "discards", "flushes", "queue"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column:
+class DeviceColumn:
     """A column of iostat, or one beside it."""
 
     heading: str  # iostat's
@@ -36,10 +36,10 @@ class Column:
     how: str
 
 
-def _column(heading: str, requests: Requests, unit: str, digits: int, texts: str) -> Column:
+def _column(heading: str, requests: Requests, unit: str, digits: int, texts: str) -> DeviceColumn:
     """A column from "title | how"; less of a wait is better, of all else neither."""
     title, how = " ".join(texts.split()).split(" | ")
-    return Column(
+    return DeviceColumn(
         heading=heading,
         name=_name(heading),
         requests=requests,
@@ -57,7 +57,7 @@ def _name(heading: str) -> str:
     return f"{text[1:]}_pct" if text.startswith("%") else text
 
 
-def _requests(letter: str, requests: Requests, request: str) -> tuple[Column, ...]:
+def _requests(letter: str, requests: Requests, request: str) -> tuple[DeviceColumn, ...]:
     """The columns that iostat has of reads, writes and discards alike."""
     old = ", or before Linux 4.18" if letter == "d" else ""
     none = f"NA without requests (iostat: 0){old}"
@@ -91,7 +91,7 @@ def _requests(letter: str, requests: Requests, request: str) -> tuple[Column, ..
     )  # fmt: skip
 
 
-COLUMNS: tuple[Column, ...] = (
+COLUMNS: tuple[DeviceColumn, ...] = (
     *_requests("r", "reads", "read"),
     *_requests("w", "writes", "write"),
     *_requests("d", "discards", "discard"),
@@ -131,7 +131,7 @@ def name_of(device: Device, column: str) -> str:
     return column if device == "disk" and column in PUBLISHED_NAMES else f"{device}_{column}"
 
 
-def _row(device: Device, column: Column) -> Metric:
+def _row(device: Device, column: DeviceColumn) -> Metric:
     of_iostat = (
         ""
         if column.heading == IN_FLIGHT

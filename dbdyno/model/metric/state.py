@@ -14,7 +14,7 @@ from dbdyno.model.facts import Facts, says
 
 
 @dataclass(frozen=True, kw_only=True)
-class State:
+class StateMetric:
     """A named quantity of a database at rest."""
 
     name: str
@@ -24,13 +24,13 @@ class State:
     debt: bool  # work that is still to be done, which a later step may have to pay for
 
 
-def _row(name: str, unit: str, texts: str, *, debt: bool = False) -> State:
+def _row(name: str, unit: str, texts: str, *, debt: bool = False) -> StateMetric:
     """A row from "title | how"; line breaks within the texts do not count."""
     title, how = " ".join(texts.split()).split(" | ")
-    return State(name=name, unit=unit, title=title, how=how, debt=debt)
+    return StateMetric(name=name, unit=unit, title=title, how=how, debt=debt)
 
 
-STATES: tuple[State, ...] = (
+STATES: tuple[StateMetric, ...] = (
     _row(
         "database_bytes", "bytes",
         """database | pg_database_size of the workload's database; on MySQL and MariaDB the lengths
@@ -122,7 +122,7 @@ STATES: tuple[State, ...] = (
 _BY_NAME = {row.name: row for row in STATES}
 
 
-def by_name(name: str) -> State:
+def by_name(name: str) -> StateMetric:
     """The row of this name. Raises KeyError where there is none."""
     return _BY_NAME[name]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dbdyno.model import Json
-from dbdyno.parts.part import Effect, Effects
+from dbdyno.parts.part import ArmEffect, Effects
 from dbdyno.report.chart.lines import PANEL_WIDTH, short
 
 ROW_HEIGHT = 24
@@ -40,7 +40,7 @@ def spec(chart: Effects) -> Json:
     }
 
 
-def _datum(effect: Effect) -> Json:
+def _datum(effect: ArmEffect) -> Json:
     speed = effect.speed
     ends = () if speed is None else (speed.value, speed.low, speed.high)
     return {

@@ -22,7 +22,7 @@ from msgspec import Meta
 
 from dbdyno.model import Comparison, Json, Ratio, StepRun
 from dbdyno.model.facts import Facts
-from dbdyno.report.export.form import RESULT, Column, Table, Type
+from dbdyno.report.export.form import RESULT, ExportColumn, ExportTable, Type
 
 TYPES: Mapping[Any, Type] = {
     str: "text",
@@ -35,7 +35,7 @@ TYPES: Mapping[Any, Type] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Field:
+class RowField:
     """A field of a row, or of facts."""
 
     name: str
@@ -53,10 +53,10 @@ class Field:
         """What it means."""
         return (self.meaning and self.meaning.description) or ""
 
-    def column(self, name: str, what: str) -> Column:
+    def column(self, name: str, what: str) -> ExportColumn:
         """A column of the field's type and unit."""
         unit = str(((self.meaning and self.meaning.extra) or {}).get("unit", ""))
-        return Column(name=name, type=TYPES[self.form], unit=unit, what=what)
+        return ExportColumn(name=name, type=TYPES[self.form], unit=unit, what=what)
 
     @property
     def table(self) -> str:
@@ -66,48 +66,52 @@ class Field:
 
 WHOSE = frozenset({"workload", "ordinal", "step", "base", "arm"})
 """The columns of a row that say whose it is; further rows with a table of their own have them."""
-Told = tuple[Column, Callable[[Any], Any]]
+Told = tuple[ExportColumn, Callable[[Any], Any]]
 """A column, and how its value is had of a row."""
 
 
 @cache
-def fields_of(form: Any) -> tuple[Field, ...]:
+def fields_of(form: Any) -> tuple[RowField, ...]:
     """The fields of a row, or of facts, in their order."""
     hints = get_type_hints(form, include_extras=True)
     return tuple(_field(field.name, hints[field.name]) for field in fields(form))
 
 
-def _field(name: str, hint: Any) -> Field:
+def _field(name: str, hint: Any) -> RowField:
     meaning = next((part for part in get_args(hint)[1:] if isinstance(part, Meta)), None)
     form = hint if meaning is None else get_args(hint)[0]
     if get_origin(form) in (Union, types.UnionType):
         (form, *_) = (part for part in get_args(form) if part is not types.NoneType)
     if get_origin(form) is Literal:
         form = type(get_args(form)[0])
-    return Field(name=name, form=form, meaning=meaning)
+    return RowField(name=name, form=form, meaning=meaning)
 
 
 # --- Tables ----------------------------------------------------------------------------------
 
 
-def tables(facts: Any, key: tuple[Column, ...]) -> Iterator[Table]:
+def tables(facts: Any, key: tuple[ExportColumn, ...]) -> Iterator[ExportTable]:
     """The tables of a type of facts; `key`: the columns between those of the result and its own."""
     for field in fields_of(facts):
         if field.meaning is not None:
             whose = (*RESULT, *key)
-            yield Table(name=field.table, row=field.what, columns=(*whose, *_columns(field.row)))
+            yield ExportTable(
+                name=field.table, row=field.what, columns=(*whose, *_columns(field.row))
+            )
             whose += tuple(column for column, _ in _own(field.row) if column.name in WHOSE)
             for inner in _apart(field.row):
                 columns = (*whose, *_columns(inner.row))
-                yield Table(name=f"{field.table}_{inner.name}", row=inner.what, columns=columns)
+                yield ExportTable(
+                    name=f"{field.table}_{inner.name}", row=inner.what, columns=columns
+                )
 
 
-def _apart(form: Any) -> Iterator[Field]:
+def _apart(form: Any) -> Iterator[RowField]:
     """The fields of a row that hold further rows, which are a table of their own."""
     return (field for field in fields_of(form) if field.row is not None and field.meaning)
 
 
-def _columns(form: Any) -> Iterator[Column]:
+def _columns(form: Any) -> Iterator[ExportColumn]:
     """The columns of a row, those of its further rows last."""
     yield from (column for column, _ in _own(form))
     further = _further(form)
@@ -115,7 +119,7 @@ def _columns(form: Any) -> Iterator[Column]:
         yield from _columns(further.row)
 
 
-def _further(form: Any) -> Field | None:
+def _further(form: Any) -> RowField | None:
     """The field of a row that holds further rows, each of which is a row of the same table."""
     return next(
         (field for field in fields_of(form) if field.row is not None and not field.meaning), None
@@ -128,7 +132,7 @@ def _own(form: Hashable, prefix: str = "") -> tuple[Told, ...]:
     return tuple(told for field in fields_of(form) for told in _of_field(field, prefix))
 
 
-def _of_field(field: Field, prefix: str) -> Iterator[Told]:
+def _of_field(field: RowField, prefix: str) -> Iterator[Told]:
     name, get = f"{prefix}{field.name}", attrgetter(field.name)
     if field.row is not None or (field.meaning is None and not is_dataclass(field.form)):
         return
@@ -149,7 +153,10 @@ def _of_field(field: Field, prefix: str) -> Iterator[Told]:
             (field.meaning and field.meaning.extra) or {},
         )
         for place, (title, what) in enumerate(columns.items()):
-            yield Column(name=title, type=form, unit="", what=what), _then(get, itemgetter(place))
+            yield (
+                ExportColumn(name=title, type=form, unit="", what=what),
+                _then(get, itemgetter(place)),
+            )
     else:
         yield field.column(name, field.what), get
 

@@ -25,7 +25,7 @@ FRAME_TYPES: dict[Type, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column:
+class ExportColumn:
     """A named column."""
 
     name: str
@@ -40,20 +40,20 @@ class Column:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class ExportTable:
     """A table: what one of its rows is, and its columns."""
 
     name: str
     row: str
-    columns: tuple[Column, ...]
+    columns: tuple[ExportColumn, ...]
 
 
-def columns(text: str) -> tuple[Column, ...]:
+def columns(text: str) -> tuple[ExportColumn, ...]:
     """Columns from lines of "name | type | unit | what"."""
     found = []
     for line in text.strip().splitlines():
         name, kind, unit, what = (part.strip() for part in line.split("|"))
-        column = Column(name=name, type=kind, unit=unit, what=what)  # type: ignore[arg-type]
+        column = ExportColumn(name=name, type=kind, unit=unit, what=what)  # type: ignore[arg-type]
         assert column.type in SQL_TYPES, line
         found.append(column)
     return tuple(found)
@@ -75,6 +75,6 @@ RUN = columns("""
 """)
 
 
-def table(name: str, row: str, own: str, key: tuple[Column, ...] = RUN) -> Table:
+def table(name: str, row: str, own: str, key: tuple[ExportColumn, ...] = RUN) -> ExportTable:
     """A table whose rows begin with the result and, usually, the step of a run."""
-    return Table(name=name, row=" ".join(row.split()), columns=(*RESULT, *key, *columns(own)))
+    return ExportTable(name=name, row=" ".join(row.split()), columns=(*RESULT, *key, *columns(own)))

@@ -10,8 +10,8 @@ from dbdyno.findings import plans, steps
 from dbdyno.model import Json
 from dbdyno.report.export import second_rows, step_rows, wait_rows
 from dbdyno.report.export.derived import tables
-from dbdyno.report.export.form import FRAME_TYPES, RUN, Table
-from dbdyno.report.export.source import Source
+from dbdyno.report.export.form import FRAME_TYPES, RUN, ExportTable
+from dbdyno.report.export.source import ExportSource
 from dbdyno.report.export.step_rows import Rows
 from dbdyno.report.export.tables import TABLES, by_name
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ROWS_MAX = 10_000
 """Rows of a piece: some megabytes."""
 
-MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
+MAKERS: tuple[tuple[frozenset[str], Callable[[ExportSource], Rows]], ...] = (
     (
         frozenset({"plans", "arms", "settings", "comparisons", "verdicts", "doubts"})
         | step_rows.CAUSES.keys()
@@ -40,7 +40,9 @@ MAKERS: tuple[tuple[frozenset[str], Callable[[Source], Rows]], ...] = (
 """Which tables are made together, as their rows come from the same files."""
 
 
-def pieces(sources: Iterable[Source], wanted: Collection[str]) -> Iterator[tuple[Table, DataFrame]]:
+def pieces(
+    sources: Iterable[ExportSource], wanted: Collection[str]
+) -> Iterator[tuple[ExportTable, DataFrame]]:
     """The rows of the tables named `wanted`, each time at most ROWS_MAX of one table."""
     for source in sources:
         for made, make in MAKERS:
@@ -48,7 +50,7 @@ def pieces(sources: Iterable[Source], wanted: Collection[str]) -> Iterator[tuple
                 yield from _cut(make(source), here)
 
 
-def _cut(rows: Rows, wanted: Collection[str]) -> Iterator[tuple[Table, DataFrame]]:
+def _cut(rows: Rows, wanted: Collection[str]) -> Iterator[tuple[ExportTable, DataFrame]]:
     waiting: dict[str, list[Json]] = {name: [] for name in wanted}
     for name, row in rows:
         if name in waiting:
@@ -61,7 +63,7 @@ def _cut(rows: Rows, wanted: Collection[str]) -> Iterator[tuple[Table, DataFrame
             yield by_name(name), frame(by_name(name), rest)
 
 
-def frame(table: Table, rows: list[Json]) -> DataFrame:
+def frame(table: ExportTable, rows: list[Json]) -> DataFrame:
     """The rows as a data frame with the table's columns and types."""
     import pandas
 
@@ -84,7 +86,7 @@ class Result:
 
     def __init__(self, *folders: Path | str, base: str | None = None) -> None:
         """Raises ResultError in one line where a folder holds no result."""
-        self._sources = [Source.open(Path(folder), base) for folder in folders]
+        self._sources = [ExportSource.open(Path(folder), base) for folder in folders]
 
     def table(self, name: str) -> DataFrame:
         """The table of this name as a data frame. Raises KeyError where there is none."""

@@ -9,20 +9,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import fill
 
-from dbdyno.report.export.form import RESULT, RUN, Column, Table
+from dbdyno.report.export.form import RESULT, RUN, ExportColumn, ExportTable
 from dbdyno.report.export.tables import TABLES
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class ManualQuestion:
     """A question about a result, in SQL."""
 
     title: str
     sql: str
 
 
-QUESTIONS: tuple[Question, ...] = (
-    Question(
+QUESTIONS: tuple[ManualQuestion, ...] = (
+    ManualQuestion(
         title="Ratios by step, as reports show them relative to the base",
         sql="""
 SELECT step, arm, metric, kind, estimate, low, high, blocks
@@ -31,7 +31,7 @@ WHERE headline AND arm <> base
 ORDER BY workload, ordinal, arm
 """,
     ),
-    Question(
+    ManualQuestion(
         title="Verdicts, with the figures behind them",
         sql="""
 SELECT step, arm, step_verdict, metric, verdict, round(100 * (estimate - 1), 1) AS change_pct,
@@ -41,7 +41,7 @@ WHERE family = 'primary'
 ORDER BY workload, ordinal, arm, metric
 """,
     ),
-    Question(
+    ManualQuestion(
         title="p99 over time in one step, one column per arm (mean over the blocks)",
         sql="""
 PIVOT (
@@ -52,7 +52,7 @@ PIVOT (
 ON arm USING round(avg(p99_us)) GROUP BY second ORDER BY second
 """,
     ),
-    Question(
+    ManualQuestion(
         title="CPU per query by arm and owner, in microseconds",
         sql="""
 SELECT step, arm, owner, round(sum(cpu_us) / sum(rate * window_s), 1) AS cpu_us_per_query
@@ -61,7 +61,7 @@ WHERE headline = 'qps' AND judged
 GROUP BY ALL ORDER BY step, owner, arm
 """,
     ),
-    Question(
+    ManualQuestion(
         title="Steps that missed their target, and by how much",
         sql="""
 SELECT step, arm, block, target, achieved, round(100 * (1 - achieved / target), 1) AS missing_pct
@@ -70,7 +70,7 @@ WHERE NOT held AND judged
 ORDER BY missing_pct DESC
 """,
     ),
-    Question(
+    ManualQuestion(
         title="The canary over all steps, in the order of their runs",
         sql="""
 PIVOT (
@@ -81,7 +81,7 @@ PIVOT (
 ON metric USING any_value(value) ORDER BY started
 """,
     ),
-    Question(
+    ManualQuestion(
         title="Statements that found no row",
         sql="""
 SELECT step, arm, block, name, per_s, rows_per_s, round(100 * (1 - found), 1) AS missed_pct
@@ -90,7 +90,7 @@ WHERE found < 0.99 AND judged
 ORDER BY missed_pct DESC
 """,
     ),
-    Question(
+    ManualQuestion(
         title="Throughput by scale and clients, clients side by side (mean over the blocks)",
         sql="""
 PIVOT (
@@ -101,7 +101,7 @@ PIVOT (
 ON clients USING round(avg(rate)) GROUP BY arm, sweep, scale ORDER BY arm, sweep, scale
 """,
     ),
-    Question(
+    ManualQuestion(
         title="The five fastest steps of each arm, also per client",
         sql="""
 SELECT arm, workload, step, clients, round(avg(rate)) AS per_s,
@@ -113,7 +113,7 @@ QUALIFY row_number() OVER (PARTITION BY arm ORDER BY avg(rate) DESC) <= 5
 ORDER BY arm, per_s DESC
 """,
     ),
-    Question(
+    ManualQuestion(
         title="Variation between blocks, relative to the slowest; three blocks and more",
         sql="""
 SELECT workload, step, arm, count(*) AS blocks, round(min(rate)) AS least,
@@ -125,7 +125,7 @@ HAVING count(*) > 2
 ORDER BY variation_pct DESC, workload, step, arm
 """,
     ),
-    Question(
+    ManualQuestion(
         title="The fastest step of each arm that keeps p99 under 10 ms in every block",
         sql="""
 SELECT arm, workload, step, clients, round(avg(rate)) AS per_s,
@@ -138,7 +138,7 @@ QUALIFY row_number() OVER (PARTITION BY arm ORDER BY avg(rate) DESC) = 1
 ORDER BY arm
 """,
     ),
-    Question(
+    ManualQuestion(
         title="Response times by requested rate, with the actual rate",
         sql="""
 SELECT workload, arm, sweep, clients, parameter_value AS asked, round(avg(rate)) AS per_s,
@@ -149,7 +149,7 @@ GROUP BY workload, arm, sweep, clients, asked
 ORDER BY workload, arm, sweep, clients, asked
 """,
     ),
-    Question(
+    ManualQuestion(
         title="Each arm's peak over the clients, and the rest with the most clients",
         sql="""
 SELECT workload, sweep, arm, clients, fewest, most, round(peak) AS per_s, ratio, low, high,
@@ -158,7 +158,7 @@ FROM peaks
 ORDER BY workload, sweep, arm
 """,
     ),
-    Question(
+    ManualQuestion(
         title="What sessions did, most frequent first (`[observe] waits_sessions`)",
         sql="""
 SELECT count(*) AS samples, state, kind, event, query, pid
@@ -249,7 +249,7 @@ def document() -> str:
     return "\n".join(parts)
 
 
-def _section(table: Table) -> str:
+def _section(table: ExportTable) -> str:
     shared = len(RESULT)
     begins = "`result`, `plan`"
     if table.columns[shared : shared + len(RUN)] == RUN:
@@ -259,7 +259,7 @@ def _section(table: Table) -> str:
     return f"### `{table.name}`\n\n{row}\n\n" + _rows(table.columns[shared:])
 
 
-def _rows(columns: Sequence[Column]) -> str:
+def _rows(columns: Sequence[ExportColumn]) -> str:
     lines = ["| column | type | unit | what |", "|---|---|---|---|"]
     lines += [
         f"| `{column.name}` | {column.type} | {column.unit} | {column.what} |" for column in columns

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dbdyno.report.export.form import Table, table
+from dbdyno.report.export.form import ExportTable, table
 
-QUERIES: tuple[Table, ...] = (
+QUERIES: tuple[ExportTable, ...] = (
     table(
         "answers", """what an application's query answers on an arm beside the base, asked before
         anything was timed; no value of an answer is kept""",

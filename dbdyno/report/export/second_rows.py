@@ -9,25 +9,25 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from dbdyno.evidence import iostat, raw_files
-from dbdyno.evidence.raw_files import NS_PER_S, Tick
+from dbdyno.evidence.raw_files import NS_PER_S, WindowTick
 from dbdyno.model import Json
-from dbdyno.model.host_reading import OwnerCounters, Reading, growth
+from dbdyno.model.host_reading import HostReading, OwnerCounters, growth
 from dbdyno.model.metric.device import DEVICES
 from dbdyno.model.processor import BUSY
-from dbdyno.report.export.source import Place, Source
+from dbdyno.report.export.source import ExportPlace, ExportSource
 from dbdyno.report.export.step_rows import Rows
 from dbdyno.stats.response_times import Histogram
 
 # --- The load --------------------------------------------------------------------------------
 
 
-def load(source: Source) -> Rows:
+def load(source: ExportSource) -> Rows:
     """The rows of `ticks` and `clients` of every step, step by step."""
     for place in source.places():
         yield from source.stream(place.folder, _load(source, place))
 
 
-def _load(source: Source, place: Place) -> Rows:
+def _load(source: ExportSource, place: ExportPlace) -> Rows:
     step = place.folder.step()
     key = source.step_key(place, step)
     job = place.folder.job()
@@ -56,7 +56,7 @@ def _load(source: Source, place: Place) -> Rows:
             )
 
 
-def _tick(tick: Tick, timed: set[str]) -> Json:
+def _tick(tick: WindowTick, timed: set[str]) -> Json:
     parts = [
         part.response
         for name, part in tick.operations.items()
@@ -84,13 +84,13 @@ def _tick(tick: Tick, timed: set[str]) -> Json:
 # --- The machine -----------------------------------------------------------------------------
 
 
-def host(source: Source) -> Rows:
+def host(source: ExportSource) -> Rows:
     """The rows of `samples`, `device_samples` and `owner_samples` of every step, step by step."""
     for place in source.places():
         yield from source.stream(place.folder, _host(source, place))
 
 
-def _host(source: Source, place: Place) -> Rows:
+def _host(source: ExportSource, place: ExportPlace) -> Rows:
     key = source.step_key(place, place.folder.step())
     host = raw_files.host(place.folder.host())
     if host.open is None:  # no window, so there is no time to count from
@@ -115,7 +115,7 @@ def _host(source: Source, place: Place) -> Rows:
             yield "owner_samples", common | {"owner": owner} | _owner(grown, seconds)
 
 
-def _sample(before: Reading, after: Reading, seconds: float) -> dict[str, float | None]:
+def _sample(before: HostReading, after: HostReading, seconds: float) -> dict[str, float | None]:
     spent_us = raw_files.cpu_us(before, after)
     whole_us = raw_files.plus(spent_us.values())
 
@@ -123,7 +123,7 @@ def _sample(before: Reading, after: Reading, seconds: float) -> dict[str, float 
         us = raw_files.plus(spent_us[state] for state in states)
         return raw_files.scaled(raw_files.per(us, whole_us), 100.0)
 
-    def per_s(counter: Callable[[Reading], float | None]) -> float | None:
+    def per_s(counter: Callable[[HostReading], float | None]) -> float | None:
         return raw_files.per(raw_files.moved(counter(before), counter(after)), seconds)
 
     memory = after.host.memory_bytes

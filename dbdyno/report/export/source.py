@@ -28,7 +28,7 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class ExportPlace:
     """Where a step of a run lies."""
 
     block: BlockFolder
@@ -37,7 +37,7 @@ class Place:
 
 
 @dataclass
-class Source:
+class ExportSource:
     """A result folder as it is exported. Raises ResultError where it is none."""
 
     name: str  # as the user named it
@@ -49,7 +49,7 @@ class Source:
         self.lost = Damage(self.results.folder)
 
     @classmethod
-    def open(cls, folder: Path, base: str | None = None) -> Source:
+    def open(cls, folder: Path, base: str | None = None) -> ExportSource:
         """The result in `folder`. Raises ResultError in one line where it holds none."""
         return cls(str(folder), Results.open(folder), base)
 
@@ -63,15 +63,15 @@ class Source:
         """The columns with which all rows of this result begin."""
         return {"result": self.name, "plan": self.results.plan.name}
 
-    def places(self) -> Iterator[Place]:
+    def places(self) -> Iterator[ExportPlace]:
         """Every step that has a folder, also those of void and unfinished blocks."""
         for block in self.results.blocks():
             for run in block.runs():
                 server = self.lost.usable(run.server)
                 for folder in run.steps():
-                    yield Place(block=block, folder=folder, server=server)
+                    yield ExportPlace(block=block, folder=folder, server=server)
 
-    def runs(self) -> Iterator[tuple[StepRun, Json, Place | None]]:
+    def runs(self) -> Iterator[tuple[StepRun, Json, ExportPlace | None]]:
         """Every step of every run, derived, with its key.
 
         Steps that a run ended before have no place: reports show them as skipped.
@@ -97,7 +97,7 @@ class Source:
         for run in judged.values():
             yield run, self.run_key(run, None), None
 
-    def node(self, run: StepRun, place: Place | None) -> str | None:
+    def node(self, run: StepRun, place: ExportPlace | None) -> str | None:
         """The node that measured a step; None where its block names none."""
         if place is not None:
             return place.block.host
@@ -110,7 +110,7 @@ class Source:
         named = {"workload": facts.workload, "arm": run.arm, "block": run.block}
         return self._key(block, named | {"ordinal": facts.ordinal, "step": facts.step})
 
-    def step_key(self, place: Place, step: StepRecord) -> Json:
+    def step_key(self, place: ExportPlace, step: StepRecord) -> Json:
         """The same from a step's folder and its step.json."""
         at = place.folder
         named = {"workload": step.workload, "ordinal": step.ordinal, "step": step.name}
@@ -139,7 +139,7 @@ def started(folder: StepFolder) -> datetime | None:
     unix_minus_mono_ns: int | None = None
     for event in folder.events():
         match event:
-            case events.Started():
+            case events.StartedEvent():
                 unix_minus_mono_ns = event.unix_ns - event.mono_ns
             case events.WindowOpen() if unix_minus_mono_ns is not None:
                 unix_s = (event.mono_ns + unix_minus_mono_ns) / 1e9

@@ -23,7 +23,7 @@ from dbdyno.report.export import (
     derived,
     query_rows,
 )
-from dbdyno.report.export.source import Place, Source, started
+from dbdyno.report.export.source import ExportPlace, ExportSource, started
 from dbdyno.report.export.tables import by_name
 
 Rows = Iterator[tuple[str, Json]]
@@ -39,7 +39,7 @@ CAUSES: Mapping[str, Callable[[Comparison], Iterator[Json]]] = {
 # --- The whole result ------------------------------------------------------------------------
 
 
-def facts(source: Source) -> Rows:
+def facts(source: ExportSource) -> Rows:
     """The rows of all tables that are of whole results (frame.MAKERS)."""
     yield "plans", source.key | _plan(source)
     comparison = source.comparison
@@ -67,7 +67,7 @@ def facts(source: Source) -> Rows:
                 yield "doubts", source.key | row | structs.asdict(item) | {"block": block}
 
 
-def _plan(source: Source) -> Json:
+def _plan(source: ExportSource) -> Json:
     comparison = source.comparison
     host = comparison.host
     return {
@@ -157,7 +157,7 @@ def _verdicts(step: StepComparison, cell: Cell, base: str) -> Iterator[Json]:
 # --- A step of a run -------------------------------------------------------------------------
 
 
-def steps(source: Source) -> Rows:
+def steps(source: ExportSource) -> Rows:
     """The rows of every step of every run, but for those of its seconds."""
     for run, key, place in source.runs():
         yield "steps", key | _step(source, run, place)
@@ -165,7 +165,7 @@ def steps(source: Source) -> Rows:
             yield table, key | row
 
 
-def _step(source: Source, run: StepRun, place: Place | None) -> Json:
+def _step(source: ExportSource, run: StepRun, place: ExportPlace | None) -> Json:
     begun = None if place is None else source.lost.usable(partial(started, place.folder))
     return {
         "measured": run.facts.measured,

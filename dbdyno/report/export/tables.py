@@ -10,7 +10,7 @@ from dbdyno.findings import plans, steps
 from dbdyno.model.metric.device import COLUMNS, IN_FLIGHT
 from dbdyno.report.estimate_form import ESTIMATE
 from dbdyno.report.export.derived import tables
-from dbdyno.report.export.form import RUN, Table, table
+from dbdyno.report.export.form import RUN, ExportTable, table
 from dbdyno.report.export.query_tables import QUERIES
 
 _COLUMNS = "\n".join(
@@ -19,7 +19,7 @@ _COLUMNS = "\n".join(
     if column.heading != IN_FLIGHT
 )
 
-TABLES: tuple[Table, ...] = (
+TABLES: tuple[ExportTable, ...] = (
     table(
         "plans", "a result folder: its plan and its machine",
         """
@@ -276,6 +276,6 @@ TABLES: tuple[Table, ...] = (
 _BY_NAME = {one.name: one for one in TABLES}
 
 
-def by_name(name: str) -> Table:
+def by_name(name: str) -> ExportTable:
     """The table of this name. Raises KeyError where there is none."""
     return _BY_NAME[name]

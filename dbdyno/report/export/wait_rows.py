@@ -9,20 +9,20 @@ from datetime import UTC, datetime, timedelta
 
 from dbdyno.evidence import raw_files
 from dbdyno.model import Json
-from dbdyno.model.wait_samples import SeenSession, WaitLook
-from dbdyno.report.export.source import Place, Source
+from dbdyno.model.wait_samples import SessionSample, WaitLook
+from dbdyno.report.export.source import ExportPlace, ExportSource
 from dbdyno.report.export.step_rows import Rows
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def samples(source: Source) -> Rows:
+def samples(source: ExportSource) -> Rows:
     """The rows of `wait_samples` of every step, step by step."""
     for place in source.places():
         yield from source.stream(place.folder, _samples(source, place))
 
 
-def _samples(source: Source, place: Place) -> Rows:
+def _samples(source: ExportSource, place: ExportPlace) -> Rows:
     looks = (
         line
         for line in place.folder.waits()
@@ -39,7 +39,7 @@ def _samples(source: Source, place: Place) -> Rows:
                 yield "wait_samples", common | _row(session)
 
 
-def _row(session: SeenSession) -> Json:
+def _row(session: SessionSample) -> Json:
     return {
         "pid": session.pid,
         "owner": session.owner,

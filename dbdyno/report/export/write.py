@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbdyno.model.error import ExportError
-from dbdyno.report.export.form import SQL_TYPES, Table
+from dbdyno.report.export.form import SQL_TYPES, ExportTable
 from dbdyno.report.export.frames import pieces
-from dbdyno.report.export.source import Source
+from dbdyno.report.export.source import ExportSource
 from dbdyno.report.export.tables import TABLES
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ MEMORY_MAX = "128MB"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Written:
+class ExportSummary:
     """The outcome of an export."""
 
     files: dict[Path, int]  # rows by file
@@ -47,7 +47,7 @@ class Written:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
+class ExportRequest:
     """The tables to write, and their files."""
 
     to: Path
@@ -62,7 +62,7 @@ class Wish:
         return names if self.folder else dict.fromkeys(self.tables, self.to)
 
 
-def export(folders: Sequence[Path], wish: Wish, base: str | None = None) -> Written:
+def export(folders: Sequence[Path], wish: ExportRequest, base: str | None = None) -> ExportSummary:
     """Writes the results in `folders` as `wish` says.
 
     Raises ResultError where a folder holds no result, ExportError where the place cannot be
@@ -78,10 +78,10 @@ def export(folders: Sequence[Path], wish: Wish, base: str | None = None) -> Writ
     except OSError as error:
         raise ExportError(f"{wish.to}: cannot be written: {error.strerror}") from error
     problems = tuple(problem for source in sources for problem in source.problems)
-    return Written(files=files, problems=problems)
+    return ExportSummary(files=files, problems=problems)
 
 
-def wish(to: str, table: str | None, form: str | None) -> Wish:
+def wish(to: str, table: str | None, form: str | None) -> ExportRequest:
     """What the words of a command line ask for.
 
     A folder ends in `/` or is there already. Raises ExportError naming what does not fit.
@@ -101,30 +101,32 @@ def wish(to: str, table: str | None, form: str | None) -> Wish:
     if form not in (None, ending):
         raise ExportError(f"--format {form}: {to} ends in .{ending}; leave --format out")
     tables = (table,) if table else tuple(known) if ending == DATABASE else (DEFAULT_TABLE,)
-    return Wish(to=path, format=ending, tables=tables, folder=False)
+    return ExportRequest(to=path, format=ending, tables=tables, folder=False)
 
 
-def _folder_wish(path: Path, table: str | None, form: str | None) -> Wish:
+def _folder_wish(path: Path, table: str | None, form: str | None) -> ExportRequest:
     form = form or DEFAULT_FORMAT
     if form not in COPY_OPTIONS:
         one_of = ", ".join(COPY_OPTIONS)
         raise ExportError(f"--format {form}: a folder takes {one_of}; name a file for a database")
     tables = (table,) if table else tuple(one.name for one in TABLES)
-    return Wish(to=path, format=form, tables=tables, folder=True)
+    return ExportRequest(to=path, format=form, tables=tables, folder=True)
 
 
-def _sources(folders: Sequence[Path], base: str | None) -> list[Source]:
+def _sources(folders: Sequence[Path], base: str | None) -> list[ExportSource]:
     seen: dict[Path, Path] = {}
     for folder in folders:
         if (first := seen.setdefault(folder.resolve(), folder)) is not folder:
             raise ExportError(f"{folder}: is the same folder as {first}; name each once")
-    return [Source.open(folder, base) for folder in folders]
+    return [ExportSource.open(folder, base) for folder in folders]
 
 
 # --- Through DuckDB --------------------------------------------------------------------------
 
 
-def _write(sources: Iterable[Source], wish: Wish, temporary: Path) -> dict[Path, int]:
+def _write(
+    sources: Iterable[ExportSource], wish: ExportRequest, temporary: Path
+) -> dict[Path, int]:
     """Fills a database in `temporary`; moves it, or what is copied from it, to its place."""
     database = temporary / "all.duckdb"
     with _opened(database, temporary) as connection:
@@ -161,7 +163,7 @@ def _opened(database: Path, temporary: Path) -> Iterator[DuckDBPyConnection]:
 
 
 def _fill(
-    connection: DuckDBPyConnection, sources: Iterable[Source], wanted: Collection[str]
+    connection: DuckDBPyConnection, sources: Iterable[ExportSource], wanted: Collection[str]
 ) -> None:
     for table in TABLES:
         if table.name in wanted:
@@ -173,7 +175,7 @@ def _fill(
         connection.unregister("piece")
 
 
-def definition(table: Table) -> list[str]:
+def definition(table: ExportTable) -> list[str]:
     """The SQL that makes a table, and that says what it and its columns are."""
     columns = ", ".join(f'"{column.name}" {SQL_TYPES[column.type]}' for column in table.columns)
     return [

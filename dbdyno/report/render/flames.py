@@ -16,31 +16,31 @@ BYTES_MAX = 1_500_000
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedFlame:
     """A flame graph as the page holds it: SVG, gzip, base64; or why it is not there."""
 
     data: str = ""
     missing: str = ""
 
 
-def flames(found: Iterable[Flame], draw: Draw | None) -> dict[str, Packed]:
+def flames(found: Iterable[Flame], draw: Draw | None) -> dict[str, PackedFlame]:
     """Each flame graph of a page by its name; those beyond BYTES_MAX are left out, and say so."""
-    made: dict[str, Packed] = {}
+    made: dict[str, PackedFlame] = {}
     room = BYTES_MAX
     for one in found:
         packed = _drawn(one, draw)
         if len(packed.data) > room:
-            packed = Packed(missing=f"The page has no room for it; `{one.command}` draws it.")
+            packed = PackedFlame(missing=f"The page has no room for it; `{one.command}` draws it.")
         room -= len(packed.data)
         made[one.name] = packed
     return made
 
 
-def _drawn(flame: Flame, draw: Draw | None) -> Packed:
+def _drawn(flame: Flame, draw: Draw | None) -> PackedFlame:
     if draw is None:
-        return Packed(missing=f"This page has no flame graphs; `{flame.command}` draws it.")
+        return PackedFlame(missing=f"This page has no flame graphs; `{flame.command}` draws it.")
     try:
         svg = draw(flame.graph)
     except DynoError as error:
-        return Packed(missing=f"Not drawn: {error}.")
-    return Packed(data=base64.b64encode(gzip.compress(svg.encode(), mtime=0)).decode())
+        return PackedFlame(missing=f"Not drawn: {error}.")
+    return PackedFlame(data=base64.b64encode(gzip.compress(svg.encode(), mtime=0)).decode())

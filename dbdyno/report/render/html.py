@@ -293,7 +293,7 @@ def row_groups(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
 
 
 @dataclass(frozen=True)
-class Entry:
+class ContentsEntry:
     """A line of the contents."""
 
     anchor: str
@@ -302,17 +302,17 @@ class Entry:
     within: tuple[tuple[str, str], ...] | None = None  # what a step has; None: it is not listed
 
 
-def contents(parts: Iterable[AnyPart]) -> Iterable[Entry]:
+def contents(parts: Iterable[AnyPart]) -> Iterable[ContentsEntry]:
     """Yields the contents: workloads with what sums them up, each step with what it has."""
     for part in parts:
         if isinstance(part, Group) and part.of == "workload":
-            yield Entry(part.name, part.title)
+            yield ContentsEntry(part.name, part.title)
             yield from contents(part.parts)
         elif isinstance(part, Group) and part.of == "step":
             within = tuple(entries(part.parts)) if part.depth != "detail" else None
-            yield Entry(part.name, part.title, step=True, within=within)
+            yield ContentsEntry(part.name, part.title, step=True, within=within)
         else:
-            yield from (Entry(anchor, words) for anchor, words in entries((part,)))
+            yield from (ContentsEntry(anchor, words) for anchor, words in entries((part,)))
 
 
 def entries(parts: Iterable[AnyPart]) -> list[tuple[str, str]]:

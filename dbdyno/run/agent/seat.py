@@ -112,10 +112,10 @@ class RelayedGenerator:
         for line in self._lines():
             self._keep(line)
             event = events.parse(line)
-            if isinstance(event, events.Hello):
+            if isinstance(event, events.HelloEvent):
                 refuse_foreign(event)
             yield event
-            if isinstance(event, events.Done):
+            if isinstance(event, events.DoneEvent):
                 return
 
     def _lines(self) -> Iterator[str]:

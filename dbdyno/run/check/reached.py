@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from dbdyno.engine import Server
 from dbdyno.model.error import ServerError
-from dbdyno.model.events import Done
-from dbdyno.model.job import Job, Stop
+from dbdyno.model.events import DoneEvent
+from dbdyno.model.job import Job, StopRule
 from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.model.job.programs import Instruction, Program
-from dbdyno.model.job.role import Choice, Closed, ErrorReaction, Role, RoleStop
+from dbdyno.model.job.role import Choice, ClosedPace, ErrorReaction, Role, RoleStop
 from dbdyno.model.job.statements import Statement
 from dbdyno.run.driver import loadgen
 from dbdyno.run.driver.loadgen import addressed
@@ -43,7 +43,7 @@ def refuse_unreached(server: Server) -> None:
 def refusal(job: Job) -> str | None:
     """Why a job of `one_statement` does not end well; None where it does."""
     *_, last = loadgen.run(job)
-    assert isinstance(last, Done), "a load ends so"
+    assert isinstance(last, DoneEvent), "a load ends so"
     if last.status == "ok":
         return None
     return str(last.reason).removeprefix(f"role `{ROLE}`: ")
@@ -65,11 +65,11 @@ def one_statement() -> Job:
                 per="step",
                 connections=1,
                 choose=(Choice(0, 1),),
-                pace=Closed(),
+                pace=ClosedPace(),
                 stop=RoleStop(1),
                 on_error=ErrorReaction(),
                 on_lost="fail_step",
             ),
         ),
-        stop=Stop(roles=(ROLE,)),
+        stop=StopRule(roles=(ROLE,)),
     )

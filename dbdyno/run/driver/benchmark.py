@@ -21,7 +21,7 @@ from msgspec import structs
 from dbdyno.model.events import (
     AnyEvent,
     ConnectedEvent,
-    Done,
+    DoneEvent,
     ReadyEvent,
     Thread,
     Totals,
@@ -145,7 +145,7 @@ class Benchmark:
         else:
             yield from map(self._say, measured())
 
-    def _done(self, total: Totals, printed: DataclassInstance) -> Done:
+    def _done(self, total: Totals, printed: DataclassInstance) -> DoneEvent:
         """The event `done` of a measurement."""
         done = ended("ok", None, {self._role.name: total})
         return structs.replace(done, threads=self._threads or None, report=asdict(printed))

@@ -19,11 +19,11 @@ from dbdyno.host.child import Child
 from dbdyno.model import Address
 from dbdyno.model.ceiling import Ceiling, CeilingLoad
 from dbdyno.model.error import GeneratorError
-from dbdyno.model.events import AnyEvent, Done, Hello, Tick
-from dbdyno.model.job import Job, Stop
+from dbdyno.model.events import AnyEvent, DoneEvent, HelloEvent, Tick
+from dbdyno.model.job import Job, StopRule
 from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.model.job.programs import Instruction, Program
-from dbdyno.model.job.role import Choice, Closed, ErrorReaction, Role
+from dbdyno.model.job.role import Choice, ClosedPace, ErrorReaction, Role
 from dbdyno.model.job.statements import Piece, Statement
 from dbdyno.model.job.values import Value
 from dbdyno.run.driver.loadgen import DEFAULT_THREADS, run
@@ -55,7 +55,7 @@ def measure(
                 said = list(run(point_queries, cpus))
                 loads.append(load(protocol, count, said))
     hello = said[0]
-    assert isinstance(hello, Hello), "it comes first"
+    assert isinstance(hello, HelloEvent), "it comes first"
     return Ceiling(
         mono_ns=time.monotonic_ns(),
         unix_ns=time.time_ns(),
@@ -79,13 +79,13 @@ def load(protocol: str, connections: int, said: Iterable[AnyEvent]) -> CeilingLo
     Raises GeneratorError where the load did not end well.
     """
     operations = cpu_us = active_ns = 0
-    done: Done | None = None
+    done: DoneEvent | None = None
     for event in said:
         if isinstance(event, Tick) and event.measured:
             operations += sum(client.count for client in event.per_client)
             cpu_us += event.cpu_us or 0
             active_ns += event.active_ns
-        elif isinstance(event, Done):
+        elif isinstance(event, DoneEvent):
             done = event
     if done is None or done.status != "ok" or not operations:
         reason = (done and done.reason) or "no statement was answered"
@@ -121,12 +121,12 @@ def job(protocol: str, address: Address, connections: int, threads: int) -> Job:
                 per="step",
                 connections=connections,
                 choose=(Choice(0, 1),),
-                pace=Closed(),
+                pace=ClosedPace(),
                 on_error=ErrorReaction(),
                 on_lost="fail_step",
             ),
         ),
-        stop=Stop(seconds=SECONDS, warmup_s=WARMUP_S),
+        stop=StopRule(seconds=SECONDS, warmup_s=WARMUP_S),
     )
 
 

@@ -22,15 +22,15 @@ from dbdyno.model.events import (
     PROTOCOL,
     AnyEvent,
     ConnectedEvent,
-    Done,
+    DoneEvent,
     Event,
-    Hello,
-    Part,
-    Paused,
+    HelloEvent,
+    PausedEvent,
     ReadyEvent,
-    Resumed,
-    Started,
+    ResumedEvent,
+    StartedEvent,
     Tick,
+    TickPart,
     Totals,
     WindowClose,
     WindowOpen,
@@ -40,7 +40,7 @@ from dbdyno.model.events import (
 from dbdyno.model.job import Job
 from dbdyno.model.json import misfit_words
 
-OWN_EVENTS = (Hello, ReadyEvent, Started, Paused, Resumed)
+OWN_EVENTS = (HelloEvent, ReadyEvent, StartedEvent, PausedEvent, ResumedEvent)
 """Events that dyno writes for a program."""
 
 
@@ -75,26 +75,26 @@ class LineReader(Protocol):
         """The last events."""
 
 
-def hello(job: Job) -> Hello:
+def hello(job: Job) -> HelloEvent:
     """The event that names the program."""
-    return Hello(
+    return HelloEvent(
         mono_ns=time.monotonic_ns(), protocol=PROTOCOL, version=job.version, program=job.program
     )
 
 
-def now_started() -> Started:
+def now_started() -> StartedEvent:
     """The event that a load has started now."""
-    return Started(mono_ns=time.monotonic_ns(), unix_ns=time.time_ns())
+    return StartedEvent(mono_ns=time.monotonic_ns(), unix_ns=time.time_ns())
 
 
-def ended(status: str, reason: str | None, totals: dict[str, Totals]) -> Done:
+def ended(status: str, reason: str | None, totals: dict[str, Totals]) -> DoneEvent:
     """The last event, now."""
-    return Done(mono_ns=time.monotonic_ns(), status=status, reason=reason, totals=totals)
+    return DoneEvent(mono_ns=time.monotonic_ns(), status=status, reason=reason, totals=totals)
 
 
-def untimed(count: int, *, retries: int | None = None) -> Part:
+def untimed(count: int, *, retries: int | None = None) -> TickPart:
     """An operation of a program that counts, and tells nothing else."""
-    return Part(
+    return TickPart(
         count=count,
         rows=None,
         retries=retries,
@@ -157,7 +157,7 @@ class ProgramLines:
             )
         if form in (Tick, ConnectedEvent):
             keys = {"role": self._role} | keys
-        if form is Done:
+        if form is DoneEvent:
             keys = {"reason": None, "totals": {}} | keys
         if novel := unknown(form, keys):
             words = " and ".join(f"the key `{key}` of `{name}`" for key in novel)
@@ -195,7 +195,7 @@ class ProgramLines:
                 self.closed = True
             case Tick(measured=True) if closed:
                 return "no window is open"
-            case Done():
+            case DoneEvent():
                 self.over = True
         return None
 
@@ -229,7 +229,7 @@ def made(form: type[Event], keys: Mapping[str, object]) -> AnyEvent:
     parts = whole.get("operations")
     if isinstance(parts, dict):
         whole["operations"] = {
-            name: {**_untold(Part), **part} if isinstance(part, dict) else part
+            name: {**_untold(TickPart), **part} if isinstance(part, dict) else part
             for name, part in parts.items()
         }
     event: AnyEvent = msgspec.convert(whole, AnyEvent)

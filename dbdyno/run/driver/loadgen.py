@@ -157,10 +157,10 @@ class Generator:
             if not line.endswith("\n"):
                 break  # it died while it wrote
             event = events.parse(line)
-            if isinstance(event, events.Hello):
+            if isinstance(event, events.HelloEvent):
                 refuse_foreign(event)
             yield event
-            if isinstance(event, events.Done):
+            if isinstance(event, events.DoneEvent):
                 return
         died = f"dyno-loadgen {self._child.death()} before the step was done"
         said = "; ".join(self._child.said)  # all of it, now that it has ended
@@ -187,7 +187,7 @@ def placed(cpus: str | None) -> list[str]:
     return [] if cpus is None else ["taskset", "--cpu-list", cpus]
 
 
-def refuse_foreign(hello: events.Hello) -> None:
+def refuse_foreign(hello: events.HelloEvent) -> None:
     """Raises GeneratorError where `hello` is of another protocol or of a debug build."""
     if hello.protocol != events.PROTOCOL:
         raise GeneratorError(

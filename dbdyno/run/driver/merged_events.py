@@ -15,16 +15,16 @@ from msgspec.structs import replace
 from dbdyno.model.error import GeneratorError
 from dbdyno.model.events import (
     AnyEvent,
-    Done,
+    DoneEvent,
     Error,
     Event,
     EventOf,
-    Hello,
+    HelloEvent,
     Operation,
-    Paused,
+    PausedEvent,
     ReadyEvent,
-    Resumed,
-    Started,
+    ResumedEvent,
+    StartedEvent,
     Tick,
     WindowClose,
     WindowOpen,
@@ -57,12 +57,12 @@ class Share:
     @property
     def over(self) -> bool:
         """Whether nothing of it counts any more."""
-        return WindowClose in self.said or Done in self.said
+        return WindowClose in self.said or DoneEvent in self.said
 
     @property
     def status(self) -> str:
         """How it ended, or ends."""
-        ends = self.last(Done) or self.last(WindowClose)
+        ends = self.last(DoneEvent) or self.last(WindowClose)
         return (ends and ends.status) or "ok"
 
 
@@ -83,7 +83,7 @@ class Merge:
     @property
     def over(self) -> bool:
         """Whether all have said their last word."""
-        return all(Done in share.said for share in self.shares)
+        return all(DoneEvent in share.said for share in self.shares)
 
     @property
     def broken(self) -> bool:
@@ -92,7 +92,7 @@ class Merge:
 
     def starts_ns(self) -> dict[str, int]:
         """When each generator started that has, by our clock."""
-        starts = ((share.name, share.last(Started)) for share in self.shares)
+        starts = ((share.name, share.last(StartedEvent)) for share in self.shares)
         return {name: start.mono_ns for name, start in starts if start}
 
     def take(self, number: int, event: AnyEvent) -> Iterator[AnyEvent]:
@@ -113,16 +113,16 @@ class Merge:
 
     def _merged(self, event: AnyEvent, number: int, *, first: bool) -> Iterator[AnyEvent]:
         match event:
-            case Hello():
+            case HelloEvent():
                 yield from self._hello()
             case ReadyEvent():
                 yield from self._ready()
-            case Started() if first:
+            case StartedEvent() if first:
                 ahead_ns = time.time_ns() - time.monotonic_ns()
                 yield replace(event, unix_ns=event.mono_ns + ahead_ns)
             case WindowOpen() if first:
                 yield event
-            case Started() | WindowOpen():
+            case StartedEvent() | WindowOpen():
                 return
             case Error():
                 place = event.role, event.code
@@ -131,15 +131,15 @@ class Merge:
                     yield event
             case Tick():
                 yield from self._tick(event, self.shares[number])
-            case Paused():
+            case PausedEvent():
                 self._paused[number] = event
                 yield from self._answered()
-            case Resumed():
+            case ResumedEvent():
                 self._resumed[number] = event
                 yield from self._answered()
             case WindowClose():
                 yield from self._window_close()
-            case Done():
+            case DoneEvent():
                 yield from self._done()
             case _:
                 yield event
@@ -147,7 +147,7 @@ class Merge:
     def _after_hello(self, merged: AnyEvent) -> Iterator[AnyEvent]:
         if self._held is None:
             yield merged
-        elif isinstance(merged, Hello):
+        elif isinstance(merged, HelloEvent):
             yield merged
             yield from self._held
             self._held = None
@@ -155,7 +155,7 @@ class Merge:
             self._held.append(merged)
 
     def _hello(self) -> Iterator[AnyEvent]:
-        hellos = self._of_all(Hello)
+        hellos = self._of_all(HelloEvent)
         if hellos is None:
             return
         each = list(zip(self.shares, hellos, strict=True))
@@ -234,7 +234,7 @@ class Merge:
 
     def _done(self) -> Iterator[AnyEvent]:
         yield from self._window_close()
-        dones = self._of_all(Done)
+        dones = self._of_all(DoneEvent)
         if dones is None:
             return
         yield from merged_ticks.added([share.drained for share in self.shares if share.drained])
@@ -243,11 +243,11 @@ class Merge:
         worst, reason = next(
             (share, done.reason)
             for share in causes
-            if (done := share.last(Done)) is not None and done.status == status
+            if (done := share.last(DoneEvent)) is not None and done.status == status
         )
         if reason is not None and len(self.shares) > 1:
             reason = f"{reason} (generator on {worst.name})"
-        yield Done(
+        yield DoneEvent(
             mono_ns=max(done.mono_ns for done in dones),
             status=status,
             reason=reason,
@@ -308,7 +308,7 @@ def _ended(closes: Sequence[WindowClose]) -> dict[str, list[int | None]]:
     }
 
 
-def _refuse_unlike(hellos: Sequence[tuple[str, Hello]]) -> None:
+def _refuse_unlike(hellos: Sequence[tuple[str, HelloEvent]]) -> None:
     """Raises GeneratorError where generators are of several versions; each with its host."""
     (first_name, first), *others = hellos
     for name, hello in others:

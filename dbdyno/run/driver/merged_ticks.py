@@ -10,7 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from dbdyno.model.events import ClientCounts, Connects, Part, Sums, Tick, TickTotals, Totals
+from dbdyno.model.events import (
+    ClientCounts,
+    ConnectionCost,
+    Sums,
+    Tick,
+    TickPart,
+    TickTotals,
+    Totals,
+)
 from dbdyno.stats import hdr_histogram
 from dbdyno.stats.amounts import longest, total
 
@@ -95,10 +103,10 @@ def _client(parts: Sequence[ClientCounts]) -> ClientCounts:
     )
 
 
-def _operation(parts: Sequence[Part]) -> Part:
+def _operation(parts: Sequence[TickPart]) -> TickPart:
     """An operation's part, whose histograms are to come."""
     sums_us = [part.sums_us for part in parts if part.sums_us is not None]
-    return Part(
+    return TickPart(
         count=sum(part.count for part in parts),
         rows=total(part.rows for part in parts),
         empty=total(part.empty for part in parts),
@@ -115,9 +123,11 @@ def _operation(parts: Sequence[Part]) -> Part:
     )
 
 
-def _histograms(parts: Sequence[Tick], whole: Tick) -> Iterator[tuple[Tick | Part, str, list[str]]]:
+def _histograms(
+    parts: Sequence[Tick], whole: Tick
+) -> Iterator[tuple[Tick | TickPart, str, list[str]]]:
     """Where a merged tick is to have histograms, and those that are added there."""
-    texts: list[tuple[Tick | Part, str, list[str | None]]] = [
+    texts: list[tuple[Tick | TickPart, str, list[str | None]]] = [
         (whole, "lag", [part.lag for part in parts]),
         (whole, "queue", [part.queue for part in parts]),
     ]
@@ -153,8 +163,8 @@ def _pair(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
     return sum(first), sum(second)
 
 
-def _connects(parts: Sequence[Connects]) -> Connects:
-    return Connects(
+def _connects(parts: Sequence[ConnectionCost]) -> ConnectionCost:
+    return ConnectionCost(
         count=sum(part.count for part in parts),
         sum_us=sum(part.sum_us for part in parts),
         max_us=max(part.max_us for part in parts),

@@ -18,9 +18,9 @@ from msgspec.structs import replace
 
 from dbdyno.model import Step
 from dbdyno.model.error import GeneratorError, PlanError
-from dbdyno.model.events import AnyEvent, Started, line
+from dbdyno.model.events import AnyEvent, StartedEvent, line
 from dbdyno.model.job import Job, JobSegment
-from dbdyno.model.job.role import Rate, Tied
+from dbdyno.model.job.role import RatePace, TiedPace
 from dbdyno.run.driver.interface import END_TIMEOUT_S, GeneratorDied, Keep, Seat, TimedLoad
 from dbdyno.run.driver.merged_events import Merge, Share
 
@@ -127,7 +127,7 @@ class SpreadLoad:
             for event in self._merge.take(number, incoming):
                 self._keep(line(event) + "\n")
                 yield event
-            if isinstance(incoming, Started):
+            if isinstance(incoming, StartedEvent):
                 self._refuse_late()
             if self._merge.broken and not stopped:
                 stopped = True
@@ -188,7 +188,7 @@ class SpreadLoad:
 def width(job: Job, seats: int) -> int:
     """How many seats can share a job: each needs connections, and a part of what ends the step."""
     bursts = any(
-        role.per == "step" and isinstance(role.pace, Rate) and role.pace.arrivals == "burst"
+        role.per == "step" and isinstance(role.pace, RatePace) and role.pace.arrivals == "burst"
         for role in job.roles
     )
     if job.fills or bursts or any(role.after for role in job.roles):
@@ -197,7 +197,7 @@ def width(job: Job, seats: int) -> int:
         role.name: role.connections if role.per == "step" else job.clients for role in job.roles
     }
     # Each segment has a part of the roles that end the step, and of pairs both.
-    pairs = [(role.name, role.pace.to) for role in job.roles if isinstance(role.pace, Tied)]
+    pairs = [(role.name, role.pace.to) for role in job.roles if isinstance(role.pace, TiedPace)]
     needed = [parts[name] for name in set(job.stop.roles).union(*pairs)]
     return min(seats, max(parts.values()), *needed)
 

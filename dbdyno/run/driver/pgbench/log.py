@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dbdyno.model.error import GeneratorError
-from dbdyno.model.events import ClientCounts, Part, Tick
+from dbdyno.model.events import ClientCounts, Tick, TickPart
 from dbdyno.stats.hdr_histogram import CELLS, encoded
 from dbdyno.stats.response_times import cells_of
 
@@ -165,12 +165,12 @@ class LogTally:
 
     def _operation(
         self, tick: int, script: int, responses: Sequence[str], services: Sequence[str]
-    ) -> Part:
+    ) -> TickPart:
         count, _, longest = (int(counts[tick, script]) for counts in self._scripts)
         place = tick * len(self._shape.scripts) + script
         skipped, *others = self._why[tick, script].tolist()
         why = zip(WHY[1:], others, strict=True)
-        return Part(
+        return TickPart(
             count=count,
             rows=None,
             retries=int(self._retries[tick, script]),

@@ -19,6 +19,7 @@ from dbdyno.model.golden import RestoreSummary
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import ApplicationRecord, PlanRecord, QueryRecord, WorkloadRecord
 from dbdyno.model.query_change import AnswerChange, PlanChange, QueryChanges, QueryPlace
+from dbdyno.model.work import WorkComparison
 from run_builder import NOISE, concluded, plan_of, run
 
 ARMS = ("old", "new")
@@ -94,7 +95,7 @@ def compared(
         plan=record,
         steps=steps,
         applications=application.results(rows, record, ARMS, asked),
-        queries=query_changes.with_effects(queries, steps, None),
+        queries=query_changes.with_effects(queries, steps, WorkComparison()),
         differences=(),
         doubts=(),
         incomplete=None,

@@ -321,7 +321,7 @@ def test_limited_on_both_says_that_it_cannot_be_told(tmp_path: Path) -> None:
     assert "1.20 limited on both" in words
     assert "≥ 1.20" not in words and "≤ 1.20" not in words
     effect = report_parts.effects(shown)["qr100"]
-    assert effect.figures == "+20.0 % [+20.0, +20.0] (limited on both)"
+    assert effect.figures == "throughput +20.0 % [+20.0, +20.0] (limited on both)"
     assert effect.reason == "generator at its limit"
 
 
@@ -339,7 +339,8 @@ def test_a_bound_decides_only_in_its_own_direction(
     tmp_path: Path, limited: list[str], lift: float, verdict: str
 ) -> None:
     effect = report_parts.effects(page.make(compared(tmp_path, limited, lift=lift)))["qr100"]
-    assert f"{effect.word} {effect.figures}".startswith(verdict)
+    figures = effect.figures.removeprefix("throughput ")
+    assert f"{effect.word} {figures}".startswith(verdict)
 
 
 def test_one_block_has_the_mark_too(tmp_path: Path) -> None:
@@ -352,7 +353,7 @@ def test_one_block_has_the_mark_too(tmp_path: Path) -> None:
         ),
     )
     effect = report_parts.effects(page.make(compare.load(folder)))["qr100"]
-    assert (effect.figures, effect.reason) == ("≥ +0.0 %", "one block")
+    assert (effect.figures, effect.reason) == ("throughput ≥ +0.0 %", "one block")
 
 
 @pytest.mark.parametrize(

@@ -182,15 +182,10 @@ def test_the_table_of_peaks_fits_a_terminal(shown: Page, folder: Path) -> None:
 
 def test_posts_and_programs_are_told_of_peaks(found: Comparison, shown: Page) -> None:
     assert "Peaks over clients" in markdown.render(shown)
-    told = json.loads(json_document.render(found))["sweeps"]
-    (one,) = [
-        its
-        for its in told
-        if (its["workload"], its["title"], its["parameter"])
-        == ("pgbench@scale=2", "select-only@rate=0", "clients")
-    ]
-    assert one["steps"][-1] == {"value": 4.0, "step": "select-only@clients=4,rate=0"}
-    base, other = one["peaks"]
-    assert (base["clients"], base["by_base"]) == (4, None)
-    assert other["by_base"]["ratio"] == pytest.approx(0.8, rel=0.01)
-    assert other["by_base"]["blocks"] == 3
+    tables = json.loads(json_document.render(found))["tables"]
+    of = ("pgbench@scale=2", "select-only@rate=0")
+    base, other = [row for row in tables["peaks"] if (row["workload"], row["sweep"]) == of]
+    assert (base["clients"], base["ratio"]) == (4, None)
+    assert (other["ratio"], other["blocks"]) == (pytest.approx(0.8, rel=0.01), 3)
+    values = {row["parameter_value"] for row in tables["swept"] if row["parameter"] == "clients"}
+    assert 4.0 in values

@@ -232,7 +232,7 @@ def test_where_failures_leave_one_block_failed_is_the_verdict() -> None:
 
 def test_a_damaged_run_is_no_failure_of_its_arm() -> None:
     other = series("other", lifted(0.2, NOISE[:2]))
-    lost = [failed(its, reason="damaged: blocks/001/other/w/01-one/events.jsonl") for its in other]
+    lost = [changed(failed(its, reason="events.jsonl"), damaged=True) for its in other]
     found = verdict(series("base", SIX[:2]), lost)
     assert (said(found), found.outcome) == ("nothing to compare", "damaged in 2 of 2 blocks")
 

@@ -39,6 +39,7 @@ CODE = (
     "findings/steps.py",
     "findings/*/facts.py",
     "findings/*/metrics.py",
+    "findings/*/series.py",
     "findings/*/step.py",
     "parts/number.py",
     "parts/owner.py",

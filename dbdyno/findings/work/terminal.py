@@ -34,7 +34,7 @@ def lines(work: WorkComparison, report: Path | None = None) -> Iterator[str]:
     for text in section.open_events(work):
         yield from textwrap.wrap(text, COLUMNS, subsequent_indent="  ")
     if work.calibration is None or not work.calibration.repeats:
-        yield NOT_CALIBRATED
+        yield from textwrap.wrap(NOT_CALIBRATED, COLUMNS, subsequent_indent="  ")
     yield from textwrap.wrap(section.fills(work), COLUMNS)
     yield from textwrap.wrap(section.NOTICE, COLUMNS)
     if report is not None:

@@ -70,7 +70,6 @@ def render(page: Page, above: str = "", draw: Draw | None = None, *, library_at:
         page=page,
         above=above,
         titles=Titles(),
-        pictures={},
         flames=flames.flames((one for one in flat(page.parts) if isinstance(one, Flame)), draw),
         charts=_PLACE,
         colors=style.colors(len(page.arms)),
@@ -236,6 +235,7 @@ def environment(*folders: Path) -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    environment.globals["pictures"] = {}  # a post alone has its charts drawn
     environment.filters["embed"] = embed
     environment.filters["with_arm_class"] = with_arm_class
     environment.filters["column_groups"] = column_groups

@@ -409,7 +409,7 @@ def _speed(judgement: Judgement) -> str:
     """How much faster or slower, by the throughput or the time that it names."""
     if less_is_better(judgement.metric):
         return number.haste(*judgement.told)
-    return f"throughput {number.speed(*judgement.told)}"
+    return number.named("throughput", judgement.told[0], number.speed(*judgement.told))
 
 
 def _cpu_words(cpu: Judgement, unit: str) -> str:
@@ -427,9 +427,8 @@ def _led_by_cpu(change: _Change) -> str:
     throughput = change.throughput
     if throughput is None:
         return words
-    seen = change.verdict.stood_still or _speed(throughput)
-    what = called(throughput.metric)
-    beside = f"{seen if seen.startswith(what) else f'{what} {seen}'}, open"
+    what, still = called(throughput.metric), change.verdict.stood_still
+    beside = f"{f'{what} {still}' if still else _speed(throughput)}, open"
     if throughput.word == "same":
         beside = f"{what} is the same within {throughput.margin * 100:g} %"
     elif throughput.reason == "generator at its limit":

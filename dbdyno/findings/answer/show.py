@@ -171,7 +171,11 @@ def _effects(comparison: Comparison, step: StepComparison, cell: Cell) -> Iterab
             step=comparison.name_of(step) + verdicts.mark(step, cell),
             word=verdicts.NOT_JUDGED,
             tone="",
-            figures=f"{called(step.headline or '')} {cells.signed(change, cell.ratio_bound)}",
+            figures=number.named(
+                called(step.headline or ""),
+                cell.ratio.value,
+                cells.signed(change, cell.ratio_bound),
+            ),
             also="",
             speed=cell.ratio,
             reason="" if cell.explanation is None else cell.explanation.text,

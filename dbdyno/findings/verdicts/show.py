@@ -89,7 +89,7 @@ def change(judgement: Judgement, of: Bound = "exact") -> str:
 
 def figures(judgement: Judgement, of: Bound) -> str:
     """A change with the name of its metric: CPU +3.1 %; throughput −7.5 % [−7.9, −7.1]."""
-    return f"{called(judgement.metric)} {change(judgement, of)}"
+    return number.named(called(judgement.metric), judgement.told[0], change(judgement, of))
 
 
 def still(judgement: Judgement, base: str) -> str:

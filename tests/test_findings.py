@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +22,16 @@ from dbdyno.store import Results, StepFolder
 from result_builder import build
 
 FOLDER = Path(findings.__file__).parent
+KNOWN = {
+    *((name, "application.own_query") for name in ("answer", "answers", "queries", "query_plans")),
+    *((name, "verdicts.show") for name in ("answer", "application", "headline", "queries")),
+    *((name, "application.show") for name in ("answers", "queries")),
+    *((name, "measured_on.show") for name in ("differences", "repeat", "setup")),
+    *((name, "fairness.show") for name in ("groups", "summary")),
+    ("headline", "calibration.show"), ("queries", "work.show"), ("query_plans", "verdicts.show"),
+    ("suspects", "profiles.form"),
+}  # fmt: skip
+"""Who takes words or layout of which other finding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,13 +91,26 @@ def test_every_folder_stands_in_the_lists() -> None:
     deriving = {path.parent.name for path in FOLDER.glob("*/plan.py")}
     assert {finding.of_plan.__module__.split(".")[-2] for finding in plans.FINDINGS} == deriving
     for name, reader in (
-        ("show", "report/page.py"),
+        ("show", "findings/shown.py"),
         ("metrics", "analysis/step/metrics.py"),
         ("series", "analysis/step/assemble.py"),
     ):
         text = (FOLDER.parent / reader).read_text()
         for path in FOLDER.glob(f"*/{name}.py"):
             assert f"dbdyno.findings.{path.parent.name} import {name}" in text, path
+
+
+def test_findings_know_of_each_other_facts_alone_but_for_a_few() -> None:
+    of_findings = re.compile(
+        r"^from dbdyno\.findings\.(\w+)(?:\.(\w+))? import (\w+)", re.MULTILINE
+    )
+    known = set()
+    for path in FOLDER.glob("*/*.py"):
+        for name, file, first in of_findings.findall(path.read_text()):
+            protocol = name in ("finding", "plan_finding")
+            if not protocol and name != path.parent.name and (file or first) != "facts":
+                known.add((path.parent.name, f"{name}.{file or first}"))
+    assert known <= KNOWN, "a finding that others need tells it as facts, or from parts/"
 
 
 def test_the_columns_of_a_newcomer_follow_from_its_fields() -> None:

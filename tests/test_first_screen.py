@@ -19,8 +19,8 @@ import example_figures
 from application_builder import another_plan, compared, planned
 from dbdyno.analysis import compare
 from dbdyno.findings.application import basis as basis
+from dbdyno.findings.application.own_query import TEXT_MAX
 from dbdyno.findings.application.show import ApplicationAnswer
-from dbdyno.findings.own_query.show import TEXT_MAX
 from dbdyno.model import Comparison
 from dbdyno.model.answer_word import WORDS, AnswerWord
 from dbdyno.model.golden import RestoreSummary

@@ -11,6 +11,7 @@ from rich.console import Console
 
 import report_parts
 from comparison_builder import comparison
+from dbdyno.findings import shown as listed
 from dbdyno.model import Series
 from dbdyno.parts.part import (
     AnyPart,
@@ -38,7 +39,7 @@ PLACE = Path("post/picture.png")
 
 
 def _parts(subject: Subject) -> Iterable[AnyPart]:
-    """One of each kind of part: what a new file of report/section has."""
+    """One of each kind of part: what a new show.py has."""
     name = f"{subject.anchor}-moons"
     told = (Finding(text="Tides were high."),)
     table = Table(
@@ -70,7 +71,7 @@ SECTION = Section("step", _parts)
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> Page:
     """A page in whose list of sections of a step stands one line more."""
-    monkeypatch.setattr(page, "STEP", (*page.STEP, SECTION))
+    monkeypatch.setattr(listed, "STEP", (*listed.STEP, SECTION))
     return page.make(comparison(blocks=1, names=["l.i0"]))
 
 
@@ -117,8 +118,9 @@ def test_the_terminal_has_a_new_section_of_a_step_in_full(shown: Page, full: boo
 def wider(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Page:
     """A page in whose list of sections of the whole, or of a workload, stands one line more."""
     scope: Scope = "page" if request.param == "PAGE" else "workload"
-    listed = (*getattr(page, request.param), Section(scope, _parts))
-    monkeypatch.setattr(page, request.param, listed)
+    room = page if request.param == "PAGE" else listed
+    sections = (*getattr(room, request.param), Section(scope, _parts))
+    monkeypatch.setattr(room, request.param, sections)
     return page.make(comparison(blocks=1, names=["l.i0"]))
 
 
@@ -137,5 +139,5 @@ def test_every_format_has_a_new_section_of_the_whole_or_of_a_workload(wider: Pag
 
 
 def test_each_list_has_sections_of_its_scope() -> None:
-    lists = {"page": page.PAGE, "workload": page.WORKLOAD, "step": page.STEP}
-    assert all(section.of == scope for scope, listed in lists.items() for section in listed)
+    lists = {"page": page.PAGE, "workload": listed.WORKLOAD, "step": listed.STEP}
+    assert all(section.of == scope for scope, some in lists.items() for section in some)

@@ -470,7 +470,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Section:
-    """A file of report/section, as its `SECTION`: what it makes of a subject, and of which."""
+    """What a finding shows, `SECTION` of its show.py: what it makes of a subject, and of which."""
 
     of: Scope
     make: Callable[[Subject], Iterable[AnyPart]]

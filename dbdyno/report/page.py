@@ -5,89 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from dbdyno.findings.answer import show as answer
-from dbdyno.findings.answers import show as answers
-from dbdyno.findings.application import show as application
-from dbdyno.findings.attribution import show as attribution
-from dbdyno.findings.calibration import show as calibration
-from dbdyno.findings.device import show as device
-from dbdyno.findings.differences import show as differences
-from dbdyno.findings.doubts import show as doubts
-from dbdyno.findings.fairness import show as fairness
-from dbdyno.findings.fragmentation import show as fragmentation
-from dbdyno.findings.groups import show as groups
-from dbdyno.findings.headline import show as headline
-from dbdyno.findings.highest_rate import show as highest_rate
-from dbdyno.findings.measured_on import show as measured_on
-from dbdyno.findings.measured_steps import show as steps_section
-from dbdyno.findings.metrics import show as metrics
-from dbdyno.findings.network import show as network
-from dbdyno.findings.nodes import show as nodes
-from dbdyno.findings.outcomes import show as outcomes
-from dbdyno.findings.over_time import show as over_time
-from dbdyno.findings.own_query import show as own_query
-from dbdyno.findings.owners import show as owners
-from dbdyno.findings.placement import show as placement
-from dbdyno.findings.profiles import show as profiles
-from dbdyno.findings.queries import show as queries
-from dbdyno.findings.query_plans import show as query_plans
+from dbdyno.findings import shown
+from dbdyno.findings.application import own_query as own_query
+from dbdyno.findings.measured_steps import show as measured_steps
 from dbdyno.findings.repeat import show as repeat
-from dbdyno.findings.response_times import show as response_times
-from dbdyno.findings.scaling import show as scaling
-from dbdyno.findings.setup import show as setup
-from dbdyno.findings.state import show as state
-from dbdyno.findings.statements import show as statements
-from dbdyno.findings.summary import show as summary
-from dbdyno.findings.suspects import show as suspects
-from dbdyno.findings.sweeps import show as sweeps
-from dbdyno.findings.targets import show as targets
-from dbdyno.findings.throughput import show as throughput
-from dbdyno.findings.told import show as told
-from dbdyno.findings.unseen import show as unseen
-from dbdyno.findings.verdicts import show as verdicts
-from dbdyno.findings.waits import show as waits
-from dbdyno.findings.why import show as why
-from dbdyno.findings.work import show as work
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.parts.colors import Scheme
 from dbdyno.parts.part import AnyPart, Group, Page, Section, Subject, anchored, flat
 
 __all__ = ["Page", "make"]
-
-WORKLOAD: tuple[Section, ...] = (
-    verdicts.SECTION,
-    steps_section.SECTION,
-    summary.SECTION,
-    profiles.OVERVIEW,
-    groups.SECTION,
-    fragmentation.SECTION,
-    sweeps.SECTION,
-    highest_rate.SECTION,
-    scaling.SECTION,
-)
-"""Sections about the steps of a workload together, in reading order."""
-
-STEP: tuple[Section, ...] = (
-    doubts.OF_STEP,
-    throughput.SECTION,
-    placement.SECTION,
-    why.SECTION,
-    told.SECTION,
-    outcomes.SECTION,
-    statements.SECTION,
-    targets.SECTION,
-    metrics.SECTION,
-    device.SECTION,
-    response_times.SECTION,
-    over_time.SECTION,
-    waits.SECTION,
-    owners.SECTION,
-    profiles.SECTION,
-    suspects.SECTION,
-    fairness.SECTION,
-    state.SECTION,
-)
-"""Sections about each step, in reading order."""
 
 
 def _made(sections: Iterable[Section], subject: Subject) -> tuple[AnyPart, ...]:
@@ -111,13 +37,13 @@ def _workload(subject: Subject, title: str) -> Group:
     overview = Group(
         name=subject.overview,
         title="",
-        parts=_made(WORKLOAD, subject),
+        parts=_made(shown.WORKLOAD, subject),
         depth="brief",
         entry="",
     )
-    shown = [step for step in subject.steps if _worth_showing(subject.comparison, step)]
+    steps = [step for step in subject.steps if _worth_showing(subject.comparison, step)]
     names = own_query.names(subject.comparison, title)
-    queries = [_step(subject, step) for step in shown if step.step in names]
+    queries = [_step(subject, step) for step in steps if step.step in names]
     together = Group(
         name=f"{subject.anchor}-queries", title="", parts=tuple(queries), entry="Each query"
     )
@@ -126,7 +52,7 @@ def _workload(subject: Subject, title: str) -> Group:
         title=title,
         parts=(
             overview,
-            *(_step(subject, step) for step in shown if step.step not in names),
+            *(_step(subject, step) for step in steps if step.step not in names),
             *((together,) if queries else ()),
         ),
         depth="brief",
@@ -142,39 +68,20 @@ def _worth_showing(comparison: Comparison, step: StepComparison) -> bool:
 
 
 def _step(workload: Subject, step: StepComparison) -> Group:
-    """A step with the parts of each section of `STEP`; folded where its steps are in groups."""
+    """A step with the parts of each section about it; folded where its steps are in groups."""
     anchor = f"{workload.anchor}-{step.ordinal:02}-{anchored(step.step)}"
     subject = replace(workload, steps=(step,), anchor=anchor)
     return Group(
         name=subject.anchor,
         title=step.step,
-        parts=_made(STEP, subject),
+        parts=_made(shown.STEP, subject),
         depth="detail" if step.group else "report",
         of="step",
-        subtitle=steps_section.subtitle(step),
+        subtitle=measured_steps.subtitle(step),
     )
 
 
-PAGE: tuple[Section, ...] = (
-    attribution.SECTION,
-    application.SECTION,
-    answer.SECTION,
-    doubts.SECTION,
-    queries.SECTION,
-    answers.SECTION,
-    query_plans.SECTION,
-    headline.SECTION,
-    unseen.SECTION,
-    setup.SECTION,
-    differences.SECTION,
-    Section("page", _workloads),
-    work.SECTION,
-    nodes.SECTION,
-    calibration.SECTION,
-    network.SECTION,
-    measured_on.SECTION,
-    repeat.SECTION,
-)
+PAGE = (*shown.BEFORE_STEPS, Section("page", _workloads), *shown.AFTER_STEPS)
 """Sections about the whole result, in reading order."""
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dbdyno.findings.answer.show import cells_of, counted, size
+from dbdyno.findings.application import own_query as own_query
 from dbdyno.findings.application import show as application
-from dbdyno.findings.own_query import show as own_query
 from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.findings.work import show as work
 from dbdyno.model import Cell, Comparison, StepComparison

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from dbdyno.findings.application import own_query as own_query
 from dbdyno.findings.application import show as application
-from dbdyno.findings.own_query import show as own_query
 from dbdyno.model import Comparison
 from dbdyno.model.answer_word import WORDS, AnswerWord
 from dbdyno.model.query_change import AnswerChange

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from dbdyno.findings.own_query.show import share
+from dbdyno.findings.application.own_query import share
 from dbdyno.model.basis import Basis, BasisPart, Gap
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.parts import number

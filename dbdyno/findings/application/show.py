@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dbdyno.findings.application import basis as basis
-from dbdyno.findings.own_query import show as own_query
+from dbdyno.findings.application import own_query as own_query
 from dbdyno.model import Cell, Comparison, Ratio
 from dbdyno.model.answer_word import AnswerWord
 from dbdyno.model.comparison import ApplicationResult

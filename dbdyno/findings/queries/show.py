@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from dbdyno.findings.application import own_query as own_query
 from dbdyno.findings.application import show as answer
-from dbdyno.findings.own_query import show as own_query
 from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.findings.work import show as work
 from dbdyno.model import Bound, Cell, Comparison

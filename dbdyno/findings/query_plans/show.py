@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from dbdyno.findings.own_query import show as own_query
+from dbdyno.findings.application import own_query as own_query
 from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Cell, Comparison
 from dbdyno.model.query_change import Effect, PlanChange

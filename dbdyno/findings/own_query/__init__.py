@@ -1,1 +1,0 @@
-"""A query of an application as a step: its SQL, and how it is named."""

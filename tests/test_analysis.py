@@ -445,11 +445,7 @@ def test_a_step_without_a_target_has_no_verdict_on_it(tmp_path: Path) -> None:
 # --- Doubts ----------------------------------------------------------------------------------
 
 WARNINGS: list[tuple[str, dict[str, object], str]] = [
-    (
-        "l.i0",
-        {"generator_cpu_us_per_s": 100_000.0},
-        "CPU of the load generator: 12.4 % of the",
-    ),
+    ("l.i0", {"generator_cpu_us_per_s": 100_000.0}, "CPU of the load generator: 12.4 % of the"),
     ("qr100", {"generator_busy_share": 0.82}, "at its limit: its busiest thread was busy 82 %"),
     ("qr100", {"late_us": 2_500_000, "backlog": 1_200}, "up to 2.5 s late, up to 1,200 waiting"),
     ("qr100", {"steal_us_per_s": 60_000.0}, "CPU taken by other machines: 3.0 %"),

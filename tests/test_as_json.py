@@ -20,11 +20,7 @@ from dbdyno.findings import plans, steps
 from dbdyno.findings.nodes.facts import NodeFacts
 from dbdyno.findings.profiles.facts import ProfileFacts
 from dbdyno.findings.sweeps.facts import Peak, SweepFacts
-from dbdyno.model import (
-    Comparison,
-    Json,
-    Ratio,
-)
+from dbdyno.model import Comparison, Json, Ratio
 from dbdyno.model.attribution import Design, Factor
 from dbdyno.model.comparison import ApplicationResult, ApplicationWork
 from dbdyno.model.host_facts import CountScatter
@@ -60,16 +56,7 @@ from verdict_builder import (
 
 PAGE = (Path(__file__).parent.parent / "docs" / "compare.md").read_text()
 NAMED = frozenset(
-    (
-        "background",
-        "base_values",
-        "fills",
-        "levels",
-        "limited",
-        "metrics",
-        "sd",
-        "tables",
-    )
+    ("background", "base_values", "fills", "levels", "limited", "metrics", "sd", "tables")
 )
 """Keys whose own keys are names of metrics, arms, steps, tables or processes."""
 TABLES = ("tables", "steps.tables")

@@ -304,9 +304,7 @@ def test_measurements_run_in_their_order_and_unknown_ones_are_refused(
     assert "there is no folder `/nowhere` for --out: make it" in capsys.readouterr().err
 
 
-def test_pacing_is_judged_by_what_it_is_off_and_by_its_lag(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_pacing_is_judged_by_what_it_is_off_and_by_its_lag(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [
         {"per_s": 1000, "connections": 32, "achieved_ratio": 0.9989, "lag_us_p99": 499.0},
         {"per_s": 10, "connections": 32, "achieved_ratio": 1.0, "lag_us_p99": 501.0},

@@ -83,9 +83,7 @@ def test_figures_are_written_only_if_asked_for(
 
 
 @pytest.mark.parametrize(
-    "example",
-    [one for one in EXAMPLES if (one / "plan.toml").exists()],
-    ids=lambda path: path.name,
+    "example", [one for one in EXAMPLES if (one / "plan.toml").exists()], ids=lambda path: path.name
 )
 def test_the_plan_of_an_example_may_go_on(example: Path) -> None:
     with example_figures.unpacked(example) as folder:

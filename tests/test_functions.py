@@ -11,17 +11,7 @@ import pytest
 
 from dbdyno.findings.profiles.facts import FunctionCost, ProfileComparison
 from dbdyno.model import StepRun
-from profile_builder import (
-    COMPARE,
-    PARSE,
-    SEND,
-    compared,
-    pair,
-    profile,
-    profiled,
-    profiles,
-    stack,
-)
+from profile_builder import COMPARE, PARSE, SEND, compared, pair, profile, profiled, profiles, stack
 from run_builder import failed
 
 

@@ -186,9 +186,7 @@ def test_the_figures_of_all_tables_are_those_of_the_page(tab: Tab, shown: Page) 
     assert any("†" in text for text in failed)  # qr1000, which missed its target
 
 
-def test_every_table_says_what_its_rows_and_columns_are_and_headings_are_in_order(
-    tab: Tab,
-) -> None:
+def test_every_table_says_what_its_rows_and_columns_are_and_headings_are_in_order(tab: Tab) -> None:
     assert tab.run("document.querySelectorAll('thead th:not([scope])').length") == 0
     assert (
         tab.run("document.querySelectorAll('tbody tr > :first-child:not(th[scope])').length") == 0

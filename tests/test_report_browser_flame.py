@@ -151,7 +151,4 @@ def test_the_graph_of_a_hidden_arm_is_hidden(tab: Tab) -> None:
     tab.run("document.querySelector('.arms button[data-arm=pg18]').click()")
     assert tab.run(
         "[...document.querySelectorAll('details.flame')].map((a) => !!a.offsetHeight)"
-    ) == [
-        False,
-        True,
-    ]
+    ) == [False, True]

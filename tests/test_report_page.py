@@ -400,10 +400,7 @@ def test_charts_exist_for_every_series_and_say_their_range_in_words(shown: Page)
 def test_what_the_plan_does_not_name_comes_first_among_the_differences(shown: Page) -> None:
     differences = report_parts.table(shown, "differences")
     assert differences is not None
-    assert [row.group for row in differences.rows] == [
-        "not named by the plan",
-        "named by the plan",
-    ]
+    assert [row.group for row in differences.rows] == ["not named by the plan", "named by the plan"]
 
 
 def test_facts_that_are_missing_are_said_to_be_not_known(three: Comparison) -> None:

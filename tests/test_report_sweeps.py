@@ -30,9 +30,7 @@ def swept(parameter: str, values: tuple[float, ...], **more: object) -> Sweep:
     """Throughput grows with the value, p99 with its square."""
     points = tuple(
         SweepPoint(
-            arm=arm,
-            value=value,
-            figures={"qps": figure(100 * value), P99: figure(1000 * value**2)},
+            arm=arm, value=value, figures={"qps": figure(100 * value), P99: figure(1000 * value**2)}
         )
         for value in values
         for arm in ARMS

@@ -46,11 +46,7 @@ def test_figures_ranges_and_ratios_stand_arm_by_arm() -> None:
 
 def test_texts_are_counted_where_blocks_differ() -> None:
     found = row(base=["Seq Scan", "Seq Scan"], other=["Seq Scan", "Index Scan"])
-    assert [text for text, _ in found[1:4]] == [
-        "Seq Scan",
-        "Seq Scan (1), Index Scan (1)",
-        "",
-    ]
+    assert [text for text, _ in found[1:4]] == ["Seq Scan", "Seq Scan (1), Index Scan (1)", ""]
 
 
 def test_what_was_not_told_is_missing() -> None:

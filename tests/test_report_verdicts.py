@@ -115,8 +115,7 @@ def test_a_change_is_told_by_the_metric_that_says_it(quiet: Comparison) -> None:
     ):
         steps = tuple(
             replace(
-                one,
-                cells=(one.cells[0], replace(one.cells[1], verdict=replace(verdict, by=by))),
+                one, cells=(one.cells[0], replace(one.cells[1], verdict=replace(verdict, by=by)))
             )
             for one in made.steps
             if one.step == "l.i2"

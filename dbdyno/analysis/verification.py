@@ -83,12 +83,7 @@ def verify(folder: Path) -> Verification:
         files=sum(len(expected) for expected in known.values() if expected is not None),
         unverified=tuple(number for number, expected in known.items() if expected is None),
         void=len(blocks) - len(complete),
-        damage=(
-            *damage,
-            *edited,
-            *lost.lines,
-            *_contradictions(results, complete, damage),
-        ),
+        damage=(*damage, *edited, *lost.lines, *_contradictions(results, complete, damage)),
     )
 
 

@@ -128,11 +128,7 @@ def attribute(
         say(f"plan: {asked.path}")
     outcome = measuring.measure(plan, out, wait, quiet=quiet)
     comparison = measuring.show_results(
-        outcome.folder,
-        outcome.folder / race.REPORT,
-        quiet=quiet,
-        as_json=as_json,
-        only=show.parts,
+        outcome.folder, outcome.folder / race.REPORT, quiet=quiet, as_json=as_json, only=show.parts
     )
     raise typer.Exit(exit_status.of(comparison, outcome.folder))
 

@@ -23,11 +23,7 @@ UNIFORM_MIN = 8
 
 
 def calibration(
-    arm: str,
-    contests: Sequence[ArmInStep],
-    aims: Aims,
-    *,
-    blocks_each: int | None,
+    arm: str, contests: Sequence[ArmInStep], aims: Aims, *, blocks_each: int | None
 ) -> Calibration | None:
     """The base's A/A arm `arm` by the whole procedure, in comparisons of so many blocks each.
 

@@ -41,11 +41,7 @@ REASONS: tuple[Reason, ...] = (
     _time(CPU, "CPU", "the server used {more} CPU per {unit}"),
     _time(SESSIONS_CPU, "CPU", "the sessions used {more} CPU per {unit}"),
     _time(CONNECTIONS_CPU, "CPU", "the connections used {more} CPU per {unit}"),
-    _time(
-        "runnable_us_per_op",
-        "run delay",
-        "{more} time ready without a core per {unit}",
-    ),
+    _time("runnable_us_per_op", "run delay", "{more} time ready without a core per {unit}"),
     _time("wait_io_us_per_op", WAITS, "{more} time waiting for reads and writes per {unit}"),
     _time(
         "wait_lwlock_us_per_op", WAITS, "{more} time waiting for the server's own locks per {unit}"
@@ -142,11 +138,7 @@ REASONS: tuple[Reason, ...] = (
         0.001,
     ),
     _time("checkpointer_cpu_per_op", "background CPU", "{more} CPU of the checkpointer per {unit}"),
-    _time(
-        "writer_cpu_per_op",
-        "background CPU",
-        "{more} CPU of the writers per {unit}",
-    ),
+    _time("writer_cpu_per_op", "background CPU", "{more} CPU of the writers per {unit}"),
     _time("autovacuum_cpu_per_op", "background CPU", "{more} CPU of autovacuum per {unit}"),
     _time("io_worker_cpu_per_op", "background CPU", "{more} CPU of io workers per {unit}"),
     _time("parallel_cpu_per_op", "background CPU", "{more} CPU of parallel workers per {unit}"),
@@ -154,10 +146,6 @@ REASONS: tuple[Reason, ...] = (
     _time("log_cpu_per_op", "background CPU", "{more} CPU of the redo log's threads per {unit}"),
     _time("purge_cpu_per_op", "background CPU", "{more} CPU of purge per {unit}"),
     _time("io_thread_cpu_per_op", "background CPU", "{more} CPU of I/O threads per {unit}"),
-    _time(
-        "generator_cpu_per_op",
-        "generator CPU",
-        "{more} CPU of the load generator per {unit}",
-    ),
+    _time("generator_cpu_per_op", "generator CPU", "{more} CPU of the load generator per {unit}"),
 )
 """The causes that reports look for, the closest to the operation first."""

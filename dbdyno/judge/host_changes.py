@@ -17,10 +17,7 @@ FACTS_NAMED_MAX = 6
 
 
 def of_result(
-    results: Results,
-    judged: Sequence[BlockFolder],
-    hosts: Mapping[str, HostFacts],
-    lost: Damage,
+    results: Results, judged: Sequence[BlockFolder], hosts: Mapping[str, HostFacts], lost: Damage
 ) -> list[Doubt]:
     """What changed between the blocks of each host, and in what those with names are unlike.
 

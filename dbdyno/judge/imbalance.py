@@ -97,20 +97,10 @@ RULES = (
         across=False,
     ),
     # Undo logs that readers come by and that purge takes its time for: some seconds of writes.
-    _Rule(
-        name="history",
-        words="transactions to purge",
-        least=10_000.0,
-        factor=1.5,
-        shown=_rows,
-    ),
+    _Rule(name="history", words="transactions to purge", least=10_000.0, factor=1.5, shown=_rows),
     # Index-only scans fetch the rows of all other pages.
     _Rule(
-        name="all_visible_share",
-        words="all-visible pages",
-        least=5.0,
-        factor=1.0,
-        shown=_percent,
+        name="all_visible_share", words="all-visible pages", least=5.0, factor=1.0, shown=_percent
     ),
 )
 

@@ -174,9 +174,7 @@ class PairedRuns:
             if run.block in blocks
         ]
         return replace(
-            self,
-            runs=tuple(run for run, _ in kept),
-            bases=tuple(bases for _, bases in kept),
+            self, runs=tuple(run for run, _ in kept), bases=tuple(bases for _, bases in kept)
         )
 
 

@@ -37,11 +37,7 @@ def of_arm(
         if contest.where in units and contest.outcome.word is None and not contest.outcome.withheld
     }
     losses = tolerance.losses(
-        list(judged.values()),
-        aims.tolerate,
-        aims,
-        done=len(sights.numbers),
-        coming=sights.coming,
+        list(judged.values()), aims.tolerate, aims, done=len(sights.numbers), coming=sights.coming
     )
     by_step = dict(zip(judged, losses, strict=True))
     return {

@@ -9,17 +9,7 @@ from dbdyno import __version__
 from dbdyno.model.bisection import Bisection, CommitTest
 from dbdyno.model.ratio import Ratio
 from dbdyno.parts import number
-from dbdyno.parts.part import (
-    AnyPart,
-    Callout,
-    Column,
-    Finding,
-    Page,
-    Row,
-    Table,
-    TableCell,
-    Text,
-)
+from dbdyno.parts.part import AnyPart, Callout, Column, Finding, Page, Row, Table, TableCell, Text
 from dbdyno.stats.bisection import LayoutNoise, TestedChange
 from dbdyno.stats.interval import t_quantile
 

@@ -134,11 +134,7 @@ def _metric(sample: Sample, spread: Spread | None, aims: Aims) -> MetricTests:
     assert p is not None and p_sign is not None and within is not None
     tested = SampleTests(sd=spread.sd, p=p, p_sign=p_sign, within=within)
     return MetricTests(
-        sample=sample,
-        spread=spread,
-        tested=tested,
-        p=p_of(sample, tested),
-        scatter=scatter,
+        sample=sample, spread=spread, tested=tested, p=p_of(sample, tested), scatter=scatter
     )
 
 

@@ -180,8 +180,4 @@ def judged(sample: CountSample, margin: float) -> CountVerdict:
         low, high = (math.exp(end(sample.ratios)) for end in (min, max))
         interval = replace(interval, low=low, high=high)
         withheld = withheld or APART_REASON
-    return CountVerdict(
-        word=word(interval, margin, withheld),
-        ratio=interval,
-        withheld=withheld,
-    )
+    return CountVerdict(word=word(interval, margin, withheld), ratio=interval, withheld=withheld)

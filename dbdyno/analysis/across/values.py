@@ -134,8 +134,5 @@ def _value(metrics: Mapping[str, float | None], name: str) -> float | None:
 
 def _figure(values: list[float]) -> Figure:
     return Figure(
-        value=geometric_mean(values),
-        least=min(values),
-        greatest=max(values),
-        blocks=len(values),
+        value=geometric_mean(values), least=min(values), greatest=max(values), blocks=len(values)
     )

@@ -11,13 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from dbdyno.analysis.compare import (
-    application,
-    provider,
-    query_changes,
-    restores,
-    void_blocks,
-)
+from dbdyno.analysis.compare import application, provider, query_changes, restores, void_blocks
 from dbdyno.analysis.step import collect
 from dbdyno.evidence import damaged_files
 from dbdyno.evidence.damaged_files import Damage

@@ -15,11 +15,7 @@ from dbdyno.findings import steps
 from dbdyno.findings.over_time import series as over_time
 from dbdyno.findings.replay_lag import metrics as replay_lag
 from dbdyno.findings.waits import step as waits
-from dbdyno.model import (
-    ServerSide,
-    StepRun,
-    Window,
-)
+from dbdyno.model import ServerSide, StepRun, Window
 from dbdyno.model.error import ResultError
 from dbdyno.store import StepFolder
 
@@ -46,15 +42,8 @@ def _joined(folder: StepFolder, basis: Evidence) -> StepRun:
         position=_position(basis, folder.arm),
         ending=ending(basis.done, basis.failure),
         generator=basis.load.generator,
-        server=ServerSide(
-            statistics=basis.servers,
-            plans=plans(basis.before),
-        ),
-        series={
-            **over_time.series(basis),
-            **waits.series(basis),
-            **replay_lag.series(basis),
-        },
+        server=ServerSide(statistics=basis.servers, plans=plans(basis.before)),
+        series={**over_time.series(basis), **waits.series(basis), **replay_lag.series(basis)},
     )
     ended_well = run.ending.status == "ok"
     run = replace(run, findings=steps.facts(basis, ended_well=ended_well))

@@ -44,10 +44,7 @@ DISTURBANCES: Mapping[Cause, DoubtSubject] = {
 
 
 def doubts(
-    evidence: Evidence,
-    metrics: Mapping[str, float | None],
-    run: StepRun,
-    window: Window,
+    evidence: Evidence, metrics: Mapping[str, float | None], run: StepRun, window: Window
 ) -> tuple[Doubt, ...]:
     """All doubts of a step that ended well."""
     return (

@@ -64,14 +64,7 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
             yield text
             yield picture
         else:
-            yield Group(
-                name="",
-                title="",
-                parts=(picture,),
-                depth="answer",
-                entry="",
-                click=saying,
-            )
+            yield Group(name="", title="", parts=(picture,), depth="answer", entry="", click=saying)
 
 
 def _said(name: str, words: str, entry: str = "") -> Text:

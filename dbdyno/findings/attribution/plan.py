@@ -109,7 +109,4 @@ def _qs(values: Sequence[Sequence[float]]) -> list[float | None]:
 
 def _ratio(values: Sequence[float]) -> Mapping[str, Any]:
     """Their mean as a ratio with its interval, and of how many blocks; no ratio of none."""
-    return {
-        "ratio": interval.log_interval(values) if values else None,
-        "blocks": len(values),
-    }
+    return {"ratio": interval.log_interval(values) if values else None, "blocks": len(values)}

@@ -8,16 +8,7 @@ from dataclasses import replace
 from dbdyno.findings.measured_on.show import UNKNOWN
 from dbdyno.model import Difference
 from dbdyno.model.comparison import OF_SOME
-from dbdyno.parts.part import (
-    AnyPart,
-    Column,
-    Group,
-    Row,
-    Section,
-    Subject,
-    Table,
-    TableCell,
-)
+from dbdyno.parts.part import AnyPart, Column, Group, Row, Section, Subject, Table, TableCell
 
 
 def table(found: Sequence[Difference], arms: Sequence[str]) -> Table | None:

@@ -14,17 +14,7 @@ from dbdyno.model.host_facts import Cpu, HostFacts, Storage
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.parts import cells, number
 from dbdyno.parts.number import of_blocks
-from dbdyno.parts.part import (
-    Column,
-    Finding,
-    Group,
-    Row,
-    Section,
-    Subject,
-    Table,
-    TableCell,
-    Text,
-)
+from dbdyno.parts.part import Column, Finding, Group, Row, Section, Subject, Table, TableCell, Text
 
 UNKNOWN = "not known"
 GENERATOR = "Load generator"

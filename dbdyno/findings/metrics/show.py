@@ -65,10 +65,7 @@ def _published(step: StepComparison, base: str, prefix: str) -> Table:
     shown = [one for one in metric.METRICS if one.published]
     rows = [
         Row(
-            cells=(
-                TableCell(text=result.arm),
-                *(_value_cell(step, result, one) for one in shown),
-            ),
+            cells=(TableCell(text=result.arm), *(_value_cell(step, result, one) for one in shown)),
             arm=result.arm,
         )
         for result in step.cells

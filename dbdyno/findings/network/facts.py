@@ -17,8 +17,7 @@ class HostLink:
 
     host: Annotated[str, says("the host's name")]
     round_trip_us: Annotated[
-        float | None,
-        says("until a connection is up, before the load; the shortest", "µs"),
+        float | None, says("until a connection is up, before the load; the shortest", "µs")
     ]
     offset_us: Annotated[
         float | None, says("its monotonic clock less that of the server's host", "µs")

@@ -9,17 +9,7 @@ from dbdyno.findings.network.facts import HostLink, NetworkFacts, Way
 from dbdyno.model import Cell, Comparison
 from dbdyno.model.metric.over import taken
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import (
-    Column,
-    Finding,
-    Group,
-    Row,
-    Section,
-    Subject,
-    Table,
-    TableCell,
-    Text,
-)
+from dbdyno.parts.part import Column, Finding, Group, Row, Section, Subject, Table, TableCell, Text
 
 WAYS: tuple[Way, ...] = ("sent", "received")
 MIB = 1 << 20

@@ -10,17 +10,7 @@ from dbdyno.model.metric.primary import called, is_cpu
 from dbdyno.model.nodes import NodeComparison, NodeRatio
 from dbdyno.parts import number
 from dbdyno.parts.colors import Tone
-from dbdyno.parts.part import (
-    Column,
-    Finding,
-    Group,
-    Row,
-    Section,
-    Subject,
-    Table,
-    TableCell,
-    Text,
-)
+from dbdyno.parts.part import Column, Finding, Group, Row, Section, Subject, Table, TableCell, Text
 
 NODES_SHOWN_MAX = 6
 """So many nodes have a column each; of more the least and the greatest, and a table of all."""
@@ -289,11 +279,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
         form="paragraphs",
     )
     yield Group(
-        name="nodes",
-        title="Nodes",
-        parts=(said, *tables(comparison)),
-        depth=said.depth,
-        of="page",
+        name="nodes", title="Nodes", parts=(said, *tables(comparison)), depth=said.depth, of="page"
     )
 
 

@@ -101,11 +101,7 @@ def _digits(step: StepComparison, owners: Collection[str], of: Of, more: int) ->
 
 
 def _row(
-    step: StepComparison,
-    digits: Iterable[int],
-    name: str,
-    owners: Collection[str],
-    tone: Tone = "",
+    step: StepComparison, digits: Iterable[int], name: str, owners: Collection[str], tone: Tone = ""
 ) -> tuple[TableCell, ...]:
     figures = (
         number.number(per_operation(cell, owners, of), places)

@@ -12,17 +12,7 @@ from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Cell, Comparison
 from dbdyno.model.query_change import Effect, PlanChange
 from dbdyno.parts import colors, number
-from dbdyno.parts.part import (
-    AnyPart,
-    Column,
-    Finding,
-    Group,
-    Row,
-    Section,
-    Table,
-    TableCell,
-    Text,
-)
+from dbdyno.parts.part import AnyPart, Column, Finding, Group, Row, Section, Table, TableCell, Text
 from dbdyno.parts.table_layout import without_blank_columns
 
 KINDS: Mapping[str, frozenset[Effect]] = {

@@ -28,11 +28,7 @@ def paragraphs(comparison: Comparison) -> Iterable[str]:
         _hardware(comparison.host),
         builds,
         _differences(comparison),
-        (
-            *_workloads(comparison.plan),
-            *_load(comparison.plan),
-            *_blocks(comparison),
-        ),
+        (*_workloads(comparison.plan), *_load(comparison.plan), *_blocks(comparison)),
     )
     return (text for part in parts if (text := " ".join(part)))
 

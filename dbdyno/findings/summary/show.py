@@ -15,16 +15,7 @@ from dbdyno.findings.outcomes.facts import headline_of
 from dbdyno.model import Cell, StepComparison, TargetFacts
 from dbdyno.parts import cells, colors, number, step_groups
 from dbdyno.parts.colors import ARROWS, Colors, Scheme, Tone
-from dbdyno.parts.part import (
-    AnyPart,
-    Column,
-    Group,
-    Row,
-    Section,
-    Subject,
-    Table,
-    TableCell,
-)
+from dbdyno.parts.part import AnyPart, Column, Group, Row, Section, Subject, Table, TableCell
 from dbdyno.parts.ratio_chart import ratio_chart
 
 SPEEDS = 1e9

@@ -47,14 +47,7 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
             _charts(sweep, facts.peaks_of(sweep), f"{subject.anchor}-{anchored(sweep.title)}")
         )
         if drawn:
-            yield Group(
-                name="",
-                title="",
-                parts=drawn,
-                entry="",
-                pair=True,
-                fold="Sweeps",
-            )
+            yield Group(name="", title="", parts=drawn, entry="", pair=True, fold="Sweeps")
 
 
 SECTION = Section("workload", _parts)
@@ -110,11 +103,7 @@ def _row(peak: Peak, beside: bool) -> Row:
     return Row(
         cells=(
             TableCell(text=peak.arm),
-            TableCell(
-                text=f"{peak.clients:,}",
-                detail=_range(peak),
-                title=said(peak),
-            ),
+            TableCell(text=f"{peak.clients:,}", detail=_range(peak), title=said(peak)),
             TableCell(text=f"{least}{number.number(greatest)}"),
             *by_base[0],
             TableCell(

@@ -12,13 +12,7 @@ from dataclasses import replace
 from dbdyno.model import Bound, Cell, Comparison, PairedEstimate, StepComparison, metric
 from dbdyno.model.metric.primary import called, cpu_of, is_cpu
 from dbdyno.model.ratio import OPPOSITE
-from dbdyno.model.verdict import (
-    CHANGED,
-    TOO_FEW,
-    Judgement,
-    Verdict,
-    shaded,
-)
+from dbdyno.model.verdict import CHANGED, TOO_FEW, Judgement, Verdict, shaded
 from dbdyno.parts import cells, known, nodes, number, step_groups
 from dbdyno.parts.colors import ARROWS, tone, trusted
 from dbdyno.parts.part import Column, Row, Section, Subject, Table, TableCell
@@ -211,10 +205,7 @@ def _table(
     aims = comparison.aims
     rows = tuple(
         Row(
-            cells=(
-                TableCell(text=step.step, mark=mark(step, result)),
-                *_cells(result, sure),
-            ),
+            cells=(TableCell(text=step.step, mark=mark(step, result)), *_cells(result, sure)),
             group=title,
         )
         for title, some in grouped(steps).items()
@@ -241,8 +232,7 @@ def _table(
         ),
         rows=rows,
         note=cells.sentences(
-            _note(comparison, _judgements(steps, arm), sure),
-            cells.legend(rows, _MARKS),
+            _note(comparison, _judgements(steps, arm), sure), cells.legend(rows, _MARKS)
         ),
         colors=_COLORS if sure else "",
         arrows=f"{ARROWS['faster']}: faster; {ARROWS['slower']}: slower." if sure else "",

@@ -21,12 +21,7 @@ from dbdyno.model.engine import recorded
 from dbdyno.model.host_facts import CountScatter
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.step import StepName
-from dbdyno.model.work import (
-    Amounts,
-    FunctionChange,
-    WorkChange,
-    WorkComparison,
-)
+from dbdyno.model.work import Amounts, FunctionChange, WorkChange, WorkComparison
 from dbdyno.stats import work as stats
 from dbdyno.stats.work import CountSample, Scatter
 from dbdyno.store import BlockFolder, Results, StepFolder
@@ -86,11 +81,7 @@ def load(results: Results, base: str | None = None) -> WorkComparison:
     }
     beside = CountBase(base=base, plan=plan, repeats=len(blocks))
     samples = fill_scatter.samples(
-        ratios,
-        begun,
-        base,
-        {step: scatters[step in writing] for step in steps},
-        calibration,
+        ratios, begun, base, {step: scatters[step in writing] for step in steps}, calibration
     )
     return WorkComparison(
         base=base,

@@ -88,10 +88,7 @@ def _aligned(
 
 
 def _layers(kinds: Sequence[str]) -> Json:
-    colors = {
-        "domain": [*KINDS, OTHER],
-        "range": "kinds",
-    }
+    colors = {"domain": [*KINDS, OTHER], "range": "kinds"}
     names = [*dict.fromkeys(_shown(kind) for kind in kinds)]
     legend = {"values": names, "title": None, "columns": LEGEND_COLUMNS, "symbolType": "square"}
     return {

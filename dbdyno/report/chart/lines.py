@@ -214,10 +214,7 @@ def spec(chart: Lines, arms: Sequence[str], points_max: int = POINTS_MAX) -> Jso
 
 
 _SHORT_LABEL = "format(datum.value, abs(datum.value) < 1000 ? '~g' : '~s')"  # 0.05, 800, 12.5k
-_LINEAR: Json = {
-    "scale": {"zero": True},
-    "axis": {"tickCount": 3, "labelExpr": _SHORT_LABEL},
-}
+_LINEAR: Json = {"scale": {"zero": True}, "axis": {"tickCount": 3, "labelExpr": _SHORT_LABEL}}
 
 
 def _logarithmic(chart: Lines) -> Json:
@@ -299,12 +296,7 @@ def _lines(chart: Lines, arms: Sequence[str], scale: Json) -> list[Json]:
     }
     line = {
         "transform": [*_only("line"), _drawable("y")],
-        "mark": {
-            "type": "line",
-            "strokeWidth": 1,
-            "opacity": 0.65 if several else 1,
-            "clip": True,
-        },
+        "mark": {"type": "line", "strokeWidth": 1, "opacity": 0.65 if several else 1, "clip": True},
         "encoding": encoding | {"y": y},
     }
     dots = {

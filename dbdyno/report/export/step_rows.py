@@ -7,22 +7,11 @@ from functools import partial
 
 from msgspec import structs
 
-from dbdyno.model import (
-    Cell,
-    Comparison,
-    Json,
-    StepComparison,
-    StepRun,
-    TargetFacts,
-    metric,
-)
+from dbdyno.model import Cell, Comparison, Json, StepComparison, StepRun, TargetFacts, metric
 from dbdyno.model.plan_record import ArmRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.report.estimate_form import of_estimate, of_judgement
-from dbdyno.report.export import (
-    derived,
-    query_rows,
-)
+from dbdyno.report.export import derived, query_rows
 from dbdyno.report.export.source import ExportPlace, ExportSource, started
 from dbdyno.report.export.tables import by_name
 

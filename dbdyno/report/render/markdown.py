@@ -159,10 +159,7 @@ def _summary(group: Group) -> str:
     data = (part.data for part in group.parts if isinstance(part, Chart))
     bars = (bar for one in data if isinstance(one, Bars) for bar in one.bars)
     return " · ".join(
-        (
-            group.title,
-            *(" ".join(filter(None, (bar.arm, bar.text, bar.detail))) for bar in bars),
-        )
+        (group.title, *(" ".join(filter(None, (bar.arm, bar.text, bar.detail))) for bar in bars))
     )
 
 
@@ -201,8 +198,7 @@ def _folds(
     rest.sort(key=lambda one: 2 if one[0].joins else one[1] not in begun)
     titles = ", ".join(leaf.title[:1].lower() + leaf.title[1:] for leaf, _ in rest)
     yield from _folded(
-        f"{group.title}: {titles}",
-        (line for leaf, _ in rest for line in _table(leaf, 4)),
+        f"{group.title}: {titles}", (line for leaf, _ in rest for line in _table(leaf, 4))
     )
 
 

@@ -17,7 +17,7 @@ from dbdyno.model.bisection import Bisection
 from dbdyno.model.error import HostError, PlanError, ResultError, ServerError
 from dbdyno.plan import bisect as plans
 from dbdyno.plan import parse
-from dbdyno.plan.bisect import TestedBuild
+from dbdyno.plan.bisect import BisectBuild
 from dbdyno.run import bisect
 from dbdyno.run.bisect import BLOCKS_FIRST, BLOCKS_MORE, BlockSearch
 from dbdyno.stats.bisection import RELAYOUTS
@@ -252,7 +252,7 @@ def test_one_client_and_the_server_share_a_processor_where_cpu_of_reads_is_compa
 
 
 def test_the_plan_of_a_test_pins_both_to_the_processor_and_has_one_client(tmp_path: Path) -> None:
-    sides = [TestedBuild(build="a", version="18.6"), TestedBuild(build="b", version="18.6")]
+    sides = [BisectBuild(build="a", version="18.6"), BisectBuild(build="b", version="18.6")]
     many = replace(QUESTION.host, cores=16)
     question = replace(QUESTION, by="cpu", processor=7, host=many)
     file = tmp_path / "test.toml"

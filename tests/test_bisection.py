@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from dbdyno.stats import bisection
-from dbdyno.stats.bisection import NextTest, TestedChange
+from dbdyno.stats.bisection import NextTest, ProbableChange
 from dbdyno.stats.commit_chain import BlockTest
 from dbdyno.stats.interval import mean_and_sd
 from simulated_searches import BY_LAYOUT, KINDS, LAYOUTS, Kept, Kind, searches
@@ -36,7 +36,7 @@ def drawn(index: int, level: float, draw: random.Random, *, blocks: int = 4) -> 
 
 def searched(
     n: int, level: Callable[[int], float], *, seed: int = 1, skipped: tuple[int, ...] = ()
-) -> tuple[TestedChange, list[BlockTest]]:
+) -> tuple[ProbableChange, list[BlockTest]]:
     draw = random.Random(seed)
     tests: list[BlockTest] = []
     while (asked := bisection.next_test(n, tests, skipped)) is not None:

@@ -153,7 +153,7 @@ def test_a_number_has_one_interval_on_all_of_a_page(example: Comparison) -> None
             effect = next((one for name, one in effects if name.rstrip("†‡‖§").endswith(step.step)))
             if "CPU" not in effect.figures and cell.ratio_bound == "exact":
                 change = number.changes(ratio.value, ratio.low, ratio.high, "rate")
-                assert effect.figures == f"throughput {change}"
+                assert effect.figures == number.named("throughput", ratio.value, change)
 
 
 def test_no_page_has_a_word_of_old_or_an_interval_beyond_a_factor_of_10(

@@ -423,7 +423,7 @@ def test_the_answer_has_the_steps_of_all_groups_and_none_that_only_warms(shown: 
     effects = report_parts.effects(shown)
     changed = {step: effect for step, effect in effects.items() if effect.word != "open"}
     assert changed["points-covered-pk"].figures.startswith("throughput −6.1 % [")
-    assert changed["hot-points"].figures.startswith("throughput 2.06 times as fast [")
+    assert changed["hot-points"].figures.startswith("operations ran 2.06 times as fast [")
     assert changed["hot-points"].tone == "faster"
     assert not any(".warm" in step for step in effects)
 

@@ -19,7 +19,7 @@ import numpy as np
 
 import marked_page
 from dbdyno.stats import bisection
-from dbdyno.stats.bisection import BLOCKS, RELAYOUTS, NextTest, TestedChange
+from dbdyno.stats.bisection import BLOCKS, RELAYOUTS, NextTest, ProbableChange
 from dbdyno.stats.commit_chain import BlockTest
 from dbdyno.stats.interval import mean_and_sd
 from simulation import MEASURED_SD
@@ -65,7 +65,7 @@ class Search:
 
     truth: tuple[int, ...]  # the commits that changed something
     tests: tuple[BlockTest, ...]
-    found: TestedChange
+    found: ProbableChange
     layout: float  # the layout noise that was drawn
     standing: tuple[tuple[float, bool], ...]  # after each test: the probability, whether right
 

@@ -49,7 +49,7 @@ def arm_of(question: Question, index: int) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TestedBuild:
+class BisectBuild:
     """A build that is tested, or will be."""
 
     build: str  # its name
@@ -58,7 +58,7 @@ class TestedBuild:
 
 def text(
     question: Question,
-    sides: Sequence[TestedBuild],
+    sides: Sequence[BisectBuild],
     *,
     commits: tuple[int, int],
     blocks: int,
@@ -83,7 +83,7 @@ def text(
 
 
 def count_text(
-    question: Question, side: TestedBuild, *, index: int, operations: Mapping[str, int], at: Path
+    question: Question, side: BisectBuild, *, index: int, operations: Mapping[str, int], at: Path
 ) -> str:
     """The plan that counts a commit's work once, as TOML. `at`: the file that it is for.
 
@@ -105,7 +105,7 @@ def count_text(
     return "".join(lines)
 
 
-def arm(question: Question, index: int, side: TestedBuild) -> RaceArm:
+def arm(question: Question, index: int, side: BisectBuild) -> RaceArm:
     """The arm of a commit."""
     return RaceArm(
         name=arm_of(question, index),
@@ -115,7 +115,7 @@ def arm(question: Question, index: int, side: TestedBuild) -> RaceArm:
     )
 
 
-def config_for(question: Question, side: TestedBuild) -> str | None:
+def config_for(question: Question, side: BisectBuild) -> str | None:
     """The configuration of a side; None: the server's defaults.
 
     Raises PlanError where none of those that are asked for is published for its version.
@@ -133,7 +133,7 @@ def config_for(question: Question, side: TestedBuild) -> str | None:
     return config
 
 
-def of(question: Question, side: TestedBuild) -> Version:
+def of(question: Question, side: BisectBuild) -> Version:
     """The series that a side is of."""
     number = NUMBER.match(side.version)
     assert number is not None, "a source that says no number is refused"

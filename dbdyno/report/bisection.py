@@ -10,7 +10,7 @@ from dbdyno.model.bisection import Bisection, CommitTest
 from dbdyno.model.ratio import Ratio
 from dbdyno.parts import number
 from dbdyno.parts.part import AnyPart, Callout, Column, Finding, Page, Row, Table, TableCell, Text
-from dbdyno.stats.bisection import LayoutNoise, TestedChange
+from dbdyno.stats.bisection import LayoutNoise, ProbableChange
 from dbdyno.stats.interval import t_quantile
 
 ROWS_MAX = 60
@@ -24,7 +24,7 @@ LIKELY = 0.005
 
 def page(
     search: Bisection,
-    found: TestedChange | None,
+    found: ProbableChange | None,
     chances: Sequence[float],
     layout: LayoutNoise | None,
 ) -> Page:
@@ -62,7 +62,7 @@ def framed(searched: str, answer: Iterable[str], parts: Iterable[AnyPart]) -> Pa
 
 def answer(
     search: Bisection,
-    found: TestedChange | None,
+    found: ProbableChange | None,
     chances: Sequence[float],
     layout: LayoutNoise | None,
 ) -> Iterator[str]:
@@ -83,14 +83,14 @@ def answer(
     yield from unsure(changes, layout)
 
 
-def is_sure(answered: TestedChange | None) -> bool:
+def is_sure(answered: ProbableChange | None) -> bool:
     """Whether every change that the answer names is sure, or that there is none."""
     return answered is not None and all(
         change.sure for change in (answered, *answered.more_changes)
     )
 
 
-def of_change(search: Bisection, found: TestedChange, *, further: bool) -> Iterator[str]:
+def of_change(search: Bisection, found: ProbableChange, *, further: bool) -> Iterator[str]:
     """One change: the commit, its size, and who else may have made it."""
     question = search.question
     if found.first is None:
@@ -128,7 +128,7 @@ def relaid(search: Bisection, index: int) -> Iterator[str]:
         yield f"With {layouts} of the code, beside the commit before it: {', '.join(changed)}."
 
 
-def unsure(found: Sequence[TestedChange], layout: LayoutNoise) -> Iterator[str]:
+def unsure(found: Sequence[ProbableChange], layout: LayoutNoise) -> Iterator[str]:
     """What would make the first answer sure that is not."""
     wanted = next((one.wanted for one in found if one.wanted is not None), None)
     if wanted is None:
@@ -158,7 +158,7 @@ def changes(size: Ratio) -> str:
     return number.changes(size.value, size.low, size.high)
 
 
-def commits(search: Bisection, found: TestedChange | None, chances: Sequence[float]) -> Table:
+def commits(search: Bisection, found: ProbableChange | None, chances: Sequence[float]) -> Table:
     """Every commit with its test and its probability; of many only those worth a look."""
     question = search.question
     tests = {test.index: test for test in search.tests if not test.layout}

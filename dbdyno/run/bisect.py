@@ -21,10 +21,10 @@ from dbdyno.model.engine import having
 from dbdyno.model.error import DynoError, HostError, ServerError
 from dbdyno.plan import bisect as plans
 from dbdyno.plan import parse
-from dbdyno.plan.bisect import TestedBuild
+from dbdyno.plan.bisect import BisectBuild
 from dbdyno.run.check import preflight
 from dbdyno.stats import bisection as stats
-from dbdyno.stats.bisection import LayoutNoise, NextTest, TestedChange
+from dbdyno.stats.bisection import LayoutNoise, NextTest, ProbableChange
 from dbdyno.stats.commit_chain import BlockTest
 from dbdyno.store.bisection import BisectionFolder
 from dbdyno.store.file import made, write_atomically
@@ -96,7 +96,7 @@ def check(question: Question, worktree: Worktree, versions: tuple[str, str]) -> 
     ends = (0, question.last)
     commits = [question.commits[index].sha for index in ends]
     sides = [
-        TestedBuild(build=worktree.wish(commit).name, version=version)
+        BisectBuild(build=worktree.wish(commit).name, version=version)
         for commit, version in zip(commits, versions, strict=True)
     ]
     path = Path("bisect.toml")
@@ -202,7 +202,7 @@ def out_of_time(search: Bisection, minutes: float, done: int) -> str:
 
 def build(
     search: Bisection, index: int, at: Builder, *, must: bool = True
-) -> tuple[Bisection, TestedBuild]:
+) -> tuple[Bisection, BisectBuild]:
     """The search with what a commit's build took, and the build, made while no lab measures here.
 
     Raises ServerError where the commit cannot be built; HostError with its option where it is the
@@ -218,7 +218,7 @@ def build(
         if must and index in (0, question.last):
             raise HostError(f"{end_words(question, index)}: {error}") from None
         raise
-    side = TestedBuild(build=worktree.wish(commit).name, version=worktree.built_version(commit))
+    side = BisectBuild(build=worktree.wish(commit).name, version=worktree.built_version(commit))
     build_s = search.build_s + time.monotonic() - began_s
     return replace(search, built=search.built + made, build_s=build_s), side
 
@@ -239,7 +239,7 @@ def skip(search: Bisection, index: int, why: str, say: Say, spent_s: float) -> B
 
 
 def tested(
-    search: Bisection, at: BlockSearch, of: NextTest, sides: tuple[TestedBuild, TestedBuild]
+    search: Bisection, at: BlockSearch, of: NextTest, sides: tuple[BisectBuild, BisectBuild]
 ) -> Bisection:
     """The search with more blocks of a commit. Raises ServerError where it cannot be tested."""
     question, index, place = search.question, of.index, (of.index, of.before, of.layout)
@@ -284,7 +284,7 @@ def answer(search: Bisection) -> Json:
     }
 
 
-def found_by(search: Bisection) -> TestedChange | None:
+def found_by(search: Bisection) -> ProbableChange | None:
     """The answer so far; None before the first test."""
     if not search.tests:
         return None

@@ -18,7 +18,7 @@ from dbdyno.model.bisection import Bisection, CommitCount, StepWork
 from dbdyno.model.error import ServerError
 from dbdyno.plan import bisect as plans
 from dbdyno.plan import parse
-from dbdyno.plan.bisect import TestedBuild
+from dbdyno.plan.bisect import BisectBuild
 from dbdyno.run.bisect import Builder, build, commit_words, end_words, out_of_time, skip
 from dbdyno.stats import halving
 from dbdyno.stats.halving import Stretch
@@ -112,7 +112,7 @@ def doubted(search: Bisection, stretches: Sequence[Stretch]) -> set[int]:
     }
 
 
-def counted(search: Bisection, at: CountSearch, index: int, side: TestedBuild) -> Bisection:
+def counted(search: Bisection, at: CountSearch, index: int, side: BisectBuild) -> Bisection:
     """The search with one more count of a commit. Raises ServerError where it cannot be counted."""
     question = search.question
     before = search.counts.get(index)

@@ -55,7 +55,7 @@ USEFUL = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
-class TestedChange:
+class ProbableChange:
     """What the tests say about one change."""
 
     first: int | None  # the most probable commit; None: more likely than not there is no change
@@ -64,7 +64,7 @@ class TestedChange:
     sure: bool  # whether it is settled, with commits before it that cannot be tested
     size: Ratio | None  # ratio of the plateau after it to the one before; None without a test
     wanted: RemainingTests | None  # None of a sure answer
-    more_changes: tuple[TestedChange, ...] = ()  # in the order of commits
+    more_changes: tuple[ProbableChange, ...] = ()  # in the order of commits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,11 +143,11 @@ def next_test(
 
 def found(
     n: int, tests: Sequence[BlockTest], skipped: Collection[int] = (), *, smallest: float = SMALLEST
-) -> TestedChange:
+) -> ProbableChange:
     """The answer so far: the first change, and those after it. Arguments as of `posterior`."""
     _check(n, tests, skipped)
     measured, chain = _known(n, tuple(tests), smallest)
-    changes: list[TestedChange] = []
+    changes: list[ProbableChange] = []
     for order, chances in enumerate(chain.changes()):
         if order > 0 and chances[-1] > 1 - FURTHER:
             break
@@ -259,11 +259,11 @@ def _most_telling(
     return NextTest(index=max(worth, key=lambda index: worth[index])) if worth else None
 
 
-def _told(chances: Sequence[float], skipped: Collection[int]) -> TestedChange:
+def _told(chances: Sequence[float], skipped: Collection[int]) -> ProbableChange:
     """The answer that these probabilities give, without its size."""
     none = chances[-1] > 1 - FURTHER
     best = len(chances) if none else 1 + int(np.argmax(chances[:-1]))
-    return TestedChange(
+    return ProbableChange(
         first=None if none else best,
         probability=chances[best - 1],
         suspects=_suspects(chances),
@@ -328,7 +328,7 @@ def _layout(chain: Chain) -> LayoutNoise:
     return LayoutNoise(sd=math.sqrt(float(shares @ np.square(LAYOUT_SDS))), low=low, high=high)
 
 
-def _wanted(change: TestedChange, measured: CommitTests, layout: LayoutNoise) -> RemainingTests:
+def _wanted(change: ProbableChange, measured: CommitTests, layout: LayoutNoise) -> RemainingTests:
     """How many builds and tests would tell the plateaus before and after a change apart, about.
 
     Each plateau has to be known to half of the change. Layout, which only further builds average

@@ -273,7 +273,7 @@ def test_the_command_runs_the_mixed_arms_and_names_the_factor(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = asked(tmp_path, capsys)
-    assert "`default_us` the rest: −9.1" in said
+    assert "`default_us` the rest: throughput −9.1" in said
     made = tmp_path / "mine-attribute-new.toml"
     folder = tmp_path / "results" / made.stem
     assert set(compare.load(folder).arms) == {"old", "new", "old+default_us", "old+jitter"}

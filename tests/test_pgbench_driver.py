@@ -380,7 +380,8 @@ KILLED = """
 import msgspec, sys
 from dbdyno.model.job import Job
 from dbdyno.run.driver.pgbench import run
-with run.Run(msgspec.json.decode(sys.argv[1], type=Job), lambda line: None, cpus=None) as running:
+job = msgspec.json.decode(sys.argv[1], type=Job)
+with run.PgbenchRun(job, lambda line: None, cpus=None) as running:
     for event in running.events():
         if event.name == "ready":
             running.go()

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Any, Self
 
 from msgspec import structs
 
@@ -34,9 +34,6 @@ from dbdyno.run.driver.foreign import ForeignProgram, cpu_ns, thread_shares
 from dbdyno.run.driver.interface import Bench
 from dbdyno.run.driver.lines import ended, hello
 from dbdyno.run.driver.program import VERSION_DIGITS, environment, of_server
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 
 class Benchmark:
@@ -145,8 +142,8 @@ class Benchmark:
         else:
             yield from map(self._say, measured())
 
-    def _done(self, total: Totals, printed: DataclassInstance) -> DoneEvent:
-        """The event `done` of a measurement."""
+    def _done(self, total: Totals, printed: Any) -> DoneEvent:
+        """The event `done` of a measurement; `printed`: the dataclass of what the program said."""
         done = ended("ok", None, {self._role.name: total})
         return structs.replace(done, threads=self._threads or None, report=asdict(printed))
 

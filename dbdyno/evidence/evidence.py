@@ -1,4 +1,4 @@
-"""The files of a step, read once: the basis of its metrics, series and warnings."""
+"""The files of a step, read once: the basis of its metrics, series and doubts."""
 
 from __future__ import annotations
 

@@ -343,7 +343,7 @@ class Text:
 
 @dataclass(frozen=True, kw_only=True)
 class Callout:
-    """A warning or a failure that readers must not miss."""
+    """A doubt or a failure that readers must not miss."""
 
     name: str
     title: str

@@ -101,7 +101,7 @@ def _response_table(name: str, title: str, rows: Sequence[Row], sort: _TimeSort)
 
 
 _NOTES: Mapping[Bound, str] = {
-    "at most": "more than a tenth may be the load generator's own delay, as the warnings say.",
+    "at most": "more than a tenth may be the load generator's own delay, as the doubts say.",
     "at least": "the load's histogram ends there.",
 }
 

@@ -69,7 +69,7 @@ REASONS_MAX = 3
 
 
 def print_answer(page: Page, console: Console) -> None:
-    """Prints the first screen: each arm's answer, the picture of its steps, three warnings.
+    """Prints the first screen: each arm's answer, the picture of its steps, three doubts.
 
     Without an answer, as of one arm, prints what `print_page` does.
     """
@@ -85,7 +85,7 @@ def print_answer(page: Page, console: Console) -> None:
 
 
 def print_page(page: Page, console: Console, *, full: bool = False) -> None:
-    """Prints the headline, the warnings and the summary tables; with `full` all the rest too."""
+    """Prints the headline, the doubts and the summary tables; with `full` all the rest too."""
     _line(console, page.title, "bold")
     if page.label:
         _line(console, page.label, "bold yellow")

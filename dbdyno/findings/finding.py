@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic
 
 from dbdyno.evidence.evidence import Evidence
-from dbdyno.model.facts import Facts
-
-F = TypeVar("F", bound=Facts)
+from dbdyno.model.facts import F
 
 
 @dataclass(frozen=True, kw_only=True)

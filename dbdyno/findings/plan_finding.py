@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic
 
 from dbdyno.evidence.damaged_files import Damage
 from dbdyno.judge.arms_and_blocks import Arms
 from dbdyno.judge.step_cells import StepRow
 from dbdyno.model import StepComparison
-from dbdyno.model.facts import Facts
+from dbdyno.model.facts import F, Facts, among
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.verdict import Aims
 from dbdyno.store import BlockFolder, Results
-
-F = TypeVar("F", bound=Facts)
 
 
 @dataclass(frozen=True)
@@ -34,8 +32,7 @@ class JudgedResult:
 
     def of(self, facts: type[F]) -> F:
         """What an earlier finding tells; facts without values where it tells nothing."""
-        kept = self.findings.get(facts.__name__)
-        return kept if isinstance(kept, facts) else facts()
+        return among(self.findings, facts)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from dbdyno.model.attribution import Design
 from dbdyno.model.basis import Basis
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.doubt import DoubtGroup
-from dbdyno.model.facts import Facts
+from dbdyno.model.facts import F, Facts, among
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.looks import LookProgress
 from dbdyno.model.nodes import NodeComparison
@@ -17,7 +17,7 @@ from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.query_change import QueryChanges
 from dbdyno.model.ratio import Bound, PairedEstimate, Ratio
 from dbdyno.model.server_facts import ServerFacts
-from dbdyno.model.step_run import F, StepRun
+from dbdyno.model.step_run import StepRun
 from dbdyno.model.tolerance import StepTolerance, Tolerance
 from dbdyno.model.verdict import Aims, Calibration, Explanation, Judgement, OverallRatio, Verdict
 
@@ -168,8 +168,7 @@ class Comparison:
 
     def of(self, facts: type[F]) -> F:
         """What a finding tells of the result; facts without values where it tells nothing."""
-        kept = self.findings.get(facts.__name__)
-        return kept if isinstance(kept, facts) else facts()
+        return among(self.findings, facts)
 
     def name_of(self, step: StepComparison | NodeComparison) -> str:
         """A step's name, with its workload's where there are several."""

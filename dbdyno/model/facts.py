@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from msgspec import Meta
 
@@ -15,6 +16,15 @@ from msgspec import Meta
 @dataclass(frozen=True, kw_only=True)
 class Facts:
     """What one finding tells of a step of a run, or of a whole result; by default nothing."""
+
+
+F = TypeVar("F", bound=Facts)
+
+
+def among(findings: Mapping[str, Facts], facts: type[F]) -> F:
+    """The facts of this type among findings, which have the types' names; by default nothing."""
+    kept = findings.get(facts.__name__)
+    return kept if isinstance(kept, facts) else facts()
 
 
 def says(what: str, unit: str = "", *, table: str = "") -> Meta:

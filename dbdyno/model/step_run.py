@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from dbdyno.model.doubt import Doubt
-from dbdyno.model.facts import Facts, says
+from dbdyno.model.facts import F, Facts, among, says
 from dbdyno.model.find import SearchWindow
 from dbdyno.model.profile import Profile
-
-F = TypeVar("F", bound=Facts)
 
 SERVER_OWNERS = ("role:", "parallel:", "background:", "backend:", "exited")
 """How the names of owners begin whose costs are the server's."""
@@ -253,8 +251,7 @@ class StepRun:
 
     def of(self, facts: type[F]) -> F:
         """What a finding tells of the step; facts without values where it tells nothing."""
-        kept = self.findings.get(facts.__name__)
-        return kept if isinstance(kept, facts) else facts()
+        return among(self.findings, facts)
 
     def telling(self, facts: Facts) -> StepRun:
         """The run with these facts in place of those of their type."""

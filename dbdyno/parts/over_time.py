@@ -45,14 +45,13 @@ def _ranges(data: Lines) -> Iterable[str]:
 def note(step: StepComparison, *, each: bool = False) -> str:
     """Explains the charts and their marks, in sentences; `each`: whether clients have lines."""
     kinds = {span.kind for facts in step.each(BackgroundFacts) for span in facts.spans}
-    most = max((len(cell.runs) for cell in step.cells), default=0)
-    columns = ", one column per block" if most > 1 else ""
+    columns = ", one column per block" if step.blocks > 1 else ""
     whose = "A line for each client." if each else "All clients together."
     notes = [f"One row per arm{columns}, on one scale; time in seconds. {whose}"]
     if "checkpoint" in kinds:
         notes.append("Shaded: a checkpoint.")
     if "autovacuum" in kinds:
         notes.append("Thick line at the foot: autovacuum.")
-    if most > CHART_BLOCKS_MAX:
-        notes.append(f"The charts show the first {CHART_BLOCKS_MAX} of {most} blocks.")
+    if step.blocks > CHART_BLOCKS_MAX:
+        notes.append(f"The charts show the first {CHART_BLOCKS_MAX} of {step.blocks} blocks.")
     return " ".join(notes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -19,7 +19,6 @@ from dbdyno.findings.application.show import ApplicationAnswer
 from dbdyno.model import Cell, Comparison, Json, StepComparison
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.doubt import DoubtGroup
-from dbdyno.model.facts import Facts
 from dbdyno.model.looks import LookProgress
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.verdict import Explanation, Judgement, OverallRatio
@@ -30,8 +29,9 @@ from dbdyno.report.export import derived
 
 FORMAT = 6
 """Counts up when a key goes away or changes its meaning."""
-UNCHANGED = {"kind": "function", "changed": False}
-"""Of a row that exports alone have: a server has thousands of functions."""
+
+UNCHANGED, SUBSYSTEM = {("changed", False)}, {("kind", "subsystem")}
+"""What rows of functions and subsystems have."""
 
 
 def render(comparison: Comparison) -> str:
@@ -64,7 +64,7 @@ def form(comparison: Comparison) -> Json:
         "work": of_work(work) if work.repeats else None,
         "applications": [_application(comparison, result) for result in comparison.applications],
         "queries": to_builtins(comparison.queries),
-        "tables": tables(comparison.findings.values()),
+        "tables": by_table(derived.of_comparison(comparison)),
         "doubts": [_doubt(group) for group in comparison.doubts],
         "incomplete": comparison.incomplete,
     }
@@ -85,16 +85,19 @@ def of_work(work: WorkComparison) -> Json:
 
 def of_commit(work: WorkComparison) -> Json:
     """The counts of a commit beside those of the one before it, with their tables."""
-    return of_work(work) | {"tables": tables([work])}
+    return of_work(work) | {"tables": by_table(derived.rows(work))}
 
 
-def tables(findings: Iterable[Facts]) -> dict[str, list[Json]]:
-    """The tables of findings as exports have them, but of functions only those that `changed`."""
-    by_name: dict[str, list[Json]] = {}
-    for table, row in (each for facts in findings for each in derived.rows(facts)):
-        if not UNCHANGED.items() <= ({"kind": "function"} | row).items():
-            by_name.setdefault(table, []).append(row)
-    return by_name
+def by_table(rows: Iterable[tuple[str, Json]]) -> dict[str, list[Json]]:
+    """The rows of findings by their tables, without functions that did not change.
+
+    Exports alone have these: a server has thousands.
+    """
+    tables: dict[str, list[Json]] = {}
+    for table, row in rows:
+        if not row.items() >= UNCHANGED or row.items() >= SUBSYSTEM:
+            tables.setdefault(table, []).append(row)
+    return tables
 
 
 def aa_arm(comparison: Comparison) -> str | None:
@@ -157,18 +160,15 @@ def _step(step: StepComparison) -> Json:
                 )
             )
         },
-        "tables": _tables(step),
+        "tables": by_table(_rows(step)),
     }
 
 
-def _tables(step: StepComparison) -> dict[str, list[Json]]:
-    """The tables of findings of the step, as exports have them: a row of an arm and a block."""
-    found: dict[str, list[Json]] = {}
-    for cell in step.cells:
-        for run in cell.runs:
-            for table, row in derived.of_run(run):
-                found.setdefault(table, []).append({"arm": cell.arm, "block": run.block} | row)
-    return found
+def _rows(step: StepComparison) -> Iterator[tuple[str, Json]]:
+    """The rows of the step's findings, as exports have them, each of an arm and a block."""
+    for run in step.runs:
+        for table, row in derived.of_run(run):
+            yield table, {"arm": run.arm, "block": run.block} | row
 
 
 def _arm(step: StepComparison, cell: Cell, base: Cell) -> Json:

@@ -77,7 +77,7 @@ def without_common_failures(rows: Sequence[StepRow], plan: PlanRecord) -> tuple[
         row
         for row in rows
         if (row.step.workload, row.step.step) not in queries
-        or any(run.ending.status == "ok" for cell in row.step.cells for run in cell.runs)
+        or any(run.ending.status == "ok" for run in row.step.runs)
     )
 
 

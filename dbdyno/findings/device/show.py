@@ -79,12 +79,11 @@ def _texts(step: StepComparison, device: Device, column: DeviceColumn) -> Iterab
 def _note(step: StepComparison, comparison: Comparison, devices: Sequence[Device]) -> str:
     """Whose figures these are, and how they are made, in sentences."""
     whose = "" if len(devices) > 1 else f"{cells.capitalized(_title(comparison, devices[0]))}."
-    blocks = max((len(cell.runs) for cell in step.cells), default=0)
     return cells.sentences(
         whose,
         "Columns of iostat -x, from counters over exactly the window: MB is MiB, sizes are KiB, "
         "waits ms.",
-        "Means of the blocks." if blocks > 1 else "",
+        "Means of the blocks." if step.blocks > 1 else "",
         ""
         if any(_known(step, device, "fps") for device in devices)
         else "No flushes were counted.",

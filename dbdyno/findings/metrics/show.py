@@ -99,7 +99,7 @@ def _published(step: StepComparison, base: str, prefix: str) -> Table:
 
 def _means(step: StepComparison) -> str:
     """How the figures are taken over blocks; nothing for one block."""
-    if max((len(result.runs) for result in step.cells), default=0) <= 1:
+    if step.blocks <= 1:
         return ""
     return (
         "Geometric means of the blocks beside ratios, arithmetic ones beside differences, which "
@@ -166,7 +166,7 @@ def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
 
 def _uncounted(step: StepComparison) -> str:
     """Why profiled arms lack hardware counters, or some; nothing where they have all."""
-    profiles = (run.profile for result in step.cells for run in result.runs)
+    profiles = (run.profile for run in step.runs)
     reasons = {
         profile.no_counters: None
         for profile in profiles

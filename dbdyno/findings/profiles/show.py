@@ -310,7 +310,7 @@ def _flame_note(profile: ProfileComparison, command: str) -> Iterable[str]:
 
 def _parts(subject: Subject) -> Iterable[Group]:
     step, anchor = subject.step, subject.anchor
-    runs = [run for cell in step.cells for run in cell.runs]
+    runs = list(step.runs)
     profiles = subject.comparison.of(ProfileFacts).of(step)
     if profiles:
         yield Group(

@@ -42,7 +42,7 @@ _UNDONE: tuple[tuple[str, str], ...] = (
 
 def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     """One table: each quantity before and after, by arm; its note says what was left undone."""
-    known = _told(step)
+    known = {state.name for facts in step.each(StateFacts) for state in facts.states}
     shown = [row for row in STATES if row.name in known]
     if not shown:
         return
@@ -62,7 +62,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
         *(Column(text=when, group=result.arm) for result in step.cells for when in _MOMENTS),
     )
     left = " ".join(text for result in step.cells if (text := undone(result)))
-    means = "Means of the blocks." if max(len(cell.runs) for cell in step.cells) > 1 else ""
+    means = "Means of the blocks." if step.blocks > 1 else ""
     yield Table(
         name=f"{prefix}-before-after",
         title="State before and after",
@@ -96,12 +96,6 @@ def _left(name: str, value: float, what: str) -> str:
 
 def _group(row: StateMetric) -> str:
     return _DEBT if row.debt else _GROUPS.get(row.unit, "Rows")
-
-
-def _told(step: StepComparison) -> frozenset[str]:
-    """The names of the quantities that a run tells, before or after."""
-    runs = (run for result in step.cells for run in result.runs)
-    return frozenset(state.name for run in runs for state in run.of(StateFacts).states)
 
 
 def _cell(result: Cell, moment: str, name: str) -> TableCell:

@@ -287,8 +287,7 @@ def _cost(step: StepComparison) -> str:
     """The cost of sampling in shares of a core, as far as known."""
     known = [
         (sampling, run.window.seconds)
-        for cell in step.cells
-        for run in cell.runs
+        for run in step.runs
         for sampling in run.of(WaitFacts).waits
         if run.window.seconds
     ]

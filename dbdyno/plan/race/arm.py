@@ -25,8 +25,6 @@ CONFIGS = ("x10a", "x10b", "z12a")
 """The published base configurations; an arm takes the first that is for its version."""
 NO_CONFIG = "default"
 """`--config default`: the server's own defaults."""
-OF_SERVER = ("config", "build")
-"""Keys of an arm that are no settings of its server."""
 OF_DSN = ("env", "passfile", "insecure", "allow_drop", "allow_writes")
 """Keys of an arm that runs elsewhere; it has no others."""
 SWITCHES = ("insecure", "allow_drop", "allow_writes")

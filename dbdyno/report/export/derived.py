@@ -53,15 +53,20 @@ class RowField:
         """What it means."""
         return (self.meaning and self.meaning.description) or ""
 
+    @property
+    def extra(self) -> Mapping[str, str]:
+        """What its meaning says besides: its unit and its table, or its columns."""
+        return (self.meaning and self.meaning.extra) or {}
+
     def column(self, name: str, what: str) -> ExportColumn:
         """A column of the field's type and unit."""
-        unit = str(((self.meaning and self.meaning.extra) or {}).get("unit", ""))
+        unit = self.extra.get("unit", "")
         return ExportColumn(name=name, type=TYPES[self.form], unit=unit, what=what)
 
     @property
     def table(self) -> str:
         """The name of its table."""
-        return str(((self.meaning and self.meaning.extra) or {}).get("table") or self.name)
+        return self.extra.get("table") or self.name
 
 
 WHOSE = frozenset({"workload", "ordinal", "step", "base", "arm"})
@@ -138,31 +143,22 @@ def _of_field(field: RowField, prefix: str) -> Iterator[Told]:
         return
     if field.form is Ratio:
         ends = "" if field.name == "ratio" else f"{field.name}_"
-        yield field.column(name, field.what), _part(get, "value")
+        yield field.column(name, field.what), _then(get, attrgetter("value"))
         for end, what in (("low", "lower end"), ("high", "upper end")):
             said = f"{what} of its 95 % interval; null with one block"
-            yield field.column(f"{prefix}{ends}{end}", said), _part(get, end)
+            yield field.column(f"{prefix}{ends}{end}", said), _then(get, attrgetter(end))
     elif is_dataclass(field.form):
         nested: Any = field.form
         for column, inner in _own(nested, f"{prefix}{field.name.removeprefix('of_')}_"):
             what = f"{column.what}, {field.what}" if field.what else column.what
             yield replace(column, what=what), _then(get, inner)
     elif get_origin(field.form) is tuple:
-        form, columns = (
-            TYPES[get_args(field.form)[0]],
-            (field.meaning and field.meaning.extra) or {},
-        )
-        for place, (title, what) in enumerate(columns.items()):
-            yield (
-                ExportColumn(name=title, type=form, unit="", what=what),
-                _then(get, itemgetter(place)),
-            )
+        form = TYPES[get_args(field.form)[0]]
+        for place, (title, what) in enumerate(field.extra.items()):
+            column = ExportColumn(name=title, type=form, unit="", what=what)
+            yield column, _then(get, itemgetter(place))
     else:
         yield field.column(name, field.what), get
-
-
-def _part(get: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
-    return _then(get, attrgetter(name))
 
 
 def _then(get: Callable[[Any], Any], inner: Callable[[Any], Any]) -> Callable[[Any], Any]:

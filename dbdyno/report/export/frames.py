@@ -6,14 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dbdyno.findings import plans, steps
 from dbdyno.model import Json
 from dbdyno.report.export import second_rows, step_rows, wait_rows
-from dbdyno.report.export.derived import tables
-from dbdyno.report.export.form import FRAME_TYPES, RUN, ExportTable
+from dbdyno.report.export.form import FRAME_TYPES, ExportTable
 from dbdyno.report.export.source import ExportSource
 from dbdyno.report.export.step_rows import Rows
-from dbdyno.report.export.tables import TABLES, by_name
+from dbdyno.report.export.tables import OF_RESULT, OF_STEPS, TABLES, by_name
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -25,12 +23,11 @@ MAKERS: tuple[tuple[frozenset[str], Callable[[ExportSource], Rows]], ...] = (
     (
         frozenset({"plans", "arms", "settings", "comparisons", "verdicts", "doubts"})
         | step_rows.CAUSES.keys()
-        | {table.name for finding in plans.FINDINGS for table in tables(finding.facts, ())},
+        | {table.name for table in OF_RESULT},
         step_rows.facts,
     ),
     (
-        frozenset({"steps", "metrics"})
-        | {table.name for finding in steps.FINDINGS for table in tables(finding.facts, RUN)},
+        frozenset({"steps", "metrics"}) | {table.name for table in OF_STEPS},
         step_rows.steps,
     ),
     (frozenset({"ticks", "clients"}), second_rows.load),

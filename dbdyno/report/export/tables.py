@@ -19,6 +19,10 @@ _COLUMNS = "\n".join(
     if column.heading != IN_FLIGHT
 )
 
+OF_RESULT = tuple(made for finding in plans.FINDINGS for made in tables(finding.facts, ()))
+"""What findings tell of a whole result."""
+OF_STEPS = tuple(made for finding in steps.FINDINGS for made in tables(finding.facts, RUN))
+"""What findings tell of each step of a run."""
 TABLES: tuple[ExportTable, ...] = (
     table(
         "plans", "a result folder: its plan and its machine",
@@ -156,7 +160,7 @@ TABLES: tuple[ExportTable, ...] = (
         """,
         (),
     ),
-    *(table for finding in plans.FINDINGS for table in tables(finding.facts, ())),
+    *OF_RESULT,
     *QUERIES,
     table(
         "doubts", "a reason to doubt a figure (docs/doubts.md), of one block or of the whole",
@@ -270,7 +274,7 @@ TABLES: tuple[ExportTable, ...] = (
         xact_start  | time    |   | when the transaction began, likewise
         """,
     ),
-    *(table for finding in steps.FINDINGS for table in tables(finding.facts, RUN)),
+    *OF_STEPS,
 )  # fmt: skip
 
 _BY_NAME = {one.name: one for one in TABLES}

@@ -72,8 +72,6 @@ COUNTING = frozenset(
 )
 """Aggregates for which no order counts."""
 AGGREGATES = LISTING | ADDING | LEAST | PICKING | COUNTING
-PLACING = frozenset({"row_number", "ntile", "lag", "lead"})
-"""Window functions that depend on each row's place."""
 TAKING = frozenset({"first_value", "last_value", "nth_value"})
 """Window functions that take the value of a row."""
 RANKING = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})

@@ -12,6 +12,8 @@ import pytest
 import doubt_table
 import report_parts
 from dbdyno.analysis import compare
+from dbdyno.analysis.step import assemble
+from dbdyno.analysis.step.step_doubts import DISTURBANCES, DISTURBED
 from dbdyno.findings.doubts.show import BRIEF_MAX
 from dbdyno.judge.doubts import groups
 from dbdyno.model import Comparison, Json
@@ -22,6 +24,8 @@ from dbdyno.parts.part import Group, Page
 from dbdyno.report import json_document, page
 from dbdyno.report.export import step_rows
 from dbdyno.report.export.source import ExportSource
+from dbdyno.run import void
+from dbdyno.store import Results
 
 KINDS = sorted((Path(__file__).parent / "example_results/kinds").glob("*/result.tar.xz"))
 IN_SHORT = {"turns"}
@@ -137,3 +141,23 @@ def who(arm: str | None, blocks: list[int]) -> str:
     """Of what an item is true, in words."""
     words = ", ".join(filter(None, (arm, of_blocks(blocks))))
     return f"{words}: " if words else ""
+
+
+def test_a_window_is_as_disturbed_as_for_the_rule_that_makes_blocks_void(folder: Path) -> None:
+    """In turns, too, where what others took in the whole window is no turn's alone."""
+    amounts = {}
+    for block in Results.open(folder).blocks():
+        for where, disturbance in void.disturbances(block, DISTURBED):
+            subject = DISTURBANCES.get(disturbance.cause)
+            share = 1 if disturbance.cause in ("swap", "slept") else 100
+            amounts[block.number, block.void, where, subject] = share * disturbance.amount
+    doubted = {
+        (block.number, block.void, f"{run.facts.step} of {run.arm}", doubt.subject): doubt.amount
+        for block in Results.open(folder).blocks()
+        for arm in block.runs()
+        for step in arm.steps()
+        for run in [assemble.step_run(step)]
+        for doubt in run.doubts
+        if run.facts.measured and doubt.subject in DISTURBANCES.values()
+    }
+    assert doubted == pytest.approx(amounts)

@@ -417,6 +417,7 @@ class WindowReadings:
     waited: tuple[
         HostReading, ...
     ] = ()  # as read: `pause` and `resume` of each wait for the next turn
+    closed: HostReading | None = None  # the window's end as read, other arms' turns included
 
     @property
     def open(self) -> HostReading | None:
@@ -473,5 +474,5 @@ def host(readings: Iterable[HostReading]) -> WindowReadings:
             if moment == "pause":
                 turn_end = reading, kept[-1]
         if moment == "close":
-            break
+            return WindowReadings(readings=tuple(kept), waited=tuple(waited), closed=reading)
     return WindowReadings(readings=tuple(kept), waited=tuple(waited))

@@ -247,12 +247,13 @@ def _deletes(targets: Sequence[Target]) -> Iterable[Doubt]:
 def _disturbed(evidence: Evidence, metrics: Mapping[str, float | None]) -> Iterable[Doubt]:
     """Disturbances of the machine from outside the arm, and of its readings."""
     host = evidence.host
-    if host.open is None or host.close is None:
+    if host.open is None or host.closed is None:
         yield DoubtSubject.COUNTERS_MISSING.doubt(
             "host.jsonl lacks a reading at the window's start or end"
         )
     else:
-        for disturbance in of_window(host.open, host.close, DISTURBED):
+        # In whose turn others took CPU is not known: both readings are of the whole window.
+        for disturbance in of_window(host.open, host.closed, DISTURBED):
             if disturbance.cause != "foreign" or not evidence.remote:
                 yield _disturbance(disturbance)
     lab = metrics.get("lab_cpu_share")

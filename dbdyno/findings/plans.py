@@ -28,7 +28,7 @@ FINDINGS: tuple[PlanFinding[Any], ...] = (
 def derived(compared: JudgedResult) -> JudgedResult:
     """The result with what findings tell of it.
 
-    Of a result without judged steps those that come before verdicts, else those and all others.
+    Before its steps are judged these are the findings that verdicts need, afterwards all.
     """
     for finding in FINDINGS:
         name = finding.facts.__name__

@@ -14,7 +14,13 @@ from dbdyno import store
 from dbdyno.model import Json
 from dbdyno.model.error import ResultError
 from dbdyno.stats import hdr_histogram
-from dbdyno.stats.hdr_histogram import CELLS, HIGHEST_US
+from dbdyno.stats.hdr_histogram import (
+    CELLS,
+    HIGHEST_US,
+    MICROSECONDS,
+    NANOSECONDS,
+    CellScale,
+)
 
 EXAMPLE = Path(__file__).parent.parent / "contract" / "events-fake.jsonl"
 
@@ -26,9 +32,10 @@ cells = st.dictionaries(
 times_us = st.lists(st.integers(min_value=1, max_value=HIGHEST_US), max_size=40)
 
 
-def written(values: list[int]) -> str:
+def written(values: list[int], scale: CellScale = MICROSECONDS) -> str:
     """A histogram as the reference library writes it."""
-    histogram = HdrHistogram(1, HIGHEST_US, 3)
+    highest = round(HIGHEST_US / scale.unit_us)
+    histogram = HdrHistogram(scale.width, highest, 3)
     for value in values:
         assert histogram.record_value(value)
     return bytes(histogram.encode()).decode()
@@ -46,22 +53,44 @@ def test_what_is_written_is_read_back(histograms: list[dict[int, int]]) -> None:
         numbers = np.array([counts[place] for place in sorted(counts)], dtype=np.int64)
         text = hdr_histogram.encoded(places, numbers)
         (found,) = hdr_histogram.counts_of_each([[text]])
-        assert {int(place): int(found[place]) for place in np.flatnonzero(found)} == counts
+        used = np.flatnonzero(found.counts)
+        assert {int(place): int(found.counts[place]) for place in used} == counts
 
 
 @settings(deadline=None)  # the reference library takes its time
 @given(times_us)
 def test_the_reference_library_reads_what_is_written(values: list[int]) -> None:
     (found,) = hdr_histogram.counts_of_each([[written(values)]])
-    places = np.flatnonzero(found)
-    assert read(hdr_histogram.encoded(places, found[places])) == read(written(values))
+    places = np.flatnonzero(found.counts)
+    assert read(hdr_histogram.encoded(places, found.counts[places])) == read(written(values))
 
 
-@given(st.lists(st.lists(times_us, min_size=1, max_size=3), max_size=4))
-def test_the_sum_of_parts_is_the_whole(groups: list[list[list[int]]]) -> None:
-    found = hdr_histogram.sums([[written(part) for part in parts] for parts in groups])
-    wholes = [written([value for part in parts for value in part]) for parts in groups]
+@given(
+    st.lists(st.lists(times_us, min_size=1, max_size=3), max_size=4),
+    st.sampled_from([MICROSECONDS, NANOSECONDS]),
+)
+def test_the_sum_of_parts_is_the_whole(groups: list[list[list[int]]], scale: CellScale) -> None:
+    found = hdr_histogram.sums([[written(part, scale) for part in parts] for parts in groups])
+    wholes = [written([value for part in parts for value in part], scale) for parts in groups]
     assert [read(one) for one in found] == [read(one) for one in wholes]
+
+
+@given(st.integers(1000, 10**12))
+def test_a_cell_of_nanoseconds_is_half_a_percent_wide_at_most_and_holds_its_time(ns: int) -> None:
+    (found,) = hdr_histogram.counts_of_each([[written([ns], NANOSECONDS)]])
+    lower_us, upper_us = (bounds[len(found.counts) - 1] for bounds in NANOSECONDS.bounds_us)
+    assert lower_us - 1e-6 <= ns / 1000 <= upper_us + 1e-6
+    assert upper_us - lower_us <= 0.005 * ns / 1000
+
+
+@given(times_us)
+def test_parts_on_two_scales_are_added_on_the_coarser_one(values: list[int]) -> None:
+    fine = written([1000 * value for value in values], NANOSECONDS)
+    (found,) = hdr_histogram.counts_of_each([[fine, written(values), written([])]])
+    assert found.scale == MICROSECONDS
+    assert found.counts.sum() == 2 * len(values)
+    (alone,) = hdr_histogram.counts_of_each([[written([]), fine]])
+    assert alone.scale == (NANOSECONDS if values else MICROSECONDS)
 
 
 def test_the_generators_own_histograms_are_added() -> None:

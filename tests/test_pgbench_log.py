@@ -15,7 +15,8 @@ from msgspec import structs
 from dbdyno.model.error import GeneratorError
 from dbdyno.model.events import Tick
 from dbdyno.run.driver.pgbench import log
-from dbdyno.stats import hdr_histogram, response_times
+from dbdyno.stats import hdr_histogram
+from dbdyno.stats.hdr_histogram import MICROSECONDS
 from dbdyno.stats.response_times import Histogram
 
 OPEN_US = 1_700_000_000_250_000
@@ -159,14 +160,14 @@ def test_a_log_longer_than_a_part_is_read_whole(
 
 @given(st.lists(st.integers(0, 3_600_000_000), max_size=200))
 def test_a_written_histogram_is_what_the_library_reads(times_us: list[int]) -> None:
-    cells = response_times.cells_of(np.array(times_us, dtype=np.int64))
+    cells = MICROSECONDS.cells_of(np.array(times_us, dtype=np.int64))
     kinds, counts = np.unique(cells, return_counts=True)
     text = hdr_histogram.encoded(kinds, counts)
     (whole,) = hdr_histogram.counts_of_each([[text]])
-    assert whole.sum() == len(times_us)
-    ours = {int(cell): int(whole[cell]) for cell in np.flatnonzero(whole)}
+    assert whole.counts.sum() == len(times_us)
+    ours = {int(cell): int(whole.counts[cell]) for cell in np.flatnonzero(whole.counts)}
     assert ours == dict(zip(kinds.tolist(), counts.tolist(), strict=True))
     theirs = HdrHistogram.decode(text)
     assert theirs.get_total_count() == len(times_us)
     if times_us:
-        assert theirs.get_max_value() == response_times.cell_bounds_us()[1][max(ours)]
+        assert theirs.get_max_value() == MICROSECONDS.bounds_us[1][max(ours)]

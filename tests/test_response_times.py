@@ -13,8 +13,8 @@ from dbdyno.model import Json
 from dbdyno.model.error import ResultError
 from dbdyno.model.response_times import BUCKETS_US
 from dbdyno.run.driver.sysbench import report
-from dbdyno.stats.hdr_histogram import HIGHEST_US
-from dbdyno.stats.response_times import CELLS, Histogram, cell_bounds_us, merged
+from dbdyno.stats.hdr_histogram import CELLS, HIGHEST_US, MICROSECONDS
+from dbdyno.stats.response_times import Histogram, merged
 
 CONTRACT = Path(__file__).parent.parent / "contract"
 EVENTS = sorted(CONTRACT.glob("events-*.jsonl"))
@@ -36,7 +36,7 @@ def histogram_of(values: list[int]) -> Histogram:
 
 
 def test_cells_lie_as_the_library_has_them() -> None:
-    lower, upper = cell_bounds_us()
+    lower, upper = MICROSECONDS.bounds_us
     library = HdrHistogram(1, HIGHEST_US, 3)
     assert library.counts_len == CELLS
     for cell in (0, 1, 1_023, 1_024, 2_047, 2_048, 2_049, 3_071, 3_072, 10_000, CELLS - 1):

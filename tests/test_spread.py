@@ -93,7 +93,7 @@ def counted(found: Sequence[Json]) -> list[Json]:
 
 
 def cells(text: str) -> bytes:
-    return hdr_histogram.counts_of_each([[text]])[0].tobytes()
+    return hdr_histogram.counts_of_each([[text]])[0].counts.tobytes()
 
 
 def one(found: Sequence[Json], name: str) -> Json:

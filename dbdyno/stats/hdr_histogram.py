@@ -13,59 +13,129 @@ import binascii
 import struct
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dbdyno.model.error import ResultError
 
-CELLS = 33_792
-"""Cells of an HDR histogram from 1 µs to 31 days with 3 digits, the contract's."""
+Counts = NDArray[np.int64]
+
 HIGHEST_US = 31 * 86_400_000_000
 """Longer times count as this."""
+
+
+@dataclass(frozen=True)
+class CellScale:
+    """The cells of HDR histograms with 3 digits: 2,048 alike, then 1,024 for each doubling."""
+
+    count: int
+    width: int  # of the first cells, in the scale's unit; each doubling is twice as wide
+    unit_us: float
+
+    @cached_property
+    def bounds_us(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The smallest and the largest time of each cell, in microseconds."""
+        index = np.arange(self.count, dtype=np.int64)
+        doubling = np.maximum((index >> 10) - 1, 0)
+        within = np.where(index < 1024, index, (index & 1023) + 1024)
+        lower = (within << doubling) * self.width
+        upper = lower + (np.int64(self.width) << doubling) - 1
+        return lower * self.unit_us, upper * self.unit_us
+
+    def cells_of(self, times_us: NDArray[np.float64] | Counts) -> Counts:
+        """The cell of each time in microseconds; a time above all cells is in the last."""
+        return np.searchsorted(self.bounds_us[0], times_us, side="right").astype(np.int64) - 1
+
+
+MICROSECONDS = CellScale(count=33_792, width=1, unit_us=1.0)
+"""From 1 µs to 31 days, the contract's for all but service times."""
+NANOSECONDS = CellScale(count=41_984, width=4, unit_us=1e-3)
+"""From 4 ns to 31 days, the contract's for service times."""
+CELLS = MICROSECONDS.count
+
+
+class CellCounts(NamedTuple):
+    """How many times are in each cell of a scale, up to the last cell in use."""
+
+    scale: CellScale
+    counts: Counts
+
+    def on(self, scale: CellScale) -> CellCounts:
+        """The same on another scale, each cell's times in the cell that has its middle."""
+        if scale == self.scale:
+            return self
+        used = np.flatnonzero(self.counts)
+        lower, upper = (bounds[used] for bounds in self.scale.bounds_us)
+        counts = np.bincount(scale.cells_of((lower + upper) / 2), weights=self.counts[used])
+        return CellCounts(scale, counts.astype(np.int64))
+
 
 _OUTER = struct.Struct(">II")  # cookie, length of what is deflated
 _INNER = struct.Struct(">IIIIQQd")  # cookie, bytes of counts, offset, digits, range, ratio
 _OUTER_COOKIE, _INNER_COOKIE = 0x1C849314, 0x1C849313
-_RANGE = (0, 3, 1, HIGHEST_US)  # offset, digits, lowest and highest time in microseconds
-_OF_AN_HOUR = (
-    0,
-    3,
-    1,
-    3_600_000_000,
-)  # of older results; the cells are the same, as far as it goes
+_RANGES = {  # offset, digits, lowest and highest time
+    (0, 3, 1, HIGHEST_US): MICROSECONDS,
+    (0, 3, 4, 1000 * HIGHEST_US): NANOSECONDS,
+    # Of older results; the cells are the same, as far as they go.
+    (0, 3, 1, 3_600_000_000): MICROSECONDS,
+}
 _COUNT_BYTES_MAX = 8  # of one count: up to 2^55
-_BODY_BYTES_MAX = CELLS * _COUNT_BYTES_MAX
+_CELLS_MAX = NANOSECONDS.count
+_BODY_BYTES_MAX = _CELLS_MAX * _COUNT_BYTES_MAX
 _TOGETHER_MAX = 256
 """So many are decoded at once: more would not be faster, but take memory."""
 
 
-Counts = NDArray[np.int64]
-
-
-def counts_of_each(groups: Sequence[Sequence[str]]) -> list[Counts]:
+def counts_of_each(groups: Sequence[Sequence[str]]) -> list[CellCounts]:
     """The sums of the cells of each group's histograms, up to the last cell in use.
 
-    Raises ResultError where a text is no histogram of 1 µs to 31 days (in older results 1 h) with
-    3 digits.
+    Of a group on two scales the sums are on the coarser one. Raises ResultError where a text is no
+    histogram of one of the contract's scales (in older results up to 1 h).
     """
-    sums = [np.zeros(0, dtype=np.int64) for _ in groups]
+    sums: list[dict[CellScale, Counts]] = [{} for _ in groups]
     texts = [(place, text) for place, group in enumerate(groups) for text in group]
     for first in range(0, len(texts), _TOGETHER_MAX):
         some = texts[first : first + _TOGETHER_MAX]
-        cells, counts, ends = _decoded([_body(text) for _, text in some])
+        bodies = [_body(text) for _, text in some]
+        cells, counts, ends = _decoded([body for _, body in bodies])
+        parts = [(place, scale) for (place, _), (scale, _) in zip(some, bodies, strict=True)]
         begin = 0
-        for number, (place, _) in enumerate(some):
-            if number + 1 == len(some) or some[number + 1][0] != place:  # its group's last one
+        for number, (place, scale) in enumerate(parts):
+            if number + 1 == len(some) or parts[number + 1] != (place, scale):
                 end = int(ends[number])
-                sums[place] = _added(sums[place], cells[begin:end], counts[begin:end])
+                whole = sums[place].get(scale, np.zeros(0, dtype=np.int64))
+                sums[place][scale] = _added(whole, cells[begin:end], counts[begin:end])
                 begin = end
-    return sums
+    return [_on_one_scale(by_scale) for by_scale in sums]
+
+
+def _on_one_scale(by_scale: dict[CellScale, Counts]) -> CellCounts:
+    used = [CellCounts(scale, counts) for scale, counts in by_scale.items() if len(counts)]
+    if not used:
+        return CellCounts(MICROSECONDS, np.zeros(0, dtype=np.int64))
+    if len(used) == 1:
+        return used[0]
+    return reduce(added, used)
+
+
+def added(first: CellCounts, second: CellCounts) -> CellCounts:
+    """Both together; of two scales on the coarser one."""
+    scale = first.scale if first.scale == second.scale else MICROSECONDS
+    longer, shorter = (part.on(scale).counts for part in (first, second))
+    if len(longer) < len(shorter):
+        longer, shorter = shorter, longer
+    whole = longer.copy()
+    whole[: len(shorter)] += shorter
+    return CellCounts(scale, whole)
 
 
 def encoded(cells: Counts, counts: Counts) -> str:
-    """The histogram with these counts in these cells, which ascend, for `counts_of_each`."""
-    return _encoded([(cells, counts)])[0]
+    """The histogram of microseconds with these counts in these cells, which ascend."""
+    return _encoded([(MICROSECONDS, cells, counts)])[0]
 
 
 def sums(groups: Sequence[Sequence[str]]) -> list[str]:
@@ -76,21 +146,22 @@ def sums(groups: Sequence[Sequence[str]]) -> list[str]:
     texts = ["" if len(group) > 1 else group[0] for group in groups]
     several = [place for place, text in enumerate(texts) if not text]
     whole = counts_of_each([groups[place] for place in several])
-    parts = [(np.flatnonzero(counts), counts[counts > 0]) for counts in whole]
+    parts = [(scale, np.flatnonzero(counts), counts[counts > 0]) for scale, counts in whole]
     for place, text in zip(several, _encoded(parts), strict=True):
         texts[place] = text
     return texts
 
 
-def _encoded(parts: Sequence[tuple[Counts, Counts]]) -> list[str]:
+def _encoded(parts: Sequence[tuple[CellScale, Counts, Counts]]) -> list[str]:
     """The histograms with these counts in these cells, made together."""
-    lists = [_interleaved(cells, counts) for cells, counts in parts]
+    lists = [_interleaved(cells, counts) for _, cells, counts in parts]
     numbers = np.concatenate([*lists, np.zeros(0, dtype=np.int64)])
     body, ends = _written((numbers << 1) ^ (numbers >> 63))
     begin, texts = 0, []
-    for following in np.cumsum(list(map(len, lists))).tolist():
-        end = int(ends[following - 1]) if following else 0
-        texts.append(_text(body[begin:end]))
+    following = np.cumsum(list(map(len, lists))).tolist()
+    for (scale, _, _), last in zip(parts, following, strict=True):
+        end = int(ends[last - 1]) if last else 0
+        texts.append(_text(body[begin:end], scale))
         begin = end
     return texts
 
@@ -120,8 +191,9 @@ def _written(numbers: Counts) -> tuple[bytes, Counts]:
     return written.tobytes(), ends
 
 
-def _text(body: bytes) -> str:
-    inner = _INNER.pack(_INNER_COOKIE, len(body), *_RANGE, 1.0) + body
+def _text(body: bytes, scale: CellScale) -> str:
+    measure = next(measure for measure, known in _RANGES.items() if known == scale)
+    inner = _INNER.pack(_INNER_COOKIE, len(body), *measure, 1.0) + body
     deflated = zlib.compress(inner)
     text = binascii.b2a_base64(_OUTER.pack(_OUTER_COOKIE, len(deflated)) + deflated, newline=False)
     return text.decode("ascii")
@@ -138,8 +210,8 @@ def _added(whole: Counts, cells: Counts, counts: Counts) -> Counts:
     return grown
 
 
-def _body(text: str) -> bytes:
-    """The counts of one histogram, still encoded."""
+def _body(text: str) -> tuple[CellScale, bytes]:
+    """The scale of one histogram, and its counts, still encoded."""
     try:
         raw = binascii.a2b_base64(text)
         cookie, length = _OUTER.unpack_from(raw)
@@ -151,12 +223,13 @@ def _body(text: str) -> bytes:
     whole = unzip.eof and length == len(raw) - _OUTER.size
     if not whole or (cookie, inner_cookie) != (_OUTER_COOKIE, _INNER_COOKIE):
         raise _refused("cut off, or of another form")
-    if tuple(measure[:4]) not in (_RANGE, _OF_AN_HOUR):
-        raise _refused("it is not of 1 µs to 31 days with 3 digits")
+    scale = _RANGES.get(tuple(measure[:4]))
+    if scale is None:
+        raise _refused("its cells are neither of 1 µs nor of 4 ns to 31 days with 3 digits")
     body = inner[_INNER.size :]
     if len(body) != body_length or (body and body[-1] > 127):
         raise _refused("its counts are cut off")
-    return body
+    return scale, body
 
 
 def _decoded(bodies: Sequence[bytes]) -> tuple[Counts, Counts, Counts]:
@@ -170,11 +243,11 @@ def _decoded(bodies: Sequence[bytes]) -> tuple[Counts, Counts, Counts]:
     numbers = _numbers(octets, first, last)
     steps = np.where(numbers < 0, -numbers, 1)  # how many cells each number is about
     ends = np.searchsorted(last, np.cumsum([len(body) for body in bodies]))
-    if steps.max() > CELLS:
+    if steps.max() > _CELLS_MAX:
         raise _refused("it has too many cells")
     before = np.concatenate(([0], np.cumsum(steps)))
     begins = np.concatenate(([0], ends[:-1]))
-    if (before[ends] - before[begins]).max() > CELLS:
+    if (before[ends] - before[begins]).max() > _CELLS_MAX:
         raise _refused("it has too many cells")
     return before[:-1] - np.repeat(before[begins], ends - begins), numbers, ends
 

@@ -5,6 +5,7 @@ Histograms of seconds and roles are added, never their percentiles averaged.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
@@ -13,7 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dbdyno.model.response_times import BUCKETS_US, ResponseTimes
-from dbdyno.stats.hdr_histogram import CELLS, HIGHEST_US, counts_of_each
+from dbdyno.stats.hdr_histogram import (
+    HIGHEST_US,
+    MICROSECONDS,
+    CellCounts,
+    CellScale,
+    added,
+    counts_of_each,
+)
 
 CUT_US_MIN = 99_000_000
 """Where the shortest histograms end: sysbench's at 100 s, those of older results at 1 h."""
@@ -26,7 +34,7 @@ class Histogram:
     """Counts of response times; histograms of parts merge to that of the whole."""
 
     def __init__(self) -> None:
-        self._counts: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # up to the last cell in use
+        self.cells = CellCounts(MICROSECONDS, np.zeros(0, dtype=np.int64))
         self.max_us = 0  # exact, while a cell knows three digits
 
     @classmethod
@@ -36,9 +44,9 @@ class Histogram:
         The maximum is the end of the last cell. Raises ResultError where a text is no histogram.
         """
         wholes = []
-        for counts in counts_of_each(groups):
+        for cells in counts_of_each(groups):
             whole = cls()
-            whole._counts = counts
+            whole.cells = cells
             whole.max_us = whole.cells_max_us
             wholes.append(whole)
         return wholes
@@ -50,24 +58,23 @@ class Histogram:
         self.merge(part)
 
     def merge(self, other: Histogram) -> None:
-        """Adds the counts of another histogram."""
-        longer, shorter = self._counts, other._counts
-        if len(longer) < len(shorter):
-            longer, shorter = shorter, longer
-        summed = longer.copy()
-        summed[: len(shorter)] += shorter
-        self._counts = summed
+        """Adds the counts of another histogram; of two on unlike scales on the coarser one."""
+        if not self.count:
+            self.cells = other.cells
+        elif other.count:
+            self.cells = added(self.cells, other.cells)
         self.max_us = max(self.max_us, other.max_us)
 
     @property
     def count(self) -> int:
         """How many response times there are."""
-        return int(self._counts.sum())
+        return int(self.cells.counts.sum())
 
     @property
     def cells_max_us(self) -> int:
-        """The end of the last cell in use; 0 where there is none."""
-        return int(cell_bounds_us()[1][len(self._counts) - 1]) if len(self._counts) else 0
+        """The end of the last cell in use, in whole microseconds; 0 where there is none."""
+        scale, counts = self.cells
+        return math.ceil(scale.bounds_us[1][len(counts) - 1]) if len(counts) else 0
 
     @property
     def is_cut(self) -> bool:
@@ -81,8 +88,9 @@ class Histogram:
         """The mean, of cells' middles: right to 1 in 2,000. None where there are none."""
         if not self.count:
             return None
-        lower, upper = (bounds[: len(self._counts)] for bounds in cell_bounds_us())
-        return float(np.dot(self._counts, (lower + upper) / 2) / self._counts.sum())
+        scale, counts = self.cells
+        lower, upper = (bounds[: len(counts)] for bounds in scale.bounds_us)
+        return float(np.dot(counts, (lower + upper) / 2) / counts.sum())
 
     def percentile_us(self, quantile: float) -> float:
         """The nearest rank: the smallest time that at least `quantile` of all do not exceed.
@@ -90,7 +98,7 @@ class Histogram:
         A cell counts with its upper end, but not above the exact maximum, which the longest time
         itself counts with. 0 where there are none.
         """
-        return self._percentiles_us(np.cumsum(self._counts), [quantile])[0][0]
+        return self._percentiles_us(np.cumsum(self.cells.counts), [quantile])[0][0]
 
     def _percentiles_us(
         self, cumulated: NDArray[np.int64], quantiles: Sequence[float]
@@ -100,19 +108,19 @@ class Histogram:
             return [(0.0, False) for _ in quantiles]
         ranks = np.maximum(np.ceil(np.array(quantiles) * cumulated[-1] - 1e-9), 1)
         cells = np.searchsorted(cumulated, ranks)
-        ends_us = np.minimum(cell_bounds_us()[1][cells], self.max_us)
+        ends_us = np.minimum(self.cells.scale.bounds_us[1][cells], self.max_us)
         times_us = np.where(ranks == cumulated[-1], self.max_us, ends_us)
         more = self.is_cut & (cells == len(cumulated) - 1) & (times_us < self.max_us)
         return list(zip(times_us.astype(float).tolist(), more.tolist(), strict=True))
 
     def times(self) -> ResponseTimes:
         """Percentiles, the exact maximum and the ten published buckets."""
-        cumulated = np.cumsum(self._counts)
+        cumulated = np.cumsum(self.cells.counts)
         times = self._percentiles_us(cumulated, [*PERCENTILES.values()])
         percentiles = dict(zip(PERCENTILES, times, strict=True))
         times_us: dict[str, Any] = {name: us for name, (us, _) in percentiles.items()}
         upto = np.concatenate(([0], cumulated))
-        ends = upto[np.minimum(_bucket_ends(), len(cumulated))]
+        ends = upto[np.minimum(_bucket_ends(self.cells.scale), len(cumulated))]
         return ResponseTimes(
             count=int(upto[-1]),
             buckets=tuple(int(n) for n in np.diff(ends, prepend=0)),
@@ -131,30 +139,10 @@ def merged(parts: Iterable[Histogram]) -> Histogram:
 
 
 @cache
-def cell_bounds_us() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The smallest and the largest time of each cell, in microseconds.
-
-    HDR layout: 2,048 cells of 1 µs, then 1,024 cells for each doubling, each twice as wide.
-    """
-    index = np.arange(CELLS, dtype=np.int64)
-    doubling = np.maximum((index >> 10) - 1, 0)
-    within = np.where(index < 1024, index, (index & 1023) + 1024)
-    lower = within << doubling
-    return lower, lower + (np.int64(1) << doubling) - 1
-
-
-@cache
-def _bucket_ends() -> NDArray[np.int64]:
+def _bucket_ends(scale: CellScale) -> NDArray[np.int64]:
     """How many cells lie in each published bucket and those before it.
 
     A cell that straddles a bound (16,000 to 16,007 µs) counts as not above it.
     """
-    lower = cell_bounds_us()[0]
-    return np.searchsorted(lower, [*BUCKETS_US.values(), HIGHEST_US * 2], side="right").astype(
-        np.int64
-    )
-
-
-def cells_of(times_us: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The cell of each time in microseconds; what is above all cells is in the last."""
-    return np.searchsorted(cell_bounds_us()[0], times_us, side="right").astype(np.int64) - 1
+    ends_us = [*BUCKETS_US.values(), HIGHEST_US * 2]
+    return np.searchsorted(scale.bounds_us[0], ends_us, side="right").astype(np.int64)

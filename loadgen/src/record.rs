@@ -4,11 +4,15 @@ mod code;
 mod histogram;
 mod kept;
 mod sums;
+mod times;
 
 pub use code::{Code, code_text, number_code};
-pub use histogram::{HISTOGRAM_BYTES, HISTOGRAM_US_MAX, Histogram, no_counts};
+pub use histogram::{
+    FINE_HISTOGRAM_BYTES, HISTOGRAM_BYTES, HISTOGRAM_US_MAX, Histogram, no_counts,
+};
 pub use kept::{LogRecord, Outcome, TraceRecord};
 pub use sums::{Sum, Sums};
+pub use times::{Times, microseconds};
 
 use crate::timeline::Cut;
 use std::collections::BTreeSet;
@@ -58,10 +62,10 @@ pub struct OperationRecord {
     pub skipped: u64,
     /// Of those that completed without error, those whose response time was over the latency limit.
     pub over_limit: u64,
-    /// Completion − due.
+    /// Completion − due, in microseconds.
     pub response: Histogram,
-    /// Completion − sent.
-    pub service: Histogram,
+    /// Completion − sent, in nanoseconds.
+    pub service: Histogram<true>,
     /// The exact sums of the same, and of first sending − due.
     pub sums: Sums,
 }
@@ -128,37 +132,6 @@ pub struct TickRecord {
     pub log: Vec<LogRecord>,
 }
 
-/// A reply's times in microseconds.
-#[derive(Debug, Clone, Copy)]
-pub struct Times {
-    /// Completion − due.
-    pub response_us: u64,
-    /// Completion − sent.
-    pub service_us: u64,
-    /// Sent − due.
-    pub late_us: u64,
-}
-
-impl Times {
-    /// Returns the times of what was due, sent and completed at these nanoseconds.
-    #[inline]
-    #[must_use]
-    pub fn new(due_ns: u64, sent_ns: u64, end_ns: u64) -> Self {
-        Self {
-            response_us: microseconds(end_ns.saturating_sub(due_ns)),
-            service_us: microseconds(end_ns.saturating_sub(sent_ns)),
-            late_us: microseconds(sent_ns.saturating_sub(due_ns)),
-        }
-    }
-}
-
-/// Returns nanoseconds in microseconds, to the nearest.
-#[inline]
-#[must_use]
-pub fn microseconds(time_ns: u64) -> u64 {
-    (time_ns + 500) / 1000
-}
-
 /// The rows of what completed.
 #[derive(Debug, Clone, Copy)]
 pub struct Rows {
@@ -189,7 +162,7 @@ impl OperationRecord {
         self.empty += u64::from(rows.all == 0);
         self.max_us = self.max_us.max(times.response_us);
         self.response.record(times.response_us);
-        self.service.record(times.service_us);
+        self.service.record(times.service_ns);
         self.sums.add(times);
     }
 
@@ -331,8 +304,9 @@ impl Shape {
     /// Returns the bytes that the histograms of these roles take in one record at most.
     #[must_use]
     pub fn histogram_bytes(&self, roles: &BTreeSet<usize>) -> u64 {
-        let of_role = |role: &usize| 2 * self.0[*role].1 as u64 + 2;
-        roles.iter().map(of_role).sum::<u64>() * HISTOGRAM_BYTES
+        let of_operation = HISTOGRAM_BYTES + FINE_HISTOGRAM_BYTES;
+        let of_role = |role: &usize| self.0[*role].1 as u64 * of_operation + 2 * HISTOGRAM_BYTES;
+        roles.iter().map(of_role).sum()
     }
 }
 
@@ -436,10 +410,10 @@ mod tests {
     /// How many of a record's histograms have taken their memory.
     fn with_memory(record: &TickRecord) -> usize {
         let of_operation =
-            |one: &OperationRecord| [one.response.0.is_some(), one.service.0.is_some()];
+            |one: &OperationRecord| [one.response.has_room(), one.service.has_room()];
         let all = record.roles.iter().flat_map(|role| {
             let operations = role.operations.iter().flat_map(of_operation);
-            operations.chain([role.lag.0.is_some(), role.queue.0.is_some()])
+            operations.chain([role.lag.has_room(), role.queue.has_room()])
         });
         all.filter(|taken| *taken).count()
     }
@@ -462,10 +436,12 @@ mod tests {
 
     #[test]
     fn what_the_histograms_of_some_roles_take_is_known_beforehand() {
-        assert_eq!(HISTOGRAM_BYTES, 4 * no_counts().distinct_values() as u64);
+        let bytes = |fine| 4 * no_counts(fine).distinct_values() as u64;
+        assert_eq!(HISTOGRAM_BYTES, bytes(false));
+        assert_eq!(FINE_HISTOGRAM_BYTES, bytes(true));
         let shape = Shape(vec![(2, 1), (1, 2), (9, 9)]);
         let bytes = shape.histogram_bytes(&BTreeSet::from([0, 1]));
-        assert_eq!(bytes, (4 + 6) * HISTOGRAM_BYTES);
+        assert_eq!(bytes, 7 * HISTOGRAM_BYTES + 3 * FINE_HISTOGRAM_BYTES);
     }
 
     proptest! {

@@ -58,7 +58,7 @@ impl Writer {
             spares,
             pending: BTreeMap::new(),
             idle: None,
-            nothing: serialized(&record::no_counts()),
+            nothing: serialized(&record::no_counts(false)),
             process_cpu_ns: 0,
             log,
             errors: BTreeMap::new(),
@@ -209,7 +209,7 @@ impl Writer {
         }
     }
 
-    fn histogram(&self, histogram: &Histogram) -> String {
+    fn histogram<const FINE: bool>(&self, histogram: &Histogram<FINE>) -> String {
         histogram
             .counts()
             .map_or_else(|| self.nothing.clone(), serialized)

@@ -203,7 +203,7 @@ impl Step<'_> {
             Engine::Fake => account.cpu_ns + new * CPU_NS_PER_REPLY,
             Engine::Postgres | Engine::Mysql | Engine::Mariadb => process_cpu_ns(),
         };
-        let empty = writer::serialized(&record::no_counts());
+        let empty = writer::serialized(&record::no_counts(false));
         let operation = OperationTick {
             count: new,
             rows: new,

@@ -55,17 +55,18 @@ fn inserts(description: &str, operations: u64) -> Job {
     job
 }
 
-/// The histograms of an operation over all ticks: response and service.
+/// The histograms of an operation over all ticks, both in microseconds: response and service.
 fn histograms(ticks: &[&Tick], operation: &str) -> [Histogram<u64>; 2] {
-    let mut sums = [Histogram::new(3).unwrap(), Histogram::new(3).unwrap()];
+    let [mut response, mut service] = [(); 2].map(|()| Histogram::new(3).unwrap());
     for tick in ticks {
         let operation = &tick.operations[operation];
-        for (sum, text) in sums
-            .iter_mut()
-            .zip([&operation.response, &operation.service])
-        {
-            sum.add(decode(text)).unwrap();
+        response.add(decode(&operation.response)).unwrap();
+        let nanoseconds = decode(&operation.service);
+        for cell in nanoseconds.iter_recorded() {
+            let middle_ns = nanoseconds.median_equivalent(cell.value_iterated_to());
+            let count = cell.count_at_value();
+            service.record_n((middle_ns + 500) / 1000, count).unwrap();
         }
     }
-    sums
+    [response, service]
 }

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from dbdyno.model.error import GeneratorError
 from dbdyno.model.events import ClientCounts, Tick, TickPart
-from dbdyno.stats.hdr_histogram import CELLS, encoded
-from dbdyno.stats.response_times import cells_of
+from dbdyno.stats.hdr_histogram import CELLS, MICROSECONDS, encoded
 
 Table = NDArray[np.int64]
 CHUNK_BYTES = 8 << 20
@@ -193,7 +192,9 @@ class Cells:
 
     def add(self, places: Table, times_us: Table) -> None:
         """Counts each time in the histogram of its place."""
-        keys, counts = np.unique(places * CELLS + cells_of(times_us), return_counts=True)
+        keys, counts = np.unique(
+            places * CELLS + MICROSECONDS.cells_of(times_us), return_counts=True
+        )
         self._parts.append((keys, counts))
 
     def encoded(self) -> list[str]:

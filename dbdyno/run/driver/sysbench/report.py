@@ -166,11 +166,10 @@ def histogram(lines: Iterable[str]) -> str | None:
         return None
     import numpy as np
 
-    from dbdyno.stats.hdr_histogram import encoded
-    from dbdyno.stats.response_times import cells_of
+    from dbdyno.stats.hdr_histogram import MICROSECONDS, encoded
 
     times_us = np.array([max(1, round(float(ms) * 1e3)) for ms, _ in buckets], dtype=np.int64)
-    cells, where = np.unique(cells_of(times_us), return_inverse=True)
+    cells, where = np.unique(MICROSECONDS.cells_of(times_us), return_inverse=True)
     counts = np.zeros(len(cells), dtype=np.int64)
     np.add.at(counts, where, np.array([int(count) for _, count in buckets], dtype=np.int64))
     return encoded(cells, counts)

@@ -71,7 +71,7 @@ FORM = {
     "": "format dyno title label plan base arms ghost blocks unverified nodes aims tolerate "
     "looks design "
     "calibration "
-    "overall steps applications queries work tables doubts incomplete",
+    "overall steps applications work tables doubts incomplete",
     "applications": "workload arm covered queries cpu cpu_lacks time time_bound failed base_failed "
     "both_failed work answer basis",
     "applications.basis": "by parts lacks dumped first last cut",
@@ -80,7 +80,6 @@ FORM = {
     "applications.work": "queries covered instructions more less",
     "applications.work.instructions": "blocks ratio low high",
     "applications.cpu": "blocks ratio low high",
-    "queries": "answers plans",
     "nodes": "node blocks",
     "aims": "margin effect power level tolerate",
     "tolerate": "tolerate answer arms",

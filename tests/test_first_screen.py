@@ -244,7 +244,7 @@ def test_a_plan_of_an_open_query_is_not_said_to_have_no_effect() -> None:
 
 
 def test_the_same_plan_is_said_not_to_have_changed() -> None:
-    same = replace(another_plan("slow"), word="same", where="")
+    same = replace(another_plan("slow"), word="same", detail="")
     (slower,) = answer(compared(timed=SLOWER, plans={"slow": same})).lists()
     assert "plans did not change" in f"{slower.text} {slower.items[0].text}"
 

@@ -42,3 +42,4 @@ class PlanFinding(Generic[F]):
     facts: type[F]
     of_plan: Callable[[JudgedResult], F]  # reads files by `results` and `lost` alone
     before_verdicts: bool = False  # whether the judge reads it; then without judged steps
+    with_verdicts: Callable[[JudgedResult, F], F] | None = None  # what they add to such a one

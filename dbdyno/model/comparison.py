@@ -155,7 +155,6 @@ class Comparison:
     steps: tuple[StepComparison, ...]
     overall: tuple[OverallRatio, ...] = ()
     applications: tuple[ApplicationResult, ...] = ()
-    queries: QueryChanges = field(default_factory=QueryChanges)  # of applications
     calibration: Calibration | None = None  # where an A/A arm was shown
     looked: LookProgress | None = None  # how far the looks have come; None where nothing is judged
     aims: Aims = field(default_factory=Aims)
@@ -169,6 +168,11 @@ class Comparison:
     def of(self, facts: type[F]) -> F:
         """What a finding tells of the result; facts without values where it tells nothing."""
         return among(self.findings, facts)
+
+    @property
+    def queries(self) -> QueryChanges:
+        """What became of applications' queries: their answers and plans."""
+        return self.of(QueryChanges)
 
     def name_of(self, step: StepComparison | NodeComparison) -> str:
         """A step's name, with its workload's where there are several."""

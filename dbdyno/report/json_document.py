@@ -63,7 +63,6 @@ def form(comparison: Comparison) -> Json:
         "steps": [_step(step) for step in comparison.steps],
         "work": of_work(work) if work.repeats else None,
         "applications": [_application(comparison, result) for result in comparison.applications],
-        "queries": to_builtins(comparison.queries),
         "tables": by_table(derived.of_comparison(comparison)),
         "doubts": [_doubt(group) for group in comparison.doubts],
         "incomplete": comparison.incomplete,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from dbdyno.analysis.compare import application, provider, query_changes, restores, void_blocks
+from dbdyno.analysis.compare import application, provider, restores, void_blocks
 from dbdyno.analysis.step import collect
 from dbdyno.evidence import damaged_files
 from dbdyno.evidence.damaged_files import Damage
@@ -44,6 +44,7 @@ from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import PlanRecord
+from dbdyno.model.query_change import QueryChanges
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts.number import ARMS_NAMED_MAX, listed
@@ -78,7 +79,7 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         minutes=cost_to_decide.minutes_per_block(blocks, copies, lost),
         blocks_each=plan.schedule.comparison,
         nodes=where,
-        plans=known.queries.plans,
+        plans=compared.of(QueryChanges).plans,
     )
     ended = conclusions.conclude(application.without_common_failures(rows, plan), arms, rules)
     steps = witness.with_counts(ended.steps, known.counts)
@@ -104,7 +105,6 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         design=plan.design,
         overall=ended.overall,
         applications=(applications := application.results(rows, plan, arms.shown, known)),
-        queries=query_changes.with_effects(known.queries, ended.steps, known.counts),
         calibration=ended.calibration,
         looked=looked,
         aims=aims,
@@ -130,7 +130,7 @@ def _known(compared: JudgedResult) -> application.QueryFacts:
     """The answers and plans of queries, what was counted, and what was restored."""
     blocks, lost = compared.blocks, compared.lost
     return application.QueryFacts(
-        queries=query_changes.load(blocks, compared.arms, lost),
+        queries=compared.of(QueryChanges),
         counts=compared.of(WorkComparison),
         restores=restores.load([*blocks, *work.repeats(compared.results)], lost),
     )

@@ -335,13 +335,13 @@ def _loss(cell: Cell) -> tuple[float, bool]:
 
 def often(change: AnswerChange) -> str:
     """In how many of a query's calls, where not in all."""
-    some = change.tuples < change.of or change.word.startswith("times out")
-    return f" (in {change.tuples} of {change.of} calls)" if some else ""
+    some = change.calls_so < change.calls or change.word.startswith("times out")
+    return f" (in {change.calls_so} of {change.calls} calls)" if some else ""
 
 
 def _costs(change: PlanChange) -> str:
     """Where two plans part, and what the planner expects of each."""
-    costs = (change.base_cost, change.cost)
+    costs = (change.base_cost, change.arm_cost)
     cost = " → ".join(f"{cost:,.0f}" for cost in costs if cost is not None)
     return "; ".join(filter(None, (change.words, f"cost {cost}" if cost else "")))
 

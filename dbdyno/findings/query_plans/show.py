@@ -34,7 +34,7 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
     """Of each arm the changed plans; nothing where no plan was asked for."""
     by_arm: dict[str, list[PlanChange]] = {}
     for change in comparison.queries.plans:
-        by_arm.setdefault(change.place.arm, []).append(change)
+        by_arm.setdefault(change.arm, []).append(change)
     for place, (arm, changes) in enumerate(by_arm.items()):
         yield Group(
             name=f"query-plans-{place}",
@@ -108,9 +108,9 @@ def cell_of(comparison: Comparison, change: PlanChange) -> Cell | None:
     cells = (
         cell
         for step in comparison.steps
-        if step.step == change.place.query and step.workload == change.place.workload
+        if step.step == change.step and step.workload == change.workload
         for cell in step.cells
-        if cell.arm == change.place.arm
+        if cell.arm == change.arm
     )
     return next(cells, None)
 
@@ -132,14 +132,14 @@ def summary(comparison: Comparison, changes: Sequence[PlanChange]) -> str:
 def _table(comparison: Comparison, changes: Sequence[PlanChange], name: str, what: str) -> Table:
     table = Table(
         name=name,
-        title=f"Other plans of {changes[0].place.arm} {what}",
+        title=f"Other plans of {changes[0].arm} {what}",
         columns=(
             Column(text="query", left=True),
             Column(text="word", left=True),
             Column(text="change", title="of throughput"),
             Column(text="where the plans part", left=True),
             Column(text=comparison.base, group="cost"),
-            Column(text=changes[0].place.arm, group="cost"),
+            Column(text=changes[0].arm, group="cost"),
         ),
         rows=tuple(_row(comparison, change) for change in changes),
         look="words queries",
@@ -166,20 +166,20 @@ def _row(comparison: Comparison, change: PlanChange) -> Row:
             TableCell(text=change.words),
             *(
                 TableCell(text="" if cost is None else f"{cost:,.0f}")
-                for cost in (change.base_cost, change.cost)
+                for cost in (change.base_cost, change.arm_cost)
             ),
         ),
-        arm=change.place.arm,
+        arm=change.arm,
     )
 
 
 def _trees(comparison: Comparison, change: PlanChange) -> Iterator[Text]:
-    arms = ((comparison.base, change.base), (change.place.arm, change.plan))
+    arms = ((comparison.base, change.base_plan), (change.arm, change.arm_plan))
     for place, (arm, lines) in enumerate(arms):
         yield Text(
-            name=f"tree-{change.place.query}-{change.place.arm}-{place}",
-            title=f"{change.place.query} on {arm}",
-            items=(Finding(text="\n".join(lines), label="text"),),
+            name=f"tree-{change.step}-{change.arm}-{place}",
+            title=f"{change.step} on {arm}",
+            items=(Finding(text=lines, label="text"),),
             form="code",
             depth="detail",
         )

@@ -50,6 +50,12 @@ class Column:
     left: bool = False  # words are set to the left, numbers to the right
     arm: str | None = None  # whose column it is, where the text does not say it
 
+    @classmethod
+    def heads(cls, first: str, *others: str | Column) -> tuple[Column, ...]:
+        """The columns of a table: what its rows are, then others, or their words alone."""
+        made = (other if isinstance(other, Column) else cls(text=other) for other in others)
+        return (cls(text=first, left=True), *made)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
@@ -58,6 +64,12 @@ class Row:
     cells: tuple[TableCell, ...]
     group: str = ""  # rows of one group stand together under its name
     arm: str | None = None  # whose row it is
+
+    @classmethod
+    def of(cls, *cells: str | TableCell, group: str = "", arm: str | None = None) -> Row:
+        """A row of cells, or of words alone."""
+        made = (cell if isinstance(cell, TableCell) else TableCell(text=cell) for cell in cells)
+        return cls(cells=tuple(made), group=group, arm=arm)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -218,14 +218,12 @@ def _filled(
         look="inline",
         entry=table.title,
         arm=calibration.arm,
-        columns=(Column(text="step", left=True), Column(text="metric", left=True), *table.columns),
+        columns=Column.heads("step", Column(text="metric", left=True), *table.columns),
         rows=tuple(
-            Row(
-                cells=(
-                    TableCell(text=noise.step),
-                    TableCell(text=called(noise.metric), title=title_of(noise.metric)),
-                    *figures,
-                ),
+            Row.of(
+                noise.step,
+                TableCell(text=called(noise.metric), title=title_of(noise.metric)),
+                *figures,
                 group=noise.workload if several else "",
             )
             for noise, figures in rows

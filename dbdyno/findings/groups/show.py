@@ -194,12 +194,10 @@ def _relative(title: str, steps: Sequence[StepComparison], name: str, chosen: Co
     numbers = [f"col-{place}" for place in range(1, len(others) + 1)]
     headings = numbers if len(others) > 1 else others
     rows = tuple(
-        Row(
-            cells=(
-                *(_relative_cell(step, cell, chosen) for cell in step.cells[1:]),
-                _absolute_cell(step.cells[0]),
-                TableCell(text=step.step),
-            )
+        Row.of(
+            *(_relative_cell(step, cell, chosen) for cell in step.cells[1:]),
+            _absolute_cell(step.cells[0]),
+            step.step,
         )
         for step in steps
     )
@@ -229,9 +227,7 @@ def _relative_cell(step: StepComparison, result: Cell, chosen: Colors) -> TableC
 
 def _absolute(title: str, steps: Sequence[StepComparison], name: str) -> Table:
     """The throughput of every arm, and the step's name."""
-    rows = tuple(
-        Row(cells=(*map(_absolute_cell, step.cells), TableCell(text=step.step))) for step in steps
-    )
+    rows = tuple(Row.of(*map(_absolute_cell, step.cells), step.step) for step in steps)
     arms = [result.arm for result in steps[0].cells]
     bounds = (result.value_bound for step in steps for result in step.cells)
     return Table(

@@ -64,28 +64,20 @@ def _published(step: StepComparison, base: str, prefix: str) -> Table:
     """The published columns in their order: a row for each arm, then the same as ratios."""
     shown = [one for one in metric.METRICS if one.published]
     rows = [
-        Row(
-            cells=(TableCell(text=result.arm), *(_value_cell(step, result, one) for one in shown)),
-            arm=result.arm,
-        )
+        Row.of(result.arm, *(_value_cell(step, result, one) for one in shown), arm=result.arm)
         for result in step.cells
     ]
     rows += [
-        Row(
-            cells=(
-                TableCell(text=result.arm),
-                *(replace(cells.estimate_cell(step, result, one.name), detail="") for one in shown),
-            ),
+        Row.of(
+            result.arm,
+            *(replace(cells.estimate_cell(step, result, one.name), detail="") for one in shown),
             group=f"beside {base}",
             arm=result.arm,
         )
         for result in step.cells
         if result.arm != base
     ]
-    columns = (
-        Column(text="arm", left=True),
-        *(Column(text=one.name, title=_hover(one)) for one in shown),
-    )
+    columns = Column.heads("arm", *(Column(text=one.name, title=_hover(one)) for one in shown))
     return Table(
         name=f"{prefix}-metrics",
         title="Published metrics",
@@ -135,19 +127,17 @@ def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
     others.sort(key=lambda one: groups.index(_group(one.name)))
     compared = [result for result in step.cells if result.arm != base]
     rows = tuple(
-        Row(
-            cells=(
-                TableCell(text=other.title, title=f"{other.name}: {other.how}"),
-                TableCell(text=other.unit),
-                *(_value_cell(step, result, other) for result in step.cells),
-                *(cells.estimate_cell(step, result, other.name) for result in compared),
-            ),
+        Row.of(
+            TableCell(text=other.title, title=f"{other.name}: {other.how}"),
+            other.unit,
+            *(_value_cell(step, result, other) for result in step.cells),
+            *(cells.estimate_cell(step, result, other.name) for result in compared),
             group=_group(other.name),
         )
         for other in others
     )
-    columns = (
-        Column(text="metric", left=True),
+    columns = Column.heads(
+        "metric",
         Column(text="unit", left=True),
         *(Column(text=result.arm, group="of the blocks") for result in step.cells),
         *(Column(text=result.arm, group=f"beside {base}") for result in compared),

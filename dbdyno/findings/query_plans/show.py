@@ -133,8 +133,8 @@ def _table(comparison: Comparison, changes: Sequence[PlanChange], name: str, wha
     table = Table(
         name=name,
         title=f"Other plans of {changes[0].arm} {what}",
-        columns=(
-            Column(text="query", left=True),
+        columns=Column.heads(
+            "query",
             Column(text="word", left=True),
             Column(text="change", title="of throughput"),
             Column(text="where the plans part", left=True),
@@ -155,20 +155,15 @@ def _row(comparison: Comparison, change: PlanChange) -> Row:
     sure = colors.trusted(comparison.calibration, comparison.aims)
     speed = _speed(comparison, change)
     query = own_query.finding(comparison, change.place, "")
-    return Row(
-        cells=(
-            TableCell(text=query.label, detail=query.text),
-            TableCell(
-                text=change.effect if verdict is None else verdicts.said(verdict, sure),
-                tone="" if verdict is None else colors.tone(verdict, sure),
-            ),
-            TableCell(text="" if speed is None else number.changes(speed, None, None, "rate")),
-            TableCell(text=change.words),
-            *(
-                TableCell(text="" if cost is None else f"{cost:,.0f}")
-                for cost in (change.base_cost, change.arm_cost)
-            ),
+    return Row.of(
+        TableCell(text=query.label, detail=query.text),
+        TableCell(
+            text=change.effect if verdict is None else verdicts.said(verdict, sure),
+            tone="" if verdict is None else colors.tone(verdict, sure),
         ),
+        "" if speed is None else number.changes(speed, None, None, "rate"),
+        change.words,
+        *("" if cost is None else f"{cost:,.0f}" for cost in (change.base_cost, change.arm_cost)),
         arm=change.arm,
     )
 

@@ -48,18 +48,15 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
         return
     shown.sort(key=lambda row: _ORDER.index(_group(row)))
     rows = tuple(
-        Row(
-            cells=(
-                TableCell(text=row.title, title=f"{row.name}: {row.how}"),
-                *(_cell(result, when, row.name) for result in step.cells for when in _MOMENTS),
-            ),
+        Row.of(
+            TableCell(text=row.title, title=f"{row.name}: {row.how}"),
+            *(_cell(result, when, row.name) for result in step.cells for when in _MOMENTS),
             group=_group(row),
         )
         for row in shown
     )
-    columns = (
-        Column(text="", left=True),
-        *(Column(text=when, group=result.arm) for result in step.cells for when in _MOMENTS),
+    columns = Column.heads(
+        "", *(Column(text=when, group=result.arm) for result in step.cells for when in _MOMENTS)
     )
     left = " ".join(text for result in step.cells if (text := undone(result)))
     means = "Means of the blocks." if step.blocks > 1 else ""

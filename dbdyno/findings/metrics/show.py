@@ -46,7 +46,6 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "The device's greatest second",
         ("rmbps_max", "wmbps_max", "rwmbps_max", "read_share_of", "write_share_of"),
     ),
-    ("The machine, idle, before and after", ("canary",)),
 )
 
 
@@ -113,12 +112,16 @@ def _hover(one: metric.Metric) -> str:
 
 
 def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
-    """The other metrics, a row each, grouped by what they tell; devices have their own table."""
+    """The other metrics, a row each, grouped by what they tell.
+
+    Devices have their own table, and what a canary shows of the machine is a doubt.
+    """
     others = [
         one
         for one in metric.METRICS
         if not one.published
         and one.name not in device.NAMES
+        and not one.name.startswith("canary")
         and any(result.metrics.get(one.name) is not None for result in step.cells)
     ]
     if not others:
@@ -166,17 +169,12 @@ def _uncounted(step: StepComparison) -> str:
 
 
 def _group(name: str) -> str:
-    return next(
-        (
-            group
-            for group, starts in _GROUPS
-            if (
-                name.startswith(starts)
-                or ("cpu" in starts and "cpu" in name and "canary" not in name)
-            )
-        ),
-        "Other",
+    of = (
+        group
+        for group, starts in _GROUPS
+        if name.startswith(starts) or ("cpu" in starts and "cpu" in name)
     )
+    return next(of, "Other")
 
 
 def _parts(subject: Subject) -> Iterable[Group]:

@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
-from dbdyno.analysis.compare import application
+from dbdyno.findings.application import plan as application
 from dbdyno.findings.queries import plan as query_changes
 from dbdyno.judge import arms_and_blocks, step_cells
 from dbdyno.model import Comparison, StepRun
 from dbdyno.model.answer_word import AnswerWord
+from dbdyno.model.application import ApplicationFacts
 from dbdyno.model.golden import RestoreSummary
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import ApplicationRecord, PlanRecord, QueryRecord, WorkloadRecord
@@ -97,8 +98,12 @@ def compared(
         servers={},
         plan=record,
         steps=steps,
-        applications=application.results(rows, record, ARMS, asked),
-        findings={"QueryChanges": query_changes.with_effects(queries, steps, WorkComparison())},
+        findings={
+            "QueryChanges": query_changes.with_effects(queries, steps, WorkComparison()),
+            "ApplicationFacts": ApplicationFacts(
+                applications=application.results(rows, record, ARMS, asked)
+            ),
+        },
         differences=(),
         doubts=(),
         incomplete=None,

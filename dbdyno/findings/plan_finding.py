@@ -23,11 +23,13 @@ class JudgedResult:
     results: Results
     plan: PlanRecord
     blocks: Sequence[BlockFolder]  # that are judged
+    repeats: Sequence[BlockFolder]  # of the pass of counts
     arms: Arms
     aims: Aims
     rows: Sequence[StepRow]  # each step with its runs, before it is judged
     lost: Damage  # takes what could not be read
     steps: tuple[StepComparison, ...] = ()  # judged; none yet for what is derived before
+    judged: bool = False  # whether these are all
     findings: Mapping[str, Facts] = field(default_factory=dict)  # of those before it in the list
 
     def of(self, facts: type[F]) -> F:

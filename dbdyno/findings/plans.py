@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from dbdyno.findings.application import plan as application
 from dbdyno.findings.attribution import plan as attribution
 from dbdyno.findings.nodes import plan as nodes
 from dbdyno.findings.plan_finding import JudgedResult, PlanFinding
@@ -18,6 +19,7 @@ from dbdyno.findings.work import plan as work
 FINDINGS: tuple[PlanFinding[Any], ...] = (
     work.FINDING,
     queries.FINDING,
+    application.FINDING,
     attribution.FINDING,
     nodes.FINDING,
     sweeps.FINDING,
@@ -34,9 +36,9 @@ def derived(compared: JudgedResult) -> JudgedResult:
     """
     for finding in FINDINGS:
         name, facts = finding.facts.__name__, None
-        if name not in compared.findings and (compared.steps or finding.before_verdicts):
+        if name not in compared.findings and (compared.judged or finding.before_verdicts):
             facts = finding.of_plan(compared)
-        elif compared.steps and finding.with_verdicts is not None:
+        elif compared.judged and finding.with_verdicts is not None:
             facts = finding.with_verdicts(compared, compared.findings[name])
         if facts is not None:
             compared = replace(compared, findings={**compared.findings, name: facts})

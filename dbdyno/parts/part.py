@@ -1,7 +1,6 @@
 """What a report is made of: the parts that HTML, Markdown and the terminal show.
 
-Strings are final; a format only lays them out. Numbers appear raw only where something is drawn
-to scale (`Bar`, `Line`, `RatioPoint`).
+Strings are final; formats lay them out. Numbers are raw only where drawn to scale (`Bar`, `Line`).
 """
 
 from __future__ import annotations
@@ -53,8 +52,8 @@ class Column:
     @classmethod
     def heads(cls, first: str, *others: str | Column) -> tuple[Column, ...]:
         """The columns of a table: what its rows are, then others, or their words alone."""
-        made = (other if isinstance(other, Column) else cls(text=other) for other in others)
-        return (cls(text=first, left=True), *made)
+        columns = (each if isinstance(each, Column) else cls(text=each) for each in others)
+        return cls(text=first, left=True), *columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +67,7 @@ class Row:
     @classmethod
     def of(cls, *cells: str | TableCell, group: str = "", arm: str | None = None) -> Row:
         """A row of cells, or of words alone."""
-        made = (cell if isinstance(cell, TableCell) else TableCell(text=cell) for cell in cells)
+        made = (each if isinstance(each, TableCell) else TableCell(text=each) for each in cells)
         return cls(cells=tuple(made), group=group, arm=arm)
 
 

@@ -10,7 +10,7 @@ from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.findings.work import show as work
 from dbdyno.model import Bound, Cell, Comparison
 from dbdyno.model.answer_word import WORDS
-from dbdyno.model.comparison import ApplicationResult
+from dbdyno.model.application import ApplicationResult
 from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.query_change import AnswerChange, PlanChange, QueryPlace
 from dbdyno.model.verdict import Verdict

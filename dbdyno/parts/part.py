@@ -341,7 +341,7 @@ class Text:
     """Sentences, each with what it counts."""
 
     name: str
-    title: str
+    title: str = ""
     items: tuple[Finding, ...]
     depth: Depth = "report"
     form: Form = "list"
@@ -393,7 +393,7 @@ class Group:
     """Parts that are read together, under a heading where they have one."""
 
     name: str  # its anchor; none where it only sets parts side by side
-    title: str
+    title: str = ""
     parts: tuple[AnyPart, ...]
     depth: Depth = "report"
     of: Scope | Literal[""] = ""

@@ -45,7 +45,6 @@ def framed(searched: str, answer: Iterable[str], parts: Iterable[AnyPart]) -> Pa
     """The page of a search: what is searched, the answer in sentences, then the parts."""
     sayings = Text(
         name="answer",
-        title="",
         depth="brief",
         form="sayings",
         items=tuple(Finding(text=line) for line in answer),

@@ -39,7 +39,7 @@ def _parts(finding: FindingOverview, places: FarmAddresses) -> Iterator[AnyPart]
         sentence = f"Changed by {finding.first}; dyno has not named the commit yet."
         yield Text(name="open", title="Commit", form="paragraphs", items=(Finding(text=sentence),))
         return
-    yield Text(name="facts", title="", form="pairs", items=tuple(_facts(report)))
+    yield Text(name="facts", form="pairs", items=tuple(_facts(report)))
     yield _changes(report)
     if report.suspects:
         yield _suspects(report)
@@ -48,7 +48,6 @@ def _parts(finding: FindingOverview, places: FarmAddresses) -> Iterator[AnyPart]
     if report.command:
         yield Text(
             name="command",
-            title="",
             form="code",
             lead=("To see it again:",),
             items=(Finding(text=report.command),),

@@ -42,7 +42,6 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
         answer = ApplicationAnswer(comparison, result)
         yield Text(
             name=f"application-{place}",
-            title="",
             items=(
                 Finding(text=answer.sentence, items=(*answer.lists(), *answer.sums())),
                 *basis.findings(result),

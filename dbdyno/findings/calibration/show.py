@@ -253,7 +253,7 @@ def tables(comparison: Comparison) -> Iterable[Table]:
 
 def _parts(subject: Subject) -> Iterable[Group]:
     for table in tables(subject.comparison):
-        yield Group(name="", title="", parts=(table,), depth=table.depth, of="page", entry="")
+        yield Group(name="", parts=(table,), depth=table.depth, of="page", entry="")
 
 
 SECTION = Section("page", _parts)

@@ -111,7 +111,6 @@ def _parts(subject: Subject) -> Iterable[Group]:
     if parts:
         yield Group(
             name=f"{subject.anchor}-device",
-            title="",
             parts=parts,
             depth="detail",
             entry="device",

@@ -49,7 +49,7 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
     if names is not None:
         title = OF_SOME.capitalize()
         parts = (replace(names, name="settings-of-some", title=title),)
-        yield Group(name="of-some", title="", parts=parts, entry="", click=title)
+        yield Group(name="of-some", parts=parts, entry="", click=title)
 
 
 SECTION = Section("page", _parts)

@@ -323,8 +323,8 @@ def _parts(subject: Subject) -> Iterable[Group]:
     shown = list(tables(step, subject.anchor))
     if shown:
         more = (replace(table, depth="detail") for table in shown[1:])
-        pair = Group(name="", title="", parts=(shown[0], *more), entry="", pair=True)
-        yield Group(name=name, title="", parts=(pair,), entry="fairness")
+        pair = Group(name="", parts=(shown[0], *more), entry="", pair=True)
+        yield Group(name=name, parts=(pair,), entry="fairness")
     clients = tuple(charts(step, subject.anchor))
     if clients:
         yield Group(

@@ -342,7 +342,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
         name="measured-on",
         title="Measured on",
         parts=(
-            Text(name="facts", title="", items=facts, form="pairs"),
+            Text(name="facts", items=facts, form="pairs"),
             *((its,) if its is not None else ()),
             servers(subject.comparison),
         ),

@@ -117,7 +117,6 @@ def _parts(subject: Subject) -> Iterable[Group]:
         many = any(map(step_groups.listed, subject.steps))
         yield Group(
             name="",
-            title="",
             parts=(part,),
             depth="detail" if many else "report",
             entry="",

@@ -182,7 +182,6 @@ def _parts(subject: Subject) -> Iterable[Group]:
     if found:
         yield Group(
             name=f"{subject.anchor}-metrics-part",
-            title="",
             parts=found,
             entry="metrics",
             click="Published metrics",

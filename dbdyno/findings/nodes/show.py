@@ -269,7 +269,6 @@ def _parts(subject: Subject) -> Iterable[Group]:
     several = len(set(comparison.nodes.values())) > 1
     said = Text(
         name="nodes-said",
-        title="",
         items=tuple(Finding(text=text) for text in sentences(comparison)),
         depth="brief" if several else "report",
         form="paragraphs",

@@ -114,7 +114,6 @@ def _row(
 def _parts(subject: Subject) -> Iterable[Group]:
     yield Group(
         name=f"{subject.anchor}-cost",
-        title="",
         parts=tuple(cost_tables(subject.step, subject.anchor)),
         depth="detail",
         entry="cost",

@@ -311,7 +311,6 @@ def _parts(subject: Subject) -> Iterable[Group]:
     if profiles:
         yield Group(
             name=f"{anchor}-functions-part",
-            title="",
             parts=(*_sentences(profiles, anchor), *tables(runs, profiles, anchor)),
             depth="detail",
             entry="functions",

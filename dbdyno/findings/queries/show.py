@@ -32,7 +32,6 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
     if comparison.applications:
         yield Group(
             name="query-texts",
-            title="",
             parts=(_texts(comparison),),
             depth="detail",
             entry="Texts",

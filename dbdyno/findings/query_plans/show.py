@@ -38,7 +38,6 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
     for place, (arm, changes) in enumerate(by_arm.items()):
         yield Group(
             name=f"query-plans-{place}",
-            title="",
             parts=(
                 Text(
                     name=f"query-plans-{place}-summary",
@@ -68,7 +67,6 @@ def _of_arm(comparison: Comparison, changes: Sequence[PlanChange], place: int) -
         words = f"{number.queries(len(rest))} without another plan, or without an effect"
         yield Group(
             name=f"query-plans-{place}-fold",
-            title="",
             parts=(table,),
             depth="detail",
             entry="",
@@ -79,7 +77,6 @@ def _of_arm(comparison: Comparison, changes: Sequence[PlanChange], place: int) -
     if trees:
         yield Group(
             name=f"query-plans-{place}-trees",
-            title="",
             parts=tuple(trees),
             depth="detail",
             entry="",

@@ -60,7 +60,6 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
         chart = _chart(sweep, name)
         yield Group(
             name="",
-            title="",
             parts=(table,) if chart is None else (table, chart),
             depth=depth,
             entry="",

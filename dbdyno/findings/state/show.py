@@ -103,7 +103,7 @@ def _cell(result: Cell, moment: str, name: str) -> TableCell:
 def _parts(subject: Subject) -> Iterable[Group]:
     parts = tuple(tables(subject.step, subject.anchor))
     if parts:
-        yield Group(name=f"{subject.anchor}-state", title="", parts=parts, entry="state", pair=True)
+        yield Group(name=f"{subject.anchor}-state", parts=parts, entry="state", pair=True)
 
 
 SECTION = Section("step", _parts)

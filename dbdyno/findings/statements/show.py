@@ -112,7 +112,6 @@ def _parts(subject: Subject) -> Iterable[Group]:
     if parts:
         yield Group(
             name=f"{subject.anchor}-statements-part",
-            title="",
             parts=parts,
             entry="statements",
             pair=True,

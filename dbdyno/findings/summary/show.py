@@ -241,7 +241,7 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
     every = (*made, fairness.summary(few, subject.anchor))
     shown = tuple(replace(table, depth="brief", look="summary") for table in every if table)
     if shown:
-        yield Group(name="", title="", parts=shown, depth="brief", entry="", alike=True)
+        yield Group(name="", parts=shown, depth="brief", entry="", alike=True)
     drawn = ratio_chart(few, subject.base, subject.anchor)
     if drawn is not None:
         yield drawn

@@ -47,7 +47,7 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
             _charts(sweep, facts.peaks_of(sweep), f"{subject.anchor}-{anchored(sweep.title)}")
         )
         if drawn:
-            yield Group(name="", title="", parts=drawn, entry="", pair=True, fold="Sweeps")
+            yield Group(name="", parts=drawn, entry="", pair=True, fold="Sweeps")
 
 
 SECTION = Section("workload", _parts)

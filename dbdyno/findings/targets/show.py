@@ -70,7 +70,7 @@ def percent(value: float | None) -> str:
 def _parts(subject: Subject) -> Iterable[Group]:
     parts = tuple(tables(subject.step, subject.anchor))
     if parts:
-        yield Group(name=f"{subject.anchor}-targets", title="", parts=parts, entry="targets")
+        yield Group(name=f"{subject.anchor}-targets", parts=parts, entry="targets")
 
 
 SECTION = Section("step", _parts)

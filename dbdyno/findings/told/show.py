@@ -72,7 +72,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
     parts = tuple(tables(subject.step, subject.base, subject.anchor))
     if parts:
         name = f"{subject.anchor}-told-part"
-        yield Group(name=name, title="", parts=parts, entry="told", pair=True)
+        yield Group(name=name, parts=parts, entry="told", pair=True)
 
 
 SECTION = Section("step", _parts)

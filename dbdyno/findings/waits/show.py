@@ -316,7 +316,6 @@ def _parts(subject: Subject) -> Iterable[Group]:
     if parts:
         yield Group(
             name=f"{anchor}-time",
-            title="",
             parts=tuple(parts),
             depth="detail",
             entry="time",

@@ -75,7 +75,7 @@ FORM = {
     "aims": "margin effect power level tolerate",
     "tolerate": "tolerate answer arms",
     "tolerate.arms": "arm answer steps",
-    "tolerate.arms.steps": "workload step answer by reason blocks_needed minutes_needed",
+    "tolerate.arms.steps": "workload step answer by reason blocks_needed minutes_needed tail",
     "looks": "first minutes_max last taken coming",
     "looks.taken": "blocks share",
     "looks.coming": "blocks share",

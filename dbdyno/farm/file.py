@@ -79,7 +79,7 @@ class Branch:
     config: tuple[str, ...] = ()
     count: bool = True  # whether work is counted
     time: bool = True  # whether time is measured
-    placement: SessionPlacement | None = None  # of clients in races; None: by a trial here
+    placement: SessionPlacement | None = None  # of clients in races; None: together
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -266,7 +266,7 @@ def test_races_are_placed_as_the_branch_says_or_together_where_that_can_be(
 
     monkeypatch.setattr(measuring, "checked", checked)
     path = tmp_path / "time.toml"
-    written = placed(replace(BRANCH, placement=asked), IN_TIME, path)
+    written = placed(BRANCH.model_copy(update={"placement": asked}), IN_TIME, path)
     assert plans.parse(written, path).schedule.placement == placement
 
 

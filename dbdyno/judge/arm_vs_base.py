@@ -14,7 +14,7 @@ from typing import NamedTuple
 from dbdyno.evidence import generator_limit
 from dbdyno.judge.pairing import PairedRuns, ZeroBlocks
 from dbdyno.model import Bound, StepRun, TargetFacts, metric
-from dbdyno.model.metric.primary import UNDISTURBED, second_of
+from dbdyno.model.metric.primary import TAIL, UNDISTURBED, second_of
 from dbdyno.model.verdict import Judgement, Reason, Word
 from dbdyno.stats.fills import FillCount
 from dbdyno.stats.sample import Sample
@@ -147,7 +147,7 @@ class ArmInStep:
                 base_stood_still=len(seen.still.base),
                 fills=self.fills_seen(len(seen.blocks)),
                 between_fills=compared.between,
-                base_us=compared.base if name == UNDISTURBED else None,
+                base=compared.base if name in (UNDISTURBED, TAIL) else None,
             )
             if sample.compares:
                 yield sample

@@ -115,3 +115,10 @@ def test_two_branches_have_two_names() -> None:
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="cannot be read: No such file"):
         file.load(tmp_path / "farm.toml")
+
+
+def test_a_branch_may_name_the_placement_of_its_races() -> None:
+    assert parse(LEAST).branches[0].placement is None
+    assert parse(f'{LEAST}placement = "apart"\n').branches[0].placement == "apart"
+    with pytest.raises(PlanError, match=r"key `branches\[1\]\.placement`"):
+        parse(f'{LEAST}placement = "near"\n')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,27 +14,25 @@ import read_steps
 from comparison_builder import comparison
 from dbdyno import plan
 from dbdyno.analysis.across import work
-from dbdyno.findings.placement import show as section
+from dbdyno.engine.mysql import settings as mysql_settings
+from dbdyno.engine.settings import Demand
 from dbdyno.findings.setup import show as setup
 from dbdyno.host import core_sets, placement
-from dbdyno.host.lock import HostLock
 from dbdyno.host.observe.reader import HostReader
-from dbdyno.model import Plan
+from dbdyno.model import Arm, Plan
 from dbdyno.model.error import HostError, PlanError
 from dbdyno.model.events import ConnectedEvent
-from dbdyno.model.placement import PlacedCost, PlacementTrial, freely
 from dbdyno.model.plan_record import ScheduleRecord
-from dbdyno.plan.race import text
-from dbdyno.run import blocks, placement_trial, sessions
+from dbdyno.model.size import Capacity
+from dbdyno.plan.race import text as race_text
+from dbdyno.run import blocks, sessions
 from dbdyno.run.check import drivers, plan_record
 from dbdyno.run.measurement import StepFailed
-from dbdyno.stats import tolerance
-from dbdyno.stats.sample import Sample
 from dbdyno.store import Results
 from dbdyno.workload import expand, used
 from mysql_place import build_of
 from server_place import ends
-from verdict_builder import so_far
+from test_server_mysql_parts import a_build
 
 PLAN = """
 name = "placed"
@@ -46,6 +43,8 @@ name = "./reads.toml"
 [schedule]
 placement = "together"
 """
+
+HOST = Capacity(cores=8, memory_bytes=32 << 30, free_disk_bytes=500 << 30)
 
 # --- Plans -------------------------------------------------------------------------------------
 
@@ -68,13 +67,6 @@ def made(folder: Path, *changes: tuple[str, str], text: str = PLAN) -> Plan:
         ),
         (('version = "18"', 'dsn = "postgresql://u@h:5432/d"'), "arm `a` has a `dsn`; remove it"),
         (("[schedule]", "[generator]\nthreads = 2\n[schedule]"), "has a thread for each processor"),
-        (
-            (
-                'version = "18"',
-                'version = "18"\nsettings = { thread_handling = "pool-of-threads" }',
-            ),
-            "key `arms.a.settings.thread_handling`: sessions of a pool of threads",
-        ),
         (
             ('"together"', '"apart"\n[server]\ncpus = "0"'),
             'key `server.cpus`: placement = "apart" chooses processors',
@@ -119,6 +111,29 @@ def test_a_load_that_cannot_be_placed_is_refused(
         drivers.refuse_unfit(placed, {use.title: {"a": steps}}, {})
 
 
+@pytest.mark.parametrize(
+    ("engine", "version_num", "settings", "why"),
+    [
+        ("mysql", 80406, {}, None),
+        ("mysql", 80406, {"performance-schema": "OFF"}, "performance_schema is off"),
+        ("mysql", 50651, {}, "its version does not tell their threads"),
+        ("mariadb", 110406, {"performance_schema": "OFF"}, None),
+        ("mariadb", 110406, {"thread_handling": "pool-of-threads"}, "is pool-of-threads"),
+        ("mariadb", 110406, {"thread_handling": "one-thread-per-connection"}, None),
+    ],
+)
+def test_sessions_whose_threads_are_not_told_are_refused_before_a_server_starts(
+    engine: str, version_num: int, settings: dict[str, str], why: str | None
+) -> None:
+    arm, build = Arm(name="a", engine=engine, settings=settings), a_build(engine, version_num)
+    mysql_settings.settle(arm, build, HOST, Demand())
+    if why is None:
+        mysql_settings.settle(arm, build, HOST, Demand(places=True))
+        return
+    with pytest.raises(PlanError, match=f'"together" cannot place the sessions of arm a: .*{why}'):
+        mysql_settings.settle(arm, build, HOST, Demand(places=True))
+
+
 def test_only_a_placement_that_was_chosen_is_kept_and_makes_other_work(tmp_path: Path) -> None:
     together, free = made(tmp_path), made(tmp_path, ('"together"', '"free"'))
     kept = [plan_record.schedule_json(one.schedule).get("placement") for one in (together, free)]
@@ -129,6 +144,24 @@ def test_only_a_placement_that_was_chosen_is_kept_and_makes_other_work(tmp_path:
         "placement": "together",
     }
     assert "placement" not in before, "works of older results keep their keys"
+
+
+def test_a_result_with_the_trial_of_an_older_dyno_is_read() -> None:
+    cost = {"us": 9.0, "cpu_us": 4.5, "scatter": 0.01}
+    trial = {"step": "one", "together": cost, "free": cost}
+    record = convert({"placement": "together", "placement_trial": trial}, ScheduleRecord)
+    assert record == ScheduleRecord(placement="together")
+
+
+def test_a_text_that_cannot_be_placed_stays_as_it_is(tmp_path: Path) -> None:
+    text = PLAN.replace('placement = "together"\n', "")
+    written, placed = race_text.placed(text, lambda text: made(tmp_path, text=text))
+    assert (written, placed.schedule.placement) == (PLAN, "together")
+    elsewhere = text.replace('version = "18"', 'dsn = "postgresql://u@h:5432/d"')
+    written, placed = race_text.placed(elsewhere, lambda text: made(tmp_path, text=text))
+    assert (written, placed.schedule.placement) == (elsewhere, "free")
+    with pytest.raises(PlanError, match="unknown key"):
+        race_text.placed(f"{text}oops = 1\n", lambda text: made(tmp_path, text=text))
 
 
 def test_the_introduction_of_a_report_says_where_clients_ran() -> None:
@@ -212,138 +245,6 @@ def test_apart_gives_servers_and_the_generator_cores_of_their_own(
     monkeypatch.setattr(core_sets, "here", lambda: four[:1])
     with pytest.raises(HostError, match='"apart" needs 2 physical cores'):
         placement.of(apart)
-
-
-# --- The trial ---------------------------------------------------------------------------------
-
-
-def windows(together: bool, times_us: Sequence[float]) -> list[placement_trial.TrialWindow]:
-    return [placement_trial.TrialWindow(together=together, us=us, cpu_us=us / 2) for us in times_us]
-
-
-STEADY_US = [50.0, 9.0, *[9.0, 9.0 * math.exp(0.01)] * 5]
-LOUD_US = [90.0, 30.0, *[25.0, 25.0 * math.exp(0.1)] * 5]
-
-
-def test_a_trial_chooses_by_the_scatter_of_pairs_in_microseconds() -> None:
-    both = [*windows(True, STEADY_US), *windows(False, LOUD_US)]
-    trial = placement_trial.trial_of("point-query", both)
-    assert trial is not None
-    assert trial.together.scatter == pytest.approx(0.01 * placement_trial.MAD_TO_SD)
-    assert trial.free.scatter == pytest.approx(0.1 * placement_trial.MAD_TO_SD)
-    assert trial.choice == "together"
-    assert trial.why == (
-        "chosen by a trial of point-query: scatter 1.5 % of 9.0 µs against 14.8 % of 26.3 µs"
-    )
-    twice = replace(trial, free=replace(trial.free, scatter=trial.together.scatter * 9 / 25))
-    assert twice.choice == "free", "as steady in microseconds"
-
-
-@pytest.mark.parametrize(
-    ("free_scatter", "window_s", "pairs"),
-    [
-        (0.01, 0.0, placement_trial.PAIRS),
-        (0.1, 0.0, placement_trial.PAIRS_CLEAR),
-        (0.01, 1.0, placement_trial.PAIRS_CLEAR),
-        (0.01, 0.7, 8),
-    ],
-)
-def test_a_trial_ends_as_soon_as_the_choice_is_clear_or_its_time_is_over(
-    free_scatter: float, window_s: float, pairs: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Scatter that is ten times as large needs no further windows; equal scatter has all."""
-    scatter = {True: 0.01, False: free_scatter}
-    taken: list[float] = []
-    monkeypatch.setattr(placement_trial.time, "monotonic", lambda: window_s * len(taken))
-
-    def take(together: bool) -> placement_trial.TrialWindow:
-        taken.append(9.0 * math.exp(scatter[together] * (len(taken) % 2)))
-        return windows(together, taken[-1:])[0]
-
-    assert len(placement_trial.windows_of("one", take)) == 4 * pairs
-
-
-def test_a_window_without_an_operation_chooses_nothing() -> None:
-    both = [*windows(True, STEADY_US), *windows(False, [math.inf, *LOUD_US[1:]])]
-    assert placement_trial.trial_of("point-query", both) is None
-
-
-def test_the_plan_of_a_race_keeps_what_a_trial_has_chosen(tmp_path: Path) -> None:
-    both = [*windows(True, STEADY_US), *windows(False, LOUD_US)]
-    trial = placement_trial.trial_of("point-query", both)
-    assert trial is not None
-    written = text.with_placement(PLAN.replace('placement = "together"\n', ""), trial)
-    assert 'placement = "together"  # chosen by a trial of point-query: scatter 1.5 % of' in written
-    kept = made(tmp_path, text=written).schedule
-    assert kept.placement == "together"
-    assert kept.placement_trial is not None
-    assert kept.placement_trial.free.us == pytest.approx(trial.free.us, abs=1e-4)
-    record = plan_record.schedule_json(kept)
-    assert convert(record, ScheduleRecord).placement_trial == kept.placement_trial
-
-
-def test_a_change_together_is_a_smaller_share_of_an_operation_placed_freely() -> None:
-    assert freely(1.074, cost_us=9, wake_us=16.4) == pytest.approx(1 + 0.074 * 9 / 25.4)
-    assert freely(1.0, cost_us=9, wake_us=16.4) == 1
-    assert freely(1.074, cost_us=9, wake_us=0) == pytest.approx(1.074)
-
-
-@pytest.mark.parametrize(("better", "loss"), [(-1, 1.05), (1, 0.95)])
-def test_a_tolerance_is_of_an_operation_placed_freely(better: int, loss: float) -> None:
-    sample = Sample(metric="any", better=better, logs=(), free_cost=25.4 / 9)
-    ratio = math.exp(tolerance.edge(sample, 0.05))
-    cost = ratio if better < 0 else 1 / ratio
-    free = freely(cost, cost_us=9, wake_us=16.4)
-    assert (free if better < 0 else 1 / free) == pytest.approx(loss)
-
-
-@pytest.mark.parametrize(
-    ("metric", "ratio", "line"),
-    [
-        (
-            "cpu_per_op",
-            1.1,
-            "b: +1.00 µs [+0.50, +1.50] of an operation's CPU, +4.0 % [+2.0, +6.0] of",
-        ),
-        ("qps", 0.8, "b: +5.00 µs [+2.22, +8.57] of an operation's time, +10.0 % [+4.4, +17.1] of"),
-    ],
-)
-def test_a_report_says_microseconds_first_and_then_the_share_of_a_free_operation(
-    metric: str, ratio: float, line: str
-) -> None:
-    trial = PlacementTrial(
-        step="one",
-        together=PlacedCost(us=20.0, cpu_us=10.0, scatter=0.01),
-        free=PlacedCost(us=50.0, cpu_us=25.0, scatter=0.05),
-    )
-    made_of = comparison(blocks=4)
-    base, other = made_of.steps[0].cells[:2]
-    assert other.verdict is not None
-    base = replace(base, metrics={"cpu_per_op": 10.0, "connection_us_per_op": 20.0})
-    other = replace(other, arm="b")
-    reach = 0.1 if metric == "qps" else 0.05
-    judged = replace(
-        other.verdict.judgements[0],
-        metric=metric,
-        so_far=so_far(ratio, ratio - reach, ratio + reach),
-        look=None,
-        blocks=4,
-    )
-    words = section.words(other, base, judged, trial)
-    assert words == f"{line} one that is placed freely"
-
-
-@pytest.mark.live
-@pytest.mark.soak
-def test_a_trial_measures_both_placements_on_one_server(tmp_path: Path) -> None:
-    here = ('version = "18"', f'base_dir = "{ends()[-1]}"')
-    free = made(tmp_path, here, ('"together"', '"free"'))
-    with HostLock(plan="trial", wait=True):
-        trial = placement_trial.measured(free)
-    assert trial is not None
-    assert trial.step == "one"
-    for cost in (trial.together, trial.free):
-        assert 0 < cost.cpu_us < cost.us
 
 
 # --- Sessions ----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import sys
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -83,10 +84,9 @@ def test_the_command_of_a_race_has_what_differs_from_the_usual() -> None:
     assert asked("17", "18", minutes=20).command == "dyno race 17 18 --minutes 20"
 
 
-def test_no_other_lab_measures_between_a_races_trial_and_its_blocks(
+def test_no_other_lab_measures_between_a_races_checks_and_its_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The placement that it chose holds for the load of that time."""
     monkeypatch.setattr(lock, "default_path", lambda: tmp_path / "lock")
     monkeypatch.setattr(race, "planned", lambda wanted, out, *, quiet: None)
 
@@ -98,6 +98,37 @@ def test_no_other_lab_measures_between_a_races_trial_and_its_blocks(
     with pytest.raises(typer.Exit) as ended:
         race.race(["17", "18"], out=tmp_path)
     assert ended.value.exit_code == 7
+
+
+@pytest.mark.parametrize(
+    ("arms", "words", "placement"),
+    [
+        (["17", "18"], {}, "together"),
+        (["17", "18"], {"minutes": 2.0}, "together"),
+        (["17", "postgresql://u@h:5432/d"], {}, "free"),
+        (["17", "18"], {"count": True}, "free"),
+    ],
+)
+def test_a_race_runs_each_client_beside_its_session_where_that_can_be(
+    arms: list[str],
+    words: dict[str, Any],
+    placement: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    of = replace(asked(*arms), **words)
+    made = race.planned(
+        race.race_of(of, race.look_around(builds_sources=False)), tmp_path, quiet=False
+    )
+    assert made.schedule.placement == placement
+    assert plans.load(tmp_path / f"{made.name}.toml") == made, "the file has it"
+    said = "each client and the session that serves it run on one processor"
+    assert (said in capsys.readouterr().err) == (placement == "together")
+
+
+def test_a_race_that_goes_on_keeps_its_placement(tmp_path: Path) -> None:
+    begun(tmp_path, "17", "18")
+    assert race.planned(wanted("17", "18"), tmp_path, quiet=True).schedule.placement == "free"
 
 
 # --- Messages --------------------------------------------------------------------------------
@@ -142,12 +173,6 @@ def test_queries_of_ones_own_meet_servers_with_their_own_settings(
     assert [arm.config for arm in made.arms] == configs
     named = race.race_of(replace(of, config=["my.conf"]), race.look_around(builds_sources=False))
     assert {arm.config for arm in named.arms} == {str(Path("my.conf").absolute())}
-
-
-def test_what_a_trial_has_taken_is_taken_from_the_minutes() -> None:
-    text = races.text_of(wanted("17", "18"), Path("race.toml"), HOST)
-    assert tomllib.loads(text)["schedule"]["minutes_max"] == 4.83
-    assert tomllib.loads(race.shortened(text, 30.0))["schedule"]["minutes_max"] == 4.33
 
 
 def test_the_configuration_is_said_of_all_arms_or_of_each() -> None:

@@ -16,17 +16,19 @@ from dbdyno import plan as plans
 from dbdyno.analysis import compare
 from dbdyno.cli import measuring
 from dbdyno.cli.farm_hands import HostFarmWorker, at_fault
-from dbdyno.cli.farm_plans import HeadPlan, blocks_of, text_of
+from dbdyno.cli.farm_plans import HeadPlan, blocks_of, placed, text_of
 from dbdyno.farm import file, journal, readings, state
 from dbdyno.farm.hands import HeadPair
 from dbdyno.farm.journal import Journal
 from dbdyno.host import leftovers, place
 from dbdyno.host.callgrind import program
 from dbdyno.model import Comparison, ProfileRequest
-from dbdyno.model.error import HostError, ServerError
+from dbdyno.model.error import HostError, PlanError, ServerError
+from dbdyno.model.placement import SessionPlacement
 from dbdyno.model.ratio import Ratio
 from dbdyno.model.work import Amounts, FunctionChange, WorkChange, WorkComparison
 from fake_source import commit, git
+from farm_world import BRANCH
 
 FARM = """
 folder = "farm"
@@ -224,6 +226,48 @@ def test_options_of_slurm_need_slurm(tree: Path, counted: list[str]) -> None:
     assert (ended.returncode, ended.stderr) == (
         2, "dyno: --partition: goes with --slurm alone: add it\n",
     )  # fmt: skip
+
+
+# --- Placement ---------------------------------------------------------------------------------
+
+IN_TIME = """
+[arms.pinned]
+version = "17"
+[arms.head]
+version = "18"
+[[workloads]]
+name = "sysbench"
+steps = ["fill", "point-query"]
+
+[schedule]
+blocks = 6
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "fits", "placement"),
+    [
+        (None, True, "together"),
+        (None, False, "free"),
+        ("apart", True, "apart"),
+        ("together", False, "together"),  # refused where it is run
+    ],
+)
+def test_races_are_placed_as_the_branch_says_or_together_where_that_can_be(
+    asked: SessionPlacement | None,
+    fits: bool,
+    placement: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def checked(plan: plans.Plan) -> None:
+        if plan.schedule.placement != "free" and not fits:
+            raise PlanError("a connection for each operation")
+
+    monkeypatch.setattr(measuring, "checked", checked)
+    path = tmp_path / "time.toml"
+    written = placed(BRANCH.model_copy(update={"placement": asked}), IN_TIME, path)
+    assert plans.parse(written, path).schedule.placement == placement
 
 
 # --- Who is at fault --------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dbdyno.cli import farm_placement, farm_plans
+from dbdyno.cli import farm_plans
 from dbdyno.cli.farm_builds import BranchOrigin, timed
 from dbdyno.cli.farm_plans import HeadPlan
 from dbdyno.cli.farm_search import Searcher
@@ -158,9 +158,7 @@ class HostFarmWorker:
         if not path.exists():
             text = farm_plans.text_of(self.farm, branch, wanted, path)
             if not wanted.count:
-                text = farm_placement.placed(
-                    self.farm, branch, text, path, elsewhere=self.is_elsewhere()
-                )
+                text = farm_plans.placed(branch, text, path)
             write_atomically(made(path.parent) / path.name, text.encode())
         plan = plans.parse(path.read_text(encoding="utf-8"), path)
         plan = measuring.with_lengths(plan, path.parent / path.stem)

@@ -12,6 +12,7 @@ from dbdyno.farm.readings import HEAD
 
 if TYPE_CHECKING:
     from dbdyno.farm.file import Branch, Farm
+    from dbdyno.model import Plan
 
 COUNT_MINUTES = 1.0
 """The minutes that tables are sized for where work is counted: it needs no large ones."""
@@ -63,6 +64,26 @@ def text_of(farm: Farm, branch: Branch, wanted: HeadPlan, path: Path) -> str:
     on_hosts = bool(farm.hosts)  # where blocks begin from copies
     text = race.text_of(replace(race_of, blocks=blocks_of(wanted), restart=not on_hosts), path)
     return text + PROFILE * wanted.profile + "".join(of_hosts(farm))
+
+
+def placed(branch: Branch, text: str, path: Path) -> str:
+    """The text of a race's plan with a placement: the branch's, else together where that can be.
+
+    Raises DynoError: the plan cannot be run.
+    """
+    from dbdyno import plan as plans
+    from dbdyno.cli import measuring
+    from dbdyno.plan.race import text as race_text
+
+    if branch.placement is not None:
+        return race_text.with_placement(text, branch.placement)
+
+    def checked(text: str) -> Plan:
+        plan = plans.parse(text, path)
+        measuring.checked(plan)
+        return plan
+
+    return race_text.placed(text, checked)[0]
 
 
 def blocks_of(wanted: HeadPlan) -> int:

@@ -27,7 +27,7 @@ from dbdyno.cli.options import (
 from dbdyno.cli.slurm import Cancel, Nodelist, Partition, SlurmChoice, SlurmOptions, UseSlurm
 from dbdyno.host.terminal import VisibleConsole
 from dbdyno.model import Plan
-from dbdyno.model.error import DynoError, PlanError
+from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
     from dbdyno.model import Comparison
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from dbdyno.parts.part import AnyPart
     from dbdyno.run.blocks import PlanOutcome
     from dbdyno.run.check.host_checkup import Checkup
+    from dbdyno.run.ready_plan import ReadyPlan
     from dbdyno.run.runner import BlockRunner
 
 
@@ -44,14 +45,6 @@ Counts = Annotated[
         "--count",
         help="Count the base's work 40 times, and keep how far that repeats on this host: later "
         "counts have their intervals by it.",
-    ),
-]
-TriesPlacement = Annotated[
-    bool,
-    typer.Option(
-        "--placement",
-        help="Only try if changes show sooner with each client on the processor of its session "
-        "(10 to 20 s), and print what to write under [schedule].",
     ),
 ]
 
@@ -122,7 +115,6 @@ def calibrate(
         ),
     ] = None,
     count: Counts = False,
-    placement: TriesPlacement = False,
     out: Out = RESULTS,
     wait: Wait = False,
     dry_run: DryRun = False,
@@ -148,9 +140,6 @@ def calibrate(
     by = SlurmChoice(slurm, partition, nodelist, options, cancel=cancel, dry_run=dry_run)
     if count:
         go_on_counting(calibration.counts(asked), out, by, wait=wait, quiet=quiet, as_json=as_json)
-        return
-    if placement:
-        show_placement(asked, wait=wait)
         return
     asked = with_lengths(asked, out / calibration.name_of(asked, fills))
     wanted = calibration.of(asked, comparisons, blocks, fills)
@@ -238,18 +227,6 @@ def with_lengths(plan: Plan, folder: Path) -> Plan:
     return step_lengths.settle(plan, folder)
 
 
-def can_be_placed(text: str, path: Path | None) -> bool:
-    """Whether the plan that the text is can have its clients beside their sessions."""
-    from dbdyno import plan as plans
-    from dbdyno.plan.race.text import in_schedule
-
-    try:
-        plans.parse(in_schedule(text, 'placement = "together"'), path)
-    except PlanError:
-        return False
-    return True
-
-
 def go_on(
     plan: Plan,
     out: Path,
@@ -286,19 +263,25 @@ def carry_out(
 
 def show_outlook(plan: Plan, *, as_json: bool = False) -> None:
     """Prints what a plan would do, after all checks."""
-    from dbdyno.run.agent import runner
     from dbdyno.run.check import dry_run as outlook
-    from dbdyno.run.check import preflight
 
-    if runner.is_needed(plan):
-        prepared, resources = runner.checked(plan)
-    else:
-        prepared, resources = preflight.prepare(plan), None
+    prepared, resources = checked(plan)
     if as_json:
         print(json.dumps(outlook.document(plan, prepared), indent=2))  # noqa: T201
         return
     for line in outlook.describe(plan, prepared, resources):
         print(line)  # noqa: T201
+
+
+def checked(plan: Plan) -> tuple[ReadyPlan, list[str] | None]:
+    """The plan, checked on this host or on all that it names, and in words what it takes of these.
+
+    Raises DynoError.
+    """
+    from dbdyno.run.agent import runner
+    from dbdyno.run.check import preflight
+
+    return runner.checked(plan) if runner.is_needed(plan) else (preflight.prepare(plan), None)
 
 
 def go_on_counting(
@@ -352,20 +335,6 @@ def counts_differ_by(plan: Plan) -> float:
     known = (known_scatter(calibration, writes=writes) for writes in (False, True))
     ratios = (work.ratio([0.0] * plan.count.repeats, scatter) for scatter in known if scatter)
     return max(((ratio.high or 1.0) - 1 for ratio in ratios), default=0.0)
-
-
-def show_placement(plan: Plan, *, wait: bool) -> None:
-    """Prints the placement that a trial chooses. Raises DynoError where none can be tried."""
-    from dbdyno.host.lock import HostLock
-    from dbdyno.plan.race.text import placement_lines
-    from dbdyno.run import placement_trial
-
-    with HostLock(plan=plan.name, wait=wait):
-        trial = placement_trial.measured(plan)
-    if trial is None:
-        raise PlanError(f"{plan.path}: no step to try: none is timed and only reads")
-    for line in placement_lines(trial):
-        print(line)  # noqa: T201
 
 
 def measure(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,11 +23,7 @@ if TYPE_CHECKING:
     from dbdyno.plan.race import HostServers, Race
 
 MINUTES = 5.0
-MINUTES_MIN = 0.5
-"""Of a plan."""
 MINUTES_MAX = 43_200
-PLACEMENT_FROM = 3.0
-"""Minutes from which a race has time to try where clients and sessions run."""
 OF_ARM = re.compile(
     r"^`?arms\.(.+?)\.(?:version|base_dir|build|dsn|config|settings(?:\.([\w.]+))?)`?: "
 )
@@ -88,21 +83,17 @@ def race(
     )
     wanted = race_of(asked, here)
     if dry_run:
-        path, text = settled(wanted, out)
-        plan = checked(text, path, out)
+        made = made_of(wanted, out)
         if not as_json:
-            print(text)  # noqa: T201
-        measuring.show_outlook(plan, as_json=as_json)
+            print(made.text)  # noqa: T201
+        measuring.show_outlook(made.plan, as_json=as_json)
         return
     if remedies := fail_on.remedies(words):
-        path, text = settled(wanted, out)
-        measuring.refuse_few(checked(text, path, out), remedies)
+        measuring.refuse_few(made_of(wanted, out).plan, remedies)
     with HostLock(plan=name_of(wanted), wait=wait):
         drawn.draw_missing(wanted)
         plan = planned(wanted, out, quiet=quiet)
-        runner = LocalRunner(
-            held=True
-        )  # else another lab could measure between its trial and its blocks
+        runner = LocalRunner(held=True)  # else another lab could begin before its first block
         outcome = measuring.measure(plan, out, wait, quiet=quiet, runner=runner)
     comparison = show(outcome.folder, as_json=as_json)
     raise typer.Exit(exit_status.of(comparison, outcome.folder, fail=fail, as_json=as_json))
@@ -114,18 +105,15 @@ def planned(wanted: Race, out: Path, *, quiet: bool, again: bool = False) -> Pla
     `again`: takes that of a race of this command which is over, too. The host has to be locked:
     looking at it would disturb another lab's measurement, and see its load and servers.
     """
-    path, text = settled(wanted, out, again=again)
-    plan = checked(text, path, out)
-    if not (path.exists() or wanted.count or wanted.answers or wanted.minutes < PLACEMENT_FROM):
-        begun_s = time.monotonic()
-        text = shortened(placed(text, plan), time.monotonic() - begun_s)
-        plan = checked(text, path, out)
+    made = made_of(wanted, out, again=again)
     if not quiet:
         if any(not arm.elsewhere for arm in wanted.arms):
-            say(f"configuration: {configuration.described(configurations(plan))}")
-        say(f"plan: {path}")
-    keep(path, text)
-    return plan
+            say(f"configuration: {configuration.described(configurations(made.plan))}")
+        if made.plan.schedule.placement == "together":
+            say("placement: each client and the session that serves it run on one processor")
+        say(f"plan: {made.path}")
+    keep(made.path, made.text)
+    return made.plan
 
 
 def configurations(plan: Plan) -> dict[str, str | None]:
@@ -397,6 +385,30 @@ def settled(wanted: Race, out: Path, *, again: bool = False) -> tuple[Path, str]
     raise AssertionError("numbers do not end")
 
 
+@dataclass(frozen=True, kw_only=True)
+class RacePlan:
+    """The plan of a race, and the file that keeps it."""
+
+    path: Path
+    text: str
+    plan: Plan
+
+
+def made_of(wanted: Race, out: Path, *, again: bool = False) -> RacePlan:
+    """The plan of a race, checked; a new one in time has each client beside its session.
+
+    `again`: as `settled` has it. Raises DynoError.
+    """
+    from dbdyno.plan.race.text import placed
+
+    path, text = settled(wanted, out, again=again)
+    if path.exists() or wanted.count or wanted.answers:
+        plan = checked(text, path, out)
+    else:
+        text, plan = placed(text, lambda text: checked(text, path, out))
+    return RacePlan(path=path, text=text, plan=plan)
+
+
 def checked(text: str, path: Path, out: Path) -> Plan:
     """The plan that the text is, with what it leaves open, once the host has all that it needs."""
     from dbdyno import plan as plans
@@ -409,34 +421,6 @@ def checked(text: str, path: Path, out: Path) -> Plan:
     except DynoError as error:
         raise type(error)(of_arm(str(error), path)) from None
     return plan
-
-
-def placed(text: str, plan: Plan) -> str:
-    """The plan's text with the placement that a trial chooses; the same text if it has none."""
-    from dbdyno.cli import measuring
-    from dbdyno.model.error import PlanError
-    from dbdyno.plan.race.text import with_placement
-    from dbdyno.run import placement_trial
-
-    if not measuring.can_be_placed(text, plan.path):
-        return text
-    try:
-        trial = placement_trial.measured(plan)
-    except PlanError:
-        return text  # all runs where the kernel likes, as by default
-    if trial is None:
-        return text
-    say(f'placement = "{trial.choice}": {trial.why}')
-    return with_placement(text, trial)
-
-
-def shortened(text: str, spent_s: float) -> str:
-    """The plan's text with so much less time, which a trial has taken of the race's minutes."""
-
-    def less(limit: re.Match[str]) -> str:
-        return f"{limit[1]}{max(MINUTES_MIN, float(limit[2]) - spent_s / 60):.2f}"
-
-    return re.sub(r"(?m)^(minutes_max = )([\d.]+)", less, text)
 
 
 def of_arm(said: str, path: Path) -> str:

@@ -42,6 +42,7 @@ class Demand:
 
     connections: int = 0  # of the load, in the largest step
     waits: bool = False  # whether sessions are sampled for what they wait for
+    places: bool = False  # whether each session is put on the processor of its client
     workloads: tuple[str, ...] = ()  # by name, for which a preset's studies differ
 
 

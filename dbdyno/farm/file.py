@@ -43,7 +43,7 @@ class Branch(Form):
     config: Sequence[str] = ()
     count: bool = True  # whether work is counted
     time: bool = True  # whether time is measured
-    placement: SessionPlacement | None = None  # of clients in races; None: by a trial here
+    placement: SessionPlacement | None = None  # of clients in races; None: together
 
 
 class FarmForm(Form):

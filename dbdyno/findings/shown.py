@@ -23,7 +23,6 @@ from dbdyno.findings.nodes import show as nodes
 from dbdyno.findings.outcomes import show as outcomes
 from dbdyno.findings.over_time import show as over_time
 from dbdyno.findings.owners import show as owners
-from dbdyno.findings.placement import show as placement
 from dbdyno.findings.profiles import show as profiles
 from dbdyno.findings.queries import show as queries
 from dbdyno.findings.query_plans import show as query_plans
@@ -63,7 +62,6 @@ WORKLOAD: tuple[Section, ...] = (
 STEP: tuple[Section, ...] = (
     doubts.OF_STEP,
     throughput.SECTION,
-    placement.SECTION,
     why.SECTION,
     told.SECTION,
     outcomes.SECTION,

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from statistics import fmean
 from typing import NamedTuple
 
 from dbdyno.evidence import generator_limit
 from dbdyno.judge.pairing import PairedRuns, ZeroBlocks
 from dbdyno.model import Bound, StepRun, TargetFacts, metric
-from dbdyno.model.metric.primary import TAIL, TIME, UNDISTURBED, is_cpu, second_of
-from dbdyno.model.placement import PlacementTrial
+from dbdyno.model.metric.primary import TAIL, UNDISTURBED, second_of
 from dbdyno.model.verdict import Judgement, Reason, Word
 from dbdyno.stats.fills import FillCount
 from dbdyno.stats.sample import Sample
@@ -89,7 +87,6 @@ class ArmInStep:
     where: StepKey
     headline: str
     faced: PairedRuns
-    trial: PlacementTrial | None = None  # where operations are not placed freely
 
     @property
     def primary(self) -> tuple[str, ...]:
@@ -151,7 +148,6 @@ class ArmInStep:
                 fills=self.fills_seen(len(seen.blocks)),
                 between_fills=compared.between,
                 base=compared.base if name in (UNDISTURBED, TAIL) else None,
-                free_cost=self._free_cost(name),
             )
             if sample.compares:
                 yield sample
@@ -181,27 +177,14 @@ class ArmInStep:
         """The same of these blocks alone."""
         return replace(self, faced=self.faced.within(blocks))
 
-    def _free_cost(self, name: str) -> float:
-        """The cost of the base's operation where it is placed freely, by the one that it has."""
-        costs = [run.metrics.get(name if is_cpu(name) else TIME) for run in self.faced.base_runs]
-        known = [cost for cost in costs if cost]
-        if self.trial is None or not known:
-            return 1.0
-        return 1 + self.trial.wake_us(cpu=is_cpu(name)) / fmean(known)
 
-
-def contest(
-    where: StepKey, faced: PairedRuns, trial: PlacementTrial | None = None
-) -> ArmInStep | None:
-    """The arm's contest in a step; None of a step without a headline, which is not judged.
-
-    `trial`: the placement's, where sessions are beside their clients.
-    """
+def contest(where: StepKey, faced: PairedRuns) -> ArmInStep | None:
+    """The arm's contest in a step; None of a step without a headline, which is not judged."""
     runs: Iterable[StepRun] = (*faced.runs, *faced.base_runs)
     headline = next((run.facts.headline for run in runs if run.facts.headline is not None), None)
     if headline is None:
         return None
-    return ArmInStep(where=where, headline=headline, faced=faced, trial=trial)
+    return ArmInStep(where=where, headline=headline, faced=faced)
 
 
 # --- What was done in place of a comparison ---------------------------------------------------

@@ -91,7 +91,7 @@ def _plans(row: StepRow, rules: Rules) -> dict[str, PlanChange]:
 
 
 def _contests(rows: Sequence[StepRow], arm: str) -> list[ArmInStep]:
-    contests = (contest(row.where, row.faced[arm], row.trial) for row in rows)
+    contests = (contest(row.where, row.faced[arm]) for row in rows)
     return [contest for contest in contests if contest is not None]
 
 

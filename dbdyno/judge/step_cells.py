@@ -12,7 +12,6 @@ from dbdyno.judge.arms_and_blocks import Arms
 from dbdyno.judge.pairing import PairedRuns, facing
 from dbdyno.model import Cell, StepComparison, StepRun, TargetFacts
 from dbdyno.model.metric.primary import LEDGER, SAMPLED, cpu_of
-from dbdyno.model.placement import PlacementTrial
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.stats.fills import Units
 
@@ -24,7 +23,6 @@ class StepRow:
     step: StepComparison  # nothing in it is judged
     faced: Mapping[str, PairedRuns]  # by arm, without the base
     units: Units | None = None  # what the tests count; None: blocks
-    trial: PlacementTrial | None = None  # the placement's, where sessions are beside their clients
 
     @property
     def where(self) -> StepKey:
@@ -51,13 +49,8 @@ def rows(
     by_step: dict[StepKey, list[StepRun]] = {}
     for run in runs:
         by_step.setdefault(StepKey.of(run), []).append(run)
-    together = plan.schedule.placement == "together"
-    trial = plan.schedule.placement_trial if together else None
     return tuple(
-        replace(
-            row(where, arms, _with_whole_ledgers(by_step[where]), (units or {}).get(where)),
-            trial=trial,
-        )
+        row(where, arms, _with_whole_ledgers(by_step[where]), (units or {}).get(where))
         for where in sorted(by_step, key=place)
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dbdyno.model.attribution import Design
-from dbdyno.model.placement import PlacementTrial, SessionPlacement
+from dbdyno.model.placement import SessionPlacement
 from dbdyno.model.sweep import named
 from dbdyno.model.verdict import Aims
 
@@ -156,7 +156,6 @@ class Schedule:
     fills_alike: bool = False
     interleave: Interleave = "run"
     placement: SessionPlacement = "free"
-    placement_trial: PlacementTrial | None = None  # by which it was chosen; None: a person chose
     writes_in_turn: bool = False  # turns: also steps that write, all after the one of `save`
     turn_s_chosen: float | None = None  # of a turn; None: TURN_S
     checkpoint: Literal["before-step"] | None = None  # before each step's first reading

@@ -12,7 +12,6 @@ from msgspec import Struct, field
 
 from dbdyno.model.attribution import Design, DesignKind, Factor
 from dbdyno.model.own_query import Exclusion
-from dbdyno.model.placement import PlacementTrial
 from dbdyno.model.plan import Void
 from dbdyno.model.verdict import Aims
 
@@ -137,7 +136,6 @@ class ScheduleRecord(Struct, frozen=True, kw_only=True):
 
     interleave: Literal["run", "step", "slice"] = "run"  # "slice": "turn" of today's plans
     placement: str = "free"
-    placement_trial: PlacementTrial | None = None
     slice_s: int | float | None = None  # the length of a turn
     checkpoint: str | None = None
     until_decided: bool = False

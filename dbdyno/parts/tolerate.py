@@ -50,11 +50,8 @@ def line(comparison: Comparison) -> str:
         return ""
     several = len(comparison.tolerances) > 1
     said = (f"{arm.arm}: {_arm(arm)}" if several else _arm(arm) for arm in comparison.tolerances)
-    schedule = comparison.plan.schedule
-    trial = schedule.placement_trial if schedule.placement == "together" else None
-    of = " of an operation placed freely" if trial is not None else ""
     given = f"{answer(comparison)}{known.on_one_fill(comparison)}"
-    return f"safe at {number.percent(tolerate)}{of}: {given} ({'; '.join(said)})"
+    return f"safe at {number.percent(tolerate)}: {given} ({'; '.join(said)})"
 
 
 def document(comparison: Comparison) -> Json | None:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dbdyno.model import Plan, can
 from dbdyno.plan.schema import refusal
 
-POOL = ("thread_handling", "pool-of-threads")
-"""The setting by which sessions of MariaDB have no thread of their own."""
-
 
 def check(plan: Plan, source: str) -> None:
     """Raises PlanError where sessions, or what makes their load, cannot be placed."""
@@ -23,9 +20,6 @@ def check(plan: Plan, source: str) -> None:
             why = "has a `dsn`" if arm.dsn is not None else f'is of engine "{arm.engine}"'
             sentence = f"{how} is for servers that dyno runs, and arm `{arm.name}` {why}; remove it"
             raise refusal(source, "schedule.placement", sentence)
-        if placement == "together" and arm.settings.get(POOL[0]) == POOL[1]:
-            sentence = f"sessions of a pool of threads have none to place by {how}; remove it"
-            raise refusal(source, f"arms.{arm.name}.settings.{POOL[0]}", sentence)
     if placement == "apart":
         _check_apart(plan, source)
     else:

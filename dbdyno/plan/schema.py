@@ -177,22 +177,6 @@ class VoidForm(Form):
     swap: bool = False
 
 
-class PlacedCostForm(Form):
-    """The cost of an operation as it is placed, as it is written."""
-
-    us: float = Field(gt=0)
-    cpu_us: float = Field(gt=0)
-    scatter: float = Field(ge=0)
-
-
-class PlacementTrialForm(Form):
-    """The trial by which the placement was chosen, as it is written."""
-
-    step: str
-    together: PlacedCostForm
-    free: PlacedCostForm
-
-
 class ScheduleForm(Form):
     """The schedule as it is written."""
 
@@ -202,7 +186,6 @@ class ScheduleForm(Form):
     fills: int = Field(default=Schedule.fills, ge=1, le=64)
     interleave: Interleave = "run"
     placement: SessionPlacement = "free"
-    placement_trial: PlacementTrialForm | None = None
     turn_s: float | None = Field(default=None, ge=TURN_S_MIN, le=TURN_S_MAX)
     writes_in_turn: bool = False
     checkpoint: Literal["before-step"] | None = None

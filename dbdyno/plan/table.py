@@ -9,14 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dbdyno.model import Observation, Placement, Schedule, Void
-from dbdyno.model.placement import PlacedCost, PlacementTrial
 from dbdyno.model.verdict import Aims
 from dbdyno.plan import profile
 from dbdyno.plan.schema import (
     THREADS_MAX,
     GeneratorForm,
     ObserveForm,
-    PlacementTrialForm,
     RequireForm,
     ScheduleForm,
     ServerForm,
@@ -51,7 +49,6 @@ def schedule(form: ScheduleForm, source: str) -> Schedule:
         fills=form.fills,
         interleave=form.interleave,
         placement=form.placement,
-        placement_trial=placement_trial(form.placement_trial),
         turn_s_chosen=form.turn_s,
         writes_in_turn=form.writes_in_turn,
         checkpoint=form.checkpoint,
@@ -60,14 +57,6 @@ def schedule(form: ScheduleForm, source: str) -> Schedule:
         trial=form.trial,
         rest_s=form.rest_s,
     )
-
-
-def placement_trial(form: PlacementTrialForm | None) -> PlacementTrial | None:
-    """The trial by which the placement was chosen; None where a person chose it."""
-    if form is None:
-        return None
-    together, free = (PlacedCost(**cost.model_dump()) for cost in (form.together, form.free))
-    return PlacementTrial(step=form.step, together=together, free=free)
 
 
 def observe(form: ObserveForm, interleave: str, source: str) -> Observation:

@@ -42,7 +42,6 @@ class Sample:
     fills: FillCount | None = None  # where fills are the units; None: blocks are
     between_fills: FillVariance | None = None  # where all blocks begin from one, if it is known
     base: float | None = None  # of service times: the base's own, in microseconds
-    free_cost: float = 1.0  # an operation's where it is placed freely, by the one that is measured
 
     @cached_property
     def interval(self) -> Ratio | None:

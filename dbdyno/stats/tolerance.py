@@ -66,13 +66,8 @@ def losses(
 
 
 def edge(sample: Sample, tolerate: float) -> float:
-    """The log ratio of a loss as large as the tolerance: fewer of what is better, else more.
-
-    The tolerance is of an operation that is placed freely: of a cheaper one it is more.
-    """
-    if sample.better >= 0:
-        return -math.log1p(sample.free_cost * tolerate / (1 - tolerate))
-    return math.log1p(sample.free_cost * tolerate)
+    """The log ratio of a loss as large as the tolerance: fewer of what is better, else more."""
+    return math.log1p(-tolerate if sample.better >= 0 else tolerate)
 
 
 def _repeated(looks: Sequence[LookTest], metric: str, tolerate: float) -> tuple[float, float]:

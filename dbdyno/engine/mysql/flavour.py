@@ -47,6 +47,7 @@ class Flavour:
     instrumented: bool  # performance_schema is on by default
     threads: str  # asks for all threads, as the process list has those of connections
     own_thread: str  # asks for the connection's own thread, by the kernel's id
+    thread_from: int | None = None  # only from there on, and with performance_schema, it is told
     row_locks: str  # asks for the threads that wait for a row lock
     row_locks_s: float = 0.0  # how long it has to be left alone to tell anything new
     options: Mapping[str, str] = field(default_factory=dict)  # of the lab's own, for it alone
@@ -111,6 +112,7 @@ _MYSQL = Flavour(
     "PROCESSLIST_STATE AS state, PROCESSLIST_INFO AS text FROM performance_schema.threads",
     own_thread="SELECT THREAD_OS_ID FROM performance_schema.threads "
     "WHERE PROCESSLIST_ID = CONNECTION_ID()",
+    thread_from=50700,
     row_locks="SELECT DISTINCT REQUESTING_THREAD_ID FROM performance_schema.data_lock_waits",
     # The folder that a distribution compiled in need not be there; MariaDB knows no such value.
     options={"secure_file_priv": "NULL"},

@@ -39,6 +39,8 @@ NOTHING = Demand()
 CHECK_S_MAX = 30.0
 DEFAULT_CONNECTIONS_MAX = 151
 POOL, TLS = "innodb_buffer_pool_size", "ssl"
+THREADS, OF_POOL = "thread_handling", "pool-of-threads"
+"""The option, and the value by which sessions of MariaDB have no thread of their own."""
 LAB = {
     "bind_address": "127.0.0.1",
     "skip_name_resolve": "ON",
@@ -91,6 +93,8 @@ def settle(arm: Arm, build: Build, host: Capacity, demand: Demand = NOTHING) -> 
     departures = (*preset.departures, *left_out, *by_plan(own, published))
     values = binary_log(arm, {**known, **own}, build)
     values, told = instrumented(arm, own, values, build) if demand.waits else (values, ())
+    if demand.places:
+        refuse_unplaced(arm.name, values, build)
     configured = published.get(CONNECTIONS, DEFAULT_CONNECTIONS_MAX)
     needed = connections_of(arm.name, own, demand.connections, configured)
     if needed is not None:
@@ -122,6 +126,20 @@ def uncertified(settled: ArmSettings, build: Build) -> ArmSettings:
         values={**settled.values, TLS: "OFF"},
         departures=(*settled.departures, f"{TLS} is OFF, not ON: sessions come by the socket"),
     )
+
+
+def refuse_unplaced(arm: str, values: Mapping[str, str], build: Build) -> None:
+    """Raises PlanError where no thread is a session's own, or the server does not say which is."""
+    known, setting = flavour.of(build.engine), instruments.SETTING
+    where = f'schedule.placement: "together" cannot place the sessions of arm {arm}'
+    if values.get(THREADS) == OF_POOL:
+        raise PlanError(f'{where}: {THREADS} is {OF_POOL}; write "free"')
+    if known.thread_from is None:
+        return
+    if not since(known.thread_from, build.version_num):
+        raise PlanError(f'{where}: its version does not tell their threads; write "free"')
+    if values.get(setting, "on").lower() in options.OFF:
+        raise PlanError(f'{where}: {setting} is off, which tells their threads; write "free"')
 
 
 def instrumented(

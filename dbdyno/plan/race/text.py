@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dbdyno import workload
-from dbdyno.model import WorkloadUse
+from dbdyno.model import Plan, WorkloadUse
 from dbdyno.model.answer import EXPECTED_S
+from dbdyno.model.error import PlanError
 from dbdyno.model.own_query import Application
-from dbdyno.model.placement import PlacementTrial
+from dbdyno.model.placement import SessionPlacement
 from dbdyno.model.plan import LENGTH
 from dbdyno.model.size import Capacity
 from dbdyno.plan.race import counts
@@ -302,7 +303,7 @@ def of_schedule(
         return
     if race.blocks is None:
         yield 'blocks = "until decided"  # looks after 3, 4, 6, 8, 12, 20 and 30 blocks'
-        yield f"minutes_max = {limit:g}  # of {race.minutes:g}; the rest is for the report, a trial"
+        yield f"minutes_max = {limit:g}  # of {race.minutes:g}; the rest is for the report"
     else:
         yield f"blocks = {race.blocks}  # more are added where the search asks for them"
     if filled > 1:
@@ -322,24 +323,22 @@ def of_schedule(
         yield "trial = true  # each step runs for a second first; one that no arm can do ends it"
 
 
-def with_placement(text: str, trial: PlacementTrial) -> str:
-    """The plan's text with the placement that a trial has chosen, and the trial's figures."""
-    return in_schedule(text, *placement_lines(trial))
+def placed(text: str, check: Callable[[str], Plan]) -> tuple[str, Plan]:
+    """The plan's text with each client beside its session, or as it is where that cannot be.
+
+    And the plan that it is. `check`: makes the plan of a text, or raises PlanError where it cannot
+    be run. Raises what it raises of the text as it is.
+    """
+    together = with_placement(text, "together")
+    try:
+        return together, check(together)
+    except PlanError:
+        return text, check(text)
 
 
-def in_schedule(text: str, *lines: str) -> str:
-    """The plan's text with these lines at the beginning of its `[schedule]`."""
-    return text.replace("\n[schedule]\n", "\n".join(["\n[schedule]", *lines, ""]), 1)
-
-
-def placement_lines(trial: PlacementTrial) -> Iterator[str]:
-    """The lines of `[schedule]` that say what a trial has chosen, and its figures."""
-    costs = {
-        name: {key: round(value, 4) for key, value in asdict(cost).items()}
-        for name, cost in (("together", trial.together), ("free", trial.free))
-    }
-    yield f"placement = {quoted(trial.choice)}  # {trial.why}"
-    yield f"placement_trial = {value_of({'step': trial.step, **costs})}"
+def with_placement(text: str, where: SessionPlacement) -> str:
+    """The plan's text with a placement of clients and sessions."""
+    return text.replace("\n[schedule]\n", f"\n[schedule]\nplacement = {quoted(where)}\n", 1)
 
 
 def of_count(

@@ -128,7 +128,6 @@ def schedule_json(schedule: Schedule) -> Json:
             "repeats_max",
             "rest_s",
             "placement",
-            "placement_trial",
             "writes_in_turn",
             "trial",
         ),

@@ -425,7 +425,12 @@ def demand(plan: Plan, arm: Arm, prepared: ReadyPlan) -> Demand:
     """The plan's wishes for the arm's server beside its settings."""
     waits = plan.observe.waits_s is not None
     names = tuple(dict.fromkeys(use.name for use in plan.workloads))
-    return Demand(connections=connections(plan, arm, prepared), waits=waits, workloads=names)
+    return Demand(
+        connections=connections(plan, arm, prepared),
+        waits=waits,
+        places=plan.schedule.placement == "together",
+        workloads=names,
+    )
 
 
 def connections(plan: Plan, arm: Arm, prepared: ReadyPlan) -> int:

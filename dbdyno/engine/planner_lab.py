@@ -14,10 +14,9 @@ from dbdyno.model import Address, engine
 from dbdyno.model.error import PlanError
 from dbdyno.model.planner_statistics import ServerStatistics
 
-
 WHY_NOT = (
-    "plans without data are PostgreSQL's: {}'s planner reads indexes themselves for each range, and "
-    "finds none of the rows (MariaDB 12.3 can record what it has read: optimizer_record_context)"
+    "plans without data are PostgreSQL's: {}'s planner reads an index itself for each range, and "
+    "finds none of its rows (MariaDB 12.3 can record what it has read: optimizer_record_context)"
 )
 
 

@@ -39,7 +39,6 @@ Capability = Literal[
 Protocol = Literal["simple", "extended", "prepared", "execute"]
 OURS = frozenset[Capability](
     {"made", "kept", "restored", "presets", "prebuilt", "source", "release", "standby", "counted"}
-    | {"followed"}
 )
 """The capabilities that a `dsn` takes away from any engine."""
 

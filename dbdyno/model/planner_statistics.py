@@ -94,7 +94,7 @@ class ServerStatistics(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """statistics.json."""
 
     note: str  # stands first, so that whoever opens the file reads it
-    format: int = FORMAT
+    format: int
     version_num: int
     user: str = ""
     values: Literal["all", "none"] = "all"

@@ -1,8 +1,8 @@
 """Files of a server that is down, made as long as another server's, without a row in them.
 
-The planner reads the lengths of files, and how high a btree is from its first page. What is added is
-a hole: pages of zeros, which PostgreSQL takes for empty ones. A btree gets a chain of pages from its
-root to its one leaf, because the planner itself may descend for an end.
+The planner reads the lengths of files, and how high a btree is from its first page. What is added
+is a hole: pages of zeros, which PostgreSQL takes for empty ones. A btree gets a chain of pages from
+its root to its one leaf, because the planner itself may descend for an end.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _lengthen(place: Path, size: int) -> None:
 def heighten(place: Path, height: int) -> None:
     """Puts so many levels above the one leaf of a btree, or of an empty one. Raises OSError."""
     with place.open("r+b") as file:
-        content = bytearray(file.read())
+        content = file.read()
         file.seek(0)
         file.write(heightened(content, height))
 
@@ -119,4 +119,3 @@ def _page(*, level: int, flags: int, items: Sequence[bytes]) -> bytes:
     struct.pack_into("<HHHH", page, 12, lower, upper, SPECIAL_AT, LAYOUT)
     struct.pack_into("<IIIHH", page, SPECIAL_AT, 0, 0, level, flags, 0)
     return bytes(page)
-

@@ -26,6 +26,7 @@ from dbdyno.model import Address
 from dbdyno.model.error import ServerError
 from dbdyno.model.literal import literal
 from dbdyno.model.planner_statistics import (
+    FORMAT,
     WITH_VALUES,
     WITHOUT_TEXTS,
     ColumnEnds,
@@ -144,9 +145,12 @@ def opened(address: Address, name: str) -> Iterator[StatisticsSource]:
     import psycopg
 
     try:
-        with connect(
-            address, "dyno capture", limited(STATEMENT_S_MAX), prepare_threshold=None
-        ) as connection, cut_off(connection, ALL_S_MAX):
+        with (
+            connect(
+                address, "dyno capture", limited(STATEMENT_S_MAX), prepare_threshold=None
+            ) as connection,
+            cut_off(connection, ALL_S_MAX),
+        ):
             source = StatisticsSource(connection, name)
             source.ask("BEGIN TRANSACTION READ ONLY")
             source.set(limited(STATEMENT_S_MAX))
@@ -213,6 +217,7 @@ class StatisticsSource:
         ]
         return ServerStatistics(
             note=WITH_VALUES if texts else WITHOUT_TEXTS,
+            format=FORMAT,
             version_num=version_num,
             user=user,
             values="all" if texts else "none",
@@ -263,9 +268,7 @@ class StatisticsSource:
         indexes = {name: rest for name, *rest in self.ask(INDEXES)}
         with self._undone():
             self.set(BY_INDEX)
-            heights = {
-                name: self._height(*columns) for name, (*columns, _) in indexes.items()
-            }
+            heights = {name: self._height(*columns) for name, (*columns, _) in indexes.items()}
         for relation in relations:
             if relation.name not in indexes:
                 yield relation

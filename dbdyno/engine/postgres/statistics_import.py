@@ -17,7 +17,6 @@ from dbdyno.engine.postgres import connection, shared_statistics
 from dbdyno.engine.postgres.long_files import LongFile
 from dbdyno.engine.postgres.sections import quoted
 from dbdyno.engine.postgres.statistics_export import (
-    BLOCK_BYTES,
     LINE_BYTES,
     PAGE_BYTES,
     TUPLE_BYTES,
@@ -68,8 +67,8 @@ CLOSED = (
     WHERE a.attrelid = d.attrelid AND attnum = place""",
 )
 """What keeps two rows of ends out of their tables, and its return."""
-NEW_INDEX = """SELECT indrelid::regclass::text, pg_get_expr(indpred, indrelid), indnatts = indnkeyatts,
-    relam = (SELECT oid FROM pg_am WHERE amname = 'btree'), ARRAY(
+NEW_INDEX = """SELECT indrelid::regclass::text, pg_get_expr(indpred, indrelid),
+    indnatts = indnkeyatts, relam = (SELECT oid FROM pg_am WHERE amname = 'btree'), ARRAY(
     SELECT ROW(attlen, attalign, coalesce(stawidth, 32), coalesce(stadistinct, 0),
       coalesce(stanullfrac, 0), atttypid IN ('numeric'::regtype, 'float4'::regtype,
       'float8'::regtype, 'jsonb'::regtype))::text
@@ -128,9 +127,7 @@ def differences(address: Address, statistics: ServerStatistics) -> list[str]:
 
     Raises PlanError where the schema is another's, ServerError where it cannot connect.
     """
-    rows = connection.execute(
-        address, [*shared_statistics.PLAIN_NAMES, RELATIONS], RESTORE_S_MAX
-    )
+    rows = connection.execute(address, [*shared_statistics.PLAIN_NAMES, RELATIONS], RESTORE_S_MAX)
     there = {row[0] for row in rows if not row[0].startswith(("pg_", "information_schema."))}
     known = {each.name for each in statistics.relations}
     if known and not known & there:
@@ -249,14 +246,14 @@ def _take_sizes(session: psycopg.Connection[Any], relations: Sequence[RelationSi
             rows = each.rows if unknown else max(each.rows, 0.0)
             if unknown and not each.pages and not rows:
                 rows = -1.0  # as 13 says that nobody has counted
+            number = f"{literal(each.name)}::regclass"
             session.execute(
                 f"UPDATE pg_class SET relpages = {each.pages}, reltuples = {rows!r}, "
-                f"relallvisible = {each.visible} WHERE oid = {literal(each.name)}::regclass".encode()
+                f"relallvisible = {each.visible} WHERE oid = {number}".encode()
             )
             if not each.valid:
                 session.execute(
-                    "UPDATE pg_index SET indisvalid = false "
-                    f"WHERE indexrelid = {literal(each.name)}::regclass".encode()
+                    f"UPDATE pg_index SET indisvalid = false WHERE indexrelid = {number}".encode()
                 )
 
 
@@ -349,9 +346,7 @@ class IndexColumn:
     def of(cls, row: str) -> IndexColumn:
         """A column of the text of a row."""
         length, alignment, width, distinct, nulls, uneven = row.strip("()").split(",")
-        return cls(
-            int(length), alignment, int(width), float(distinct), float(nulls), uneven == "t"
-        )
+        return cls(int(length), alignment, int(width), float(distinct), float(nulls), uneven == "t")
 
     def distinct_of(self, rows: float) -> float:
         """How many values it has; of which nothing is known, as many as rows."""

@@ -23,6 +23,13 @@ Loss = Annotated[
 Monitoring = Annotated[
     bool, typer.Option("--with-monitoring", help="Keep what agents, dumps, replicas … sent.")
 ]
+Statistics = Annotated[
+    bool,
+    typer.Option(
+        "--statistics",
+        help="Of a PostgreSQL's DSN: also keep what its planner knows, for `dyno plans`.",
+    ),
+]
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -66,6 +73,7 @@ def capture(
     ] = False,
     accept_loss: Loss = False,
     with_monitoring: Monitoring = False,
+    statistics: Statistics = False,
 ) -> None:
     """Capture an application's queries from a server's log, its statistics, or both; read only.
 
@@ -84,13 +92,15 @@ def capture(
     if seconds is not None and not servers:
         raise DynoError("--for: reads a server's statistics twice: name its DSN, or leave it out")
     engine, server = server_of(servers[0]) if servers else ("", None)
+    keeps_values = values is ValueOrigin.LOG
+    source = StatisticsCapture(engine, server, texts=keeps_values) if statistics else None
     with logs_of([source for source in sources if "://" not in source]) as logs:
         wish = CaptureRequest(
             logs=logs,
             server=server,
             engine=engine,
             out=out,
-            keeps_values=values is ValueOrigin.LOG,
+            keeps_values=keeps_values,
             top=top,
             prefix=prefix,
             database=database,
@@ -99,9 +109,37 @@ def capture(
             real_clock=real_clock,
             accepts_loss=accept_loss,
             with_monitoring=with_monitoring,
+            beside=None if source is None else source.keep,
         )
         said = captured(wish, say)
     say(f"{out}: {coverage.summary(said)}; coverage.md has the rest")
+    for line in () if source is None else source.said:
+        say(line)
+
+
+class StatisticsCapture:
+    """What the planner of the server knows, kept beside the queries."""
+
+    def __init__(self, engine: str, server: ViewedServer | None, *, texts: bool) -> None:
+        """Raises DynoError where there is no server whose planner can be followed."""
+        from dbdyno.engine import planner_lab
+        from dbdyno.model.error import DynoError, PlanError
+
+        if server is None:
+            raise DynoError("--statistics: are a server's: name its DSN, too")
+        try:
+            planner_lab.of(engine)
+        except PlanError as error:
+            raise PlanError(f"--statistics: {error}: leave it out") from None
+        self._engine, self._server, self._texts = engine, server, texts
+        self.said: list[str] = []
+
+    def keep(self, folder: Path) -> None:
+        """Writes statistics.json into a folder. Raises DynoError."""
+        from dbdyno.run import source_plans
+
+        kept = source_plans.keep(self._server, self._engine, folder, texts=self._texts)
+        self.said = list(source_plans.summary(kept))
 
 
 @contextmanager

@@ -52,6 +52,7 @@ def race(
     allow_writes: race_options.AllowWrites = False,
     count: race_options.Count = False,
     answers: race_options.Answers = False,
+    only_flipped: race_options.OnlyFlipped = None,
     out: Out = RESULTS,
     wait: Wait = False,
     dry_run: DryRun = False,
@@ -76,7 +77,7 @@ def race(
     asked = RaceOptions(
         arms=[*(arms or []), *(dsn or [])],
         workload=workload,
-        steps=[*listed(steps), *(["answers"] if answers else [])],
+        steps=[*listed(steps), *(["answers"] if answers else []), *flipped_steps(only_flipped)],
         config=listed(config),
         settings=settings or [],
         minutes=minutes,
@@ -227,6 +228,19 @@ class RaceOptions:
         words += ["--tolerate", self.tolerate] if self.tolerate else []
         words += ["--minutes", f"{self.minutes:g}"] if self.minutes != MINUTES else []
         return " ".join(shlex.join(words).split())
+
+
+def flipped_steps(folder: Path | None) -> list[str]:
+    """The queries that get another plan, by the folder of `dyno plans`. Raises DynoError."""
+    if folder is None:
+        return []
+    from dbdyno.analysis import plans_only
+
+    rows = plans_only.flipped(plans_only.load(folder))
+    names = [row.query for row in rows if row.word in ("another plan", "near")]
+    if not names:
+        raise DynoError(f"--only-flipped: {folder}: no query gets another plan: leave it out")
+    return list(dict.fromkeys(names))
 
 
 def listed(words: list[str] | None) -> list[str]:

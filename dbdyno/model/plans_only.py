@@ -15,6 +15,7 @@ FILE, REPORT = "plans.json", "report.html"
 
 FlipWord = Literal["another plan", "near", "same", "fails", "not told"]
 """`near`: another plan, and another ANALYZE may do the same; `fails`: the arm refuses the text."""
+JitChange = Literal["", "begins", "ends"]
 FLIP_WORDS: Mapping[str, FlipWord] = {
     "changed": "another plan",
     "near": "near",
@@ -78,6 +79,6 @@ class FlippedQuery(Struct, frozen=True, kw_only=True, omit_defaults=True):
     generic: bool = False  # whether the plan is for any values
     tuples: int = 0  # of values that have another plan
     of: int = 0
-    jit: Literal["", "begins", "ends"] = ""  # whether it is compiled on one of the two alone
+    jit: JitChange = ""  # whether it is compiled on one of the two alone
     base: tuple[str, ...] = ()  # both trees, in lines
     plan: tuple[str, ...] = ()

@@ -53,6 +53,33 @@ def keep(server: ViewedServer, name: str, folder: Path, *, texts: bool) -> Serve
     return statistics
 
 
+def summary(statistics: ServerStatistics) -> Iterator[str]:
+    """What a file of statistics has, and what it lacks, in lines."""
+    planned = {plan.query for plan in statistics.plans if plan.root is not None}
+    queries = {plan.query for plan in statistics.plans}
+    yield (
+        f"{FILE}: {len(statistics.relations):,} tables and indexes, plans of {len(planned)} of "
+        f"{len(queries)} queries; it {statistics.note}"
+    )
+    hidden = statistics.hidden
+    counts = (
+        (hidden.tables, "tables"),
+        (hidden.expressions, "index expressions"),
+        (hidden.ranges, "ranges"),
+        (hidden.extended, "extended statistics"),
+    )
+    listed = ", ".join(f"{what} of {len(names)}" for names, what in counts if names)
+    if listed:
+        yield f"{FILE}: hidden from `{statistics.user}`, by tables: {listed}: {hidden.grant}"
+    if statistics.values == "none":
+        yield (
+            f"{FILE}: without values of text-like columns about one plan in ten may be another: "
+            "`dyno plans` does not tell those that are not the server's own"
+        )
+    for sentence in statistics.left_out:
+        yield f"{FILE}: {sentence}"
+
+
 def text_of(statistics: ServerStatistics) -> str:
     """The file, whose first line says what it holds."""
     text = msgspec.json.encode(statistics).decode()

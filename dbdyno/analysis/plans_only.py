@@ -13,6 +13,7 @@ from dbdyno.analysis import plan_tree
 from dbdyno.analysis.compare.query_changes import plan_changes
 from dbdyno.model.error import ResultError
 from dbdyno.model.plan_tree import PlanTree
+from dbdyno.model.planner_statistics import HIDDEN_WORDS
 from dbdyno.model.plans_only import (
     FILE,
     FORMAT,
@@ -36,6 +37,8 @@ WORDS: Mapping[PlanWord, FlipWord] = {
 }
 REFUSED = "42"
 """How the codes of errors begin by which a server refuses a text."""
+OTHERWISE = "its server plans it otherwise"
+NO_VALUES = "no values of its parameters are known"
 FOREIGN = "Foreign"
 """How the nodes begin that read what is elsewhere."""
 
@@ -76,21 +79,23 @@ def _row(
         for trees in (base.trees.trees, arm.trees.trees, record.source)
     )
     word, where, proven = WORDS[change.word], change.where, False
-    reason = _refused(other) if _all_planned(own) else ""
-    if reason:
-        word, where = "fails", reason
-    elif (reason := next(_unknown(record, query, own), "")) or word == "not told":
+    reason = next(_unknown(record, query, own), "")
+    if _all_planned(own) and (refused := _refused(other)):
+        word, where, reason = "fails", refused, ""
+    elif reason or word == "not told":
         word, where = "not told", reason or change.where
+        reason = reason or change.where or NO_VALUES
     else:
         proven, otherwise = _proof(source, own)
         if otherwise:
-            word, where = "not told", f"its server plans it otherwise: {otherwise}"
+            word, where, reason = "not told", f"{OTHERWISE}: {otherwise}", OTHERWISE
     return FlippedQuery(
         query=name,
         arm=arm.name,
         word=word,
         share=query.time_s / record.time_s if record.time_s else 0.0,
         where="" if word == "same" else where,
+        reason=reason,
         proven=proven,
         generic=change.word == "generic changed" or all(tree.generic for tree in own),
         tuples=change.tuples,
@@ -115,11 +120,12 @@ def _unknown(record: PlansRecord, query: PlannedQuery, own: Sequence[PlanTree]) 
     """Reasons for which the lab cannot know a query's plan."""
     nodes = [node for tree in own if tree.root is not None for node in tree.root.walk()]
     read = {node.relation.partition(" ")[0] for node in nodes if node.relation}
-    if hidden := sorted(read & record.hidden.relations):
-        yield f"statistics of `{hidden[0]}` are hidden: {record.hidden.grant}"
+    words = {*query.words, *(word.lower() for word in query.words)}
+    if (hidden := record.hidden.concerning(read, words)) is not None:
+        yield f"{HIDDEN_WORDS[hidden.kind]} are hidden: {record.hidden.grant}"
     if any(node.node.startswith(FOREIGN) for node in nodes):
         yield "it reads a foreign table"
-    if reading := sorted({*query.reads} & {*record.reading}):
+    if reading := sorted(words & {*record.reading}):
         yield f"`{reading[0]}` reads tables while it is planned"
 
 

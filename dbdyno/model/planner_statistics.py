@@ -5,7 +5,7 @@ By it a lab plans queries as the server does, without a row of data (docs/plans.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -74,20 +74,47 @@ class ExtendedStatistics(Struct, frozen=True, kw_only=True, omit_defaults=True):
     common: str | None = None
 
 
-class HiddenStatistics(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The relations of which the role did not see all statistics, by what was hidden."""
+HiddenKind = Literal["table", "expression", "range", "extended"]
+HIDDEN_WORDS: Mapping[HiddenKind, str] = {
+    "table": "tables",
+    "expression": "index expressions",
+    "range": "columns of ranges",
+    "extended": "extended statistics",
+}
 
-    tables: tuple[str, ...] = ()
-    expressions: tuple[str, ...] = ()  # of indexes
-    ranges: tuple[str, ...] = ()
-    extended: tuple[str, ...] = ()
-    grant: str = ""  # what shows them
+
+class HiddenPart(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Statistics that the role did not see."""
+
+    relation: str
+    kind: HiddenKind
+    columns: tuple[str, ...] = ()  # that they are of; none: the whole table
 
     @property
-    def relations(self) -> frozenset[str]:
-        """The names of all these tables, without their schemas."""
-        every = (*self.tables, *self.expressions, *self.ranges, *self.extended)
-        return frozenset(name.rpartition(".")[2].strip('"') for name in every)
+    def bare_relation(self) -> str:
+        """The relation's name without its schema."""
+        return self.relation.rpartition(".")[2].strip('"')
+
+
+class HiddenStatistics(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """All that the role did not see, and what shows it."""
+
+    parts: tuple[HiddenPart, ...] = ()
+    grant: str = ""
+
+    def concerning(self, relations: Collection[str], words: Collection[str]) -> HiddenPart | None:
+        """What a query may depend on that reads these relations and has these words.
+
+        A relation that it does not name comes by a view, whose columns nobody here knows.
+        """
+        for part in self.parts:
+            if part.bare_relation not in relations:
+                continue
+            least = 2 if part.kind == "extended" else 1
+            named = sum(column in words for column in part.columns)
+            if not part.columns or part.bare_relation not in words or named >= least:
+                return part
+        return None
 
 
 class ServerStatistics(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -33,7 +33,7 @@ class PlannedQuery(Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str = ""  # without values
     calls: float = 0.0
     time_s: float = 0.0
-    reads: tuple[str, ...] = ()  # names in its text: of relations, functions, schemas
+    words: tuple[str, ...] = ()  # the names in its text: of columns, relations, functions
 
 
 class PlanningArm(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -75,6 +75,7 @@ class FlippedQuery(Struct, frozen=True, kw_only=True, omit_defaults=True):
     word: FlipWord
     share: float = 0.0  # of the source's time
     where: str = ""  # the plans part, or why nothing is told
+    reason: str = ""  # the kind of that why, alike for many queries
     proven: bool = False  # whether the base's plan is that of the server that was captured
     generic: bool = False  # whether the plan is for any values
     tuples: int = 0  # of values that have another plan

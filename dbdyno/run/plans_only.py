@@ -7,6 +7,7 @@ costs that differ a little. Nothing is run, timed or judged.
 
 from __future__ import annotations
 
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -42,6 +43,7 @@ PREFIX = "plan-"
 """Before an arm's name in that of its server's folder, which no race looks for."""
 NEAR = (0.95, 1.05)
 """By which a cost is multiplied to see which plans are near others."""
+WORD = re.compile(r'"(?:[^"]|"")*"|[A-Za-z_][\w$]*')
 JIT = (
     "SELECT CASE WHEN current_setting('jit')::bool "
     "AND current_setting('jit_above_cost')::float8 >= 0 "
@@ -123,12 +125,13 @@ def planned(request: PlansRequest) -> PlansRecord:
 
 def planned_query(query: OwnQuery) -> PlannedQuery:
     """A query as the record has it, without a value."""
+    text = masked(query.text)
     return PlannedQuery(
         name=query.name,
-        text=masked(query.text),
+        text=text,
         calls=query.calls,
         time_s=query.time_s,
-        reads=tuple(names_in(query.text)),
+        words=tuple(sorted({word.strip('"') for word in WORD.findall(text)})),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from dbdyno import workload
+from dbdyno.capture import engines
 from dbdyno.capture import folder as captured_folder
 from dbdyno.capture.view import ViewedServer
 from dbdyno.engine import planner_lab
@@ -19,7 +21,12 @@ from dbdyno.model.engine import Traits
 from dbdyno.model.error import ResultError
 from dbdyno.model.own_query import Application, OwnQuery
 from dbdyno.model.plan_tree import PlanTree
-from dbdyno.model.planner_statistics import FILE, FORMAT, ServerStatistics
+from dbdyno.model.planner_statistics import (
+    FILE,
+    FORMAT,
+    HIDDEN_WORDS,
+    ServerStatistics,
+)
 from dbdyno.run.own_calls import as_call, calls
 from dbdyno.run.plan_trees import tree
 from dbdyno.workload.queries import parameters_of
@@ -62,15 +69,12 @@ def summary(statistics: ServerStatistics) -> Iterator[str]:
         f"{len(queries)} queries; it {statistics.note}"
     )
     hidden = statistics.hidden
-    counts = (
-        (hidden.tables, "tables"),
-        (hidden.expressions, "index expressions"),
-        (hidden.ranges, "ranges"),
-        (hidden.extended, "extended statistics"),
+    counts = Counter(part.kind for part in hidden.parts)
+    listed = ", ".join(
+        f"{counts[kind]} {words}" for kind, words in HIDDEN_WORDS.items() if counts[kind]
     )
-    listed = ", ".join(f"{what} of {len(names)}" for names, what in counts if names)
     if listed:
-        yield f"{FILE}: hidden from `{statistics.user}`, by tables: {listed}: {hidden.grant}"
+        yield f"{FILE}: hidden from `{statistics.user}`: {listed}; {hidden.grant} shows them"
     if statistics.values == "none":
         yield (
             f"{FILE}: without values of text-like columns about one plan in ten may be another: "
@@ -128,7 +132,9 @@ def generic_call(query: OwnQuery, traits: Traits) -> QueryCall | None:
     count = parameters_of(query.text)
     if not count or (query.values is not None and query.protocol != "prepared"):
         return None
-    bound = replace(query, protocol="prepared")
+    places_of = engines.places(traits.name)
+    typed = "" if places_of is None or any(query.types) else places_of(query.text).typed
+    bound = replace(query, protocol="prepared", text=typed or query.text)
     return as_call(bound, (None,) * count, traits)
 
 

@@ -32,6 +32,7 @@ from dbdyno.model.planner_statistics import (
     ColumnEnds,
     ColumnStatistics,
     ExtendedStatistics,
+    HiddenPart,
     HiddenStatistics,
     RelationSize,
     ServerStatistics,
@@ -94,7 +95,7 @@ FROM pg_index JOIN pg_class x ON x.oid = indexrelid JOIN pg_class t ON t.oid = i
 JOIN pg_namespace n ON n.oid = t.relnamespace
 JOIN pg_am ON pg_am.oid = x.relam AND amname = 'btree'
 WHERE {OURS} AND x.relkind = 'i' AND indisvalid ORDER BY x.oid"""
-LEADING = f"""SELECT DISTINCT {MARK} t.oid::regclass::text, attname::text,
+LEADING = f"""SELECT {MARK} DISTINCT t.oid::regclass::text, attname::text,
     format_type(atttypid, NULL)
 FROM pg_index JOIN pg_class x ON x.oid = indexrelid JOIN pg_class t ON t.oid = indrelid
 JOIN pg_namespace n ON n.oid = t.relnamespace
@@ -110,17 +111,25 @@ EXTENDED = """SELECT {mark} format('%I.%I', nspname, stxname), {inherited},
     encode(stxdmcv::bytea, 'hex'), {expressions}
 FROM pg_statistic_ext_data JOIN pg_statistic_ext e ON e.oid = stxoid
 JOIN pg_namespace n ON n.oid = stxnamespace ORDER BY e.oid, 2"""
-HIDDEN = f"""SELECT {MARK} c.oid::regclass::text,
-    NOT has_table_privilege(c.oid, 'SELECT') OR row_security_active(c.oid)
-      OR NOT has_schema_privilege(c.relnamespace, 'USAGE'),
-    EXISTS (SELECT FROM pg_index WHERE indrelid = c.oid AND indexprs IS NOT NULL
-      AND NOT has_table_privilege(indexrelid, 'SELECT')),
-    EXISTS (SELECT FROM pg_attribute JOIN pg_type t ON t.oid = atttypid WHERE attrelid = c.oid
-      AND attnum > 0 AND typtype IN ('r', 'm')),
-    EXISTS (SELECT FROM pg_statistic_ext WHERE stxrelid = c.oid)
-FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
-WHERE {OURS} AND relkind IN ('r', 'm', 'p') ORDER BY c.oid"""
-READING = f"""SELECT DISTINCT {MARK} proname::text
+HIDDEN = f"""SELECT {MARK} name, kind, columns FROM (
+    SELECT c.oid, 'table' AS kind, ARRAY[]::text[] AS columns FROM pg_class c
+    WHERE NOT has_table_privilege(c.oid, 'SELECT') OR row_security_active(c.oid)
+      OR NOT has_schema_privilege(c.relnamespace, 'USAGE')
+    UNION ALL SELECT indrelid, 'expression', ARRAY(SELECT attname::text FROM pg_depend
+      JOIN pg_attribute ON attrelid = refobjid AND attnum = refobjsubid
+      WHERE classid = 'pg_class'::regclass AND objid = indexrelid AND refobjid = indrelid
+        AND refobjsubid > 0)
+    FROM pg_index WHERE indexprs IS NOT NULL AND NOT has_table_privilege(indexrelid, 'SELECT')
+    UNION ALL SELECT attrelid, 'range', ARRAY[attname::text] FROM pg_attribute
+    JOIN pg_type t ON t.oid = atttypid AND typtype IN ('r', 'm') WHERE attnum > 0
+    UNION ALL SELECT stxrelid, 'extended', ARRAY(SELECT attname::text FROM pg_depend
+      JOIN pg_attribute ON attrelid = refobjid AND attnum = refobjsubid
+      WHERE classid = 'pg_statistic_ext'::regclass AND objid = e.oid AND refobjid = stxrelid
+        AND refobjsubid > 0) FROM pg_statistic_ext e) AS hidden
+CROSS JOIN LATERAL (SELECT hidden.oid::regclass::text AS name) AS named
+JOIN pg_class c ON c.oid = hidden.oid JOIN pg_namespace n ON n.oid = relnamespace
+WHERE {OURS} AND relkind IN ('r', 'm', 'p') ORDER BY hidden.oid, kind, columns"""
+READING = f"""SELECT {MARK} DISTINCT proname::text
 FROM pg_proc JOIN pg_namespace n ON n.oid = pronamespace JOIN pg_language l ON l.oid = prolang
 WHERE {OURS} AND lanname NOT IN ('c', 'internal') AND provolatile <> 'v'
   AND prosrc ~* '\\mfrom\\M' ORDER BY 1"""
@@ -244,7 +253,7 @@ class StatisticsSource:
     def set(self, settings: dict[str, str]) -> None:
         """Settings up to the end of the transaction."""
         for name, value in settings.items():
-            self.ask(f"SELECT pg_catalog.set_config({literal(name)}, {literal(value)}, true)")
+            self.ask(f"SELECT {MARK} set_config({literal(name)}, {literal(value)}, true)")
 
     @contextmanager
     def _undone(self) -> Iterator[None]:
@@ -290,7 +299,7 @@ class StatisticsSource:
         where = f" WHERE {predicate}" if predicate else ""
         with self._tried():
             ((text,),) = self.ask(
-                f"EXPLAIN (FORMAT JSON) SELECT 1 FROM ONLY {table}{where} "
+                f"EXPLAIN {MARK} (FORMAT JSON) SELECT 1 FROM ONLY {table}{where} "
                 f"ORDER BY {', '.join(keys)}"
             )
             root = plan_form.read(msgspec.json.encode(text).decode()).root
@@ -351,15 +360,13 @@ class StatisticsSource:
 
     def _hidden(self, version_num: int, user: str) -> HiddenStatistics:
         """The tables of which the view does not show all."""
-        rows = self.ask(HIDDEN)
-        tables = tuple(row[0] for row in rows if row[1])
-        ranges = version_num < statistics_view.RANGES_FROM
-        quoted = '"' + user.replace('"', '""') + '"' if not user.isidentifier() else user
+        quoted = user if user.isidentifier() else '"' + user.replace('"', '""') + '"'
         return HiddenStatistics(
-            tables=tables,
-            expressions=tuple(row[0] for row in rows if row[2]),
-            ranges=tuple(row[0] for row in rows if row[3] and ranges),
-            extended=tuple(row[0] for row in rows if row[4]),
+            parts=tuple(
+                HiddenPart(relation=relation, kind=kind, columns=tuple(columns))
+                for relation, kind, columns in self.ask(HIDDEN)
+                if kind != "range" or version_num < statistics_view.RANGES_FROM
+            ),
             grant=f"GRANT pg_read_all_data TO {quoted}"
             if version_num >= READ_ALL_FROM
             else f"GRANT SELECT ON pg_statistic, pg_statistic_ext_data TO {quoted}",

@@ -81,7 +81,7 @@ class ArmAnswer:
     @property
     def reasons(self) -> str:
         """Why nothing is told of some, the commonest reason first; empty where all are."""
-        reasons = Counter(_reason(row) for row in self.of("not told"))
+        reasons = Counter(row.reason for row in self.of("not told"))
         listed = (f"{count} ({reason})" for reason, count in reasons.most_common())
         return f"Not told: {', '.join(listed)}." if reasons else ""
 
@@ -218,8 +218,3 @@ def _get(rows: Sequence[FlippedQuery]) -> str:
 
 def _keep(rows: Sequence[FlippedQuery]) -> str:
     return "keeps its own" if len(rows) == 1 else "keep theirs"
-
-
-def _reason(row: FlippedQuery) -> str:
-    """A reason without the query's own part of it."""
-    return row.where.partition(" otherwise:")[0] + " otherwise" * (" otherwise:" in row.where)

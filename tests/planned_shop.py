@@ -80,8 +80,9 @@ INSERT INTO product SELECT i, 'product ' || i, 1 + i * 31 % 997, jsonb_build_obj
     i % 12, 'size', i % 5), to_tsvector('simple', 'w' || i % 100 || ' w' || i % 17), i % 40,
     (i % 1000) / 7.0 FROM generate_series(1, {size} / 20) i;
 INSERT INTO orders SELECT i, 1 + (i::bigint * 7919 % ({size} / 5)), timestamptz '2025-01-01' +
-    i * interval '1 minute' * 500000 / {size}, (ARRAY['sent', 'sent', 'sent', 'paid', 'back', 'new'])
-    [CASE WHEN i > {size} * 0.98 THEN 6 ELSE 1 + i % 5 END]::state, (i * 37 % 100000) / 10.0 + 1,
+    i * interval '1 minute' * 500000 / {size},
+    (ARRAY['sent', 'sent', 'sent', 'paid', 'back', 'new'])[CASE WHEN i > {size} * 0.98 THEN 6
+    ELSE 1 + i % 5 END]::state, (i * 37 % 100000) / 10.0 + 1,
     CASE WHEN i % 20 = 0 THEN 'note ' || i END FROM generate_series(1, {size}) i;
 INSERT INTO item SELECT 1 + i / 3, i % 3, 1 + (i::bigint * i % ({size} / 20)), 1 + i % 9,
     (i % 1000) / 3.0 FROM generate_series(0, {size} * 3 - 4) i;
@@ -107,46 +108,91 @@ INSERT INTO code SELECT 'c' || i, CASE WHEN i % 3 > 0 THEN 'meaning ' || i END, 
 """
 KNOWN = """
 SELECT * FROM orders WHERE id = 77
+
 SELECT * FROM customer WHERE lower(name) = 'name 77'
+
 SELECT * FROM customer WHERE mail LIKE 'mail77%'
+
 SELECT * FROM customer WHERE born > '2003-01-01' ORDER BY born DESC NULLS LAST LIMIT 20
+
 SELECT * FROM customer WHERE vip AND score > 900
+
 SELECT count(*) FROM customer WHERE tags @> ARRAY['t3']
+
 SELECT count(*) FROM product WHERE facts @> '{"color": 3}'
+
 SELECT count(*) FROM product WHERE words @@ to_tsquery('simple', 'w7')
+
 SELECT * FROM product WHERE kind = 7 ORDER BY price DESC LIMIT 10
+
 SELECT * FROM orders WHERE state = 'new' AND created > '2025-12-10'
+
 SELECT customer, total FROM orders WHERE total > 9990
+
 SELECT * FROM orders WHERE created > '2030-01-01'
+
 SELECT * FROM orders WHERE created > now() - interval '1 day'
+
 SELECT count(*) FROM visit WHERE at > '2025-02-20'
+
 SELECT count(*) FROM booking WHERE during && tstzrange('2025-02-01', '2025-02-02')
+
 SELECT count(*) FROM booking WHERE during @> timestamptz '2025-03-01'
+
 SELECT count(*) FROM payment WHERE way = 'cash'
+
 SELECT count(*) FROM place WHERE city = 'city7' AND country = 'country7'
+
 SELECT city, country, count(*) FROM place GROUP BY city, country
+
 SELECT count(*) FROM base WHERE made = '2025-02-02'
+
 SELECT count(*) FROM event WHERE at > '2025-12-25' AND customer = 7
+
 SELECT kind, count(*) FROM event WHERE value > 950 GROUP BY kind
+
 SELECT * FROM sales WHERE sold > 900 ORDER BY sold LIMIT 5
-SELECT o.* FROM orders o JOIN customer c ON c.id = o.customer WHERE c.region = 3 ORDER BY o.created DESC LIMIT 10
-SELECT c.region, sum(o.total) FROM orders o JOIN customer c ON c.id = o.customer GROUP BY c.region
+
+SELECT o.* FROM orders o JOIN customer c ON c.id = o.customer WHERE c.region = 3 ORDER BY
+    o.created DESC LIMIT 10
+
+SELECT c.region, sum(o.total) FROM orders o JOIN customer c ON c.id = o.customer GROUP BY
+    c.region
+
 SELECT date_part('year', created) AS y, sum(total) FROM orders GROUP BY 1 ORDER BY 1
+
 SELECT EXTRACT(month FROM created) AS m, count(*) FROM orders GROUP BY 1 ORDER BY 1
+
 SELECT SUBSTRING(name FROM 1 FOR 6), count(*) FROM customer GROUP BY 1
+
 SELECT count(DISTINCT customer) FROM orders WHERE total > 500
+
 SELECT string_agg(page, ',' ORDER BY page) FROM visit WHERE customer = 7
-SELECT * FROM customer c WHERE NOT EXISTS (SELECT FROM orders o WHERE o.customer = c.id AND o.state = 'back')
+
+SELECT * FROM customer c WHERE NOT EXISTS (SELECT FROM orders o WHERE o.customer = c.id AND
+    o.state = 'back')
+
 SELECT * FROM product WHERE id NOT IN (SELECT product FROM item WHERE count > 8)
+
 SELECT max(created) FROM orders
+
 SELECT min(total), max(total) FROM orders WHERE customer < 100
+
 UPDATE orders SET note = 'x' WHERE customer = 7
+
 DELETE FROM payment WHERE paid < '2025-01-03'
+
 INSERT INTO code SELECT name, name, NULL FROM region
-WITH big AS (SELECT * FROM orders WHERE total > 9000) SELECT count(*) FROM big JOIN item ON item.orders = big.id
-SELECT p.name, s.sold FROM sales s JOIN product p ON p.id = s.product WHERE p.kind IN (1, 2, 3) ORDER BY s.sold DESC
-SELECT c.name, (SELECT count(*) FROM orders o WHERE o.customer = c.id) FROM customer c WHERE c.region = 4 LIMIT 50
-""".strip().splitlines()
+
+WITH big AS (SELECT * FROM orders WHERE total > 9000) SELECT count(*) FROM big JOIN item ON
+    item.orders = big.id
+
+SELECT p.name, s.sold FROM sales s JOIN product p ON p.id = s.product WHERE p.kind IN (1, 2, 3)
+    ORDER BY s.sold DESC
+
+SELECT c.name, (SELECT count(*) FROM orders o WHERE o.customer = c.id) FROM customer c WHERE
+    c.region = 4 LIMIT 50
+""".strip().split("\n\n")
 JOINS = {
     ("customer", "region"): "customer.region = region.id",
     ("orders", "customer"): "orders.customer = customer.id",
@@ -211,10 +257,14 @@ def _query(draw: random.Random) -> str:
         case 1:
             return f"SELECT DISTINCT {name} {source}"
         case 2:
-            return f"SELECT max({name}) {source}" if ":state" not in column else f"SELECT 1 {source}"
+            return (
+                f"SELECT max({name}) {source}" if ":state" not in column else f"SELECT 1 {source}"
+            )
         case 3 | 4:
             way = draw.choice(("", " DESC"))
-            return f"SELECT {table}.* {source} ORDER BY {name}{way} LIMIT {draw.choice((1, 10, 500))}"
+            return (
+                f"SELECT {table}.* {source} ORDER BY {name}{way} LIMIT {draw.choice((1, 10, 500))}"
+            )
         case 5:
             return f"SELECT count(*) FROM region r WHERE EXISTS (SELECT {source})"
     return f"SELECT {tables[0]}.* {source}"

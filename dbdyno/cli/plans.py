@@ -44,7 +44,7 @@ WithoutIndexes = Annotated[
 ]
 Out = Annotated[Path, typer.Option("--out", help="The folder for plans.json and report.html.")]
 AsJson = Annotated[
-    bool, typer.Option("--json", help="Print JSON for programs; docs/plans.md has every key.")
+    bool, typer.Option("--json", help="Print JSON for programs; docs/query-plans.md has every key.")
 ]
 FailOn = Annotated[
     str | None,
@@ -136,7 +136,7 @@ class PlansOptions:
         if self.indexes or self.without:
             return ""
         words = ["dyno", "race", *self.arms, "--workload", str(self.workload), "--restore"]
-        words += [str(self.restore), "--only-flipped", str(self.out)]
+        words += ["DUMP", "--only-flipped", str(self.out)]
         words += [word for setting in self.settings for word in ("--set", setting)]
         return shlex.join(words)
 

@@ -1,4 +1,4 @@
-"""How a lab comes to plan as another server does, without that server's data (docs/plans.md)."""
+"""How a lab comes to plan as another server does, without that server's data (docs/query-plans.md)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """statistics.json of a captured application: what a planner knows of the server's data.
 
-By it a lab plans queries as the server does, without a row of data (docs/plans.md).
+By it a lab plans queries as the server does, without a row of data (docs/query-plans.md).
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ class ExtendedStatistics(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 HiddenKind = Literal["table", "expression", "range", "extended"]
 HIDDEN_WORDS: Mapping[HiddenKind, str] = {
-    "table": "tables",
-    "expression": "index expressions",
-    "range": "columns of ranges",
+    "table": "statistics of tables",
+    "expression": "statistics of index expressions",
+    "range": "statistics of ranges",
     "extended": "extended statistics",
 }
 

@@ -20,7 +20,7 @@ from dbdyno.parts.part import Page
 COLUMNS = 100
 ROWS_MAX = 4
 """So many queries are named on the first screen."""
-CAUTION = "Another plan is not a slower one. To time {} with data:"
+CAUTION = "Another plan is not a slower one. To time {} with the data of a whole DUMP:"
 
 
 def page(record: PlansRecord, rows: Sequence[FlippedQuery]) -> Page:
@@ -59,7 +59,7 @@ def lines(record: PlansRecord, rows: Sequence[FlippedQuery], report: str) -> Ite
 
 
 def document(record: PlansRecord, rows: Sequence[FlippedQuery]) -> str:
-    """The answer for programs (docs/plans.md)."""
+    """The answer for programs (docs/query-plans.md)."""
     whole = {
         "format": record.format,
         "command": record.command,

@@ -203,8 +203,7 @@ def ready(
     build, made = settled(own, place=place, build=build)
     dump.refuse_unfit(build, place.account, arm.name)
     server = engines.of(arm.engine).server(own, build, place, made)
-    last = arm is request.arms[-1]
-    indexes = request.indexes if last else IndexChanges()
+    indexes = request.indexes if arm.name == request.arms[-1].name else IndexChanges()
     try:
         server.prepare()
         lab.limit(server)

@@ -71,14 +71,14 @@ def summary(statistics: ServerStatistics) -> Iterator[str]:
     hidden = statistics.hidden
     counts = Counter(part.kind for part in hidden.parts)
     listed = ", ".join(
-        f"{counts[kind]} {words}" for kind, words in HIDDEN_WORDS.items() if counts[kind]
+        f"{words} ({counts[kind]})" for kind, words in HIDDEN_WORDS.items() if counts[kind]
     )
     if listed:
         yield f"{FILE}: hidden from `{statistics.user}`: {listed}; {hidden.grant} shows them"
     if statistics.values == "none":
         yield (
-            f"{FILE}: without values of text-like columns about one plan in ten may be another: "
-            "`dyno plans` does not tell those that are not the server's own"
+            f"{FILE}: without values of text-like columns conditions on these are guessed: "
+            "`dyno plans` tells nothing where that gives another plan than the server's own"
         )
     for sentence in statistics.left_out:
         yield f"{FILE}: {sentence}"

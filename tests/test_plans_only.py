@@ -105,7 +105,9 @@ def test_words_follow_from_the_plans_of_both_arms_and_of_the_server(
 def test_nothing_is_told_of_what_the_lab_cannot_know() -> None:
     flips = [tree(SEQ)], [tree(INDEX)], [tree(SEQ)]
     foreign = [tree(node("Foreign Scan"))]
-    hidden = HiddenStatistics(parts=(HiddenPart(relation="public.f", kind="table"),), grant="GRANT")
+    hidden = HiddenStatistics(
+        parts=(HiddenPart(relation="public.f", subject="table"),), grant="GRANT"
+    )
     for made, reason in (
         (record(*flips, hidden=hidden), "statistics of tables are hidden: GRANT"),
         (record(*flips, reading=("x",)), "`x` reads tables while it is planned"),
@@ -115,7 +117,7 @@ def test_nothing_is_told_of_what_the_lab_cannot_know() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "columns", "words", "concerns"),
+    ("subject", "columns", "words", "concerns"),
     [
         ("table", (), {"f"}, True),
         ("range", ("x",), {"f", "x"}, True),
@@ -127,9 +129,9 @@ def test_nothing_is_told_of_what_the_lab_cannot_know() -> None:
     ],
 )
 def test_hidden_statistics_concern_queries_that_name_their_columns(
-    kind: str, columns: tuple[str, ...], words: set[str], concerns: bool
+    subject: str, columns: tuple[str, ...], words: set[str], concerns: bool
 ) -> None:
-    part = HiddenPart(relation='public."f"', kind=kind, columns=columns)  # type: ignore[arg-type]
+    part = HiddenPart(relation='public."f"', subject=subject, columns=columns)  # type: ignore[arg-type]
     hidden = HiddenStatistics(parts=(part,))
     assert (hidden.concerning({"f"}, words) is not None) == concerns
     assert hidden.concerning({"g"}, words) is None

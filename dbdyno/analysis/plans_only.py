@@ -80,7 +80,8 @@ def _row(
     )
     word, where, proven = WORDS[change.word], change.where, False
     reason = next(_unknown(record, query, own), "")
-    if _all_planned(own) and (refused := _refused(other)):
+    planned = bool(own) and all(tree.root is not None for tree in own)
+    if planned and (refused := _refused(other)):
         word, where, reason = "fails", refused, ""
     elif reason or word == "not told":
         word, where = "not told", reason or change.where
@@ -106,10 +107,6 @@ def _row(
     )
 
 
-def _all_planned(trees: Sequence[PlanTree]) -> bool:
-    return bool(trees) and all(tree.root is not None for tree in trees)
-
-
 def _refused(trees: Sequence[PlanTree]) -> str:
     """Why an arm refuses a text; empty where it does not."""
     reasons = (tree.unavailable for tree in trees if tree.unavailable.startswith(REFUSED))
@@ -122,7 +119,7 @@ def _unknown(record: PlansRecord, query: PlannedQuery, own: Sequence[PlanTree]) 
     read = {node.relation.partition(" ")[0] for node in nodes if node.relation}
     words = {*query.words, *(word.lower() for word in query.words)}
     if (hidden := record.hidden.concerning(read, words)) is not None:
-        yield f"{HIDDEN_WORDS[hidden.kind]} are hidden: {record.hidden.grant}"
+        yield f"{HIDDEN_WORDS[hidden.subject]} are hidden: {record.hidden.grant}"
     if any(node.node.startswith(FOREIGN) for node in nodes):
         yield "it reads a foreign table"
     if reading := sorted(words & {*record.reading}):
@@ -131,11 +128,11 @@ def _unknown(record: PlansRecord, query: PlannedQuery, own: Sequence[PlanTree]) 
 
 def _proof(source: Sequence[PlanTree], own: Sequence[PlanTree]) -> tuple[bool, str]:
     """Whether the base's plans are the server's own; where they part."""
-    told = {(tree.place, tree.generic): tree.root for tree in source}
+    of_source = {(tree.place, tree.generic): tree.root for tree in source}
     pairs = [
         (root, tree.root)
         for tree in own
-        if tree.root is not None and (root := told.get((tree.place, tree.generic))) is not None
+        if tree.root is not None and (root := of_source.get((tree.place, tree.generic))) is not None
     ]
     parted = (plan_tree.parting(*pair) for pair in pairs if pair[0].form != pair[1].form)
     otherwise = next(parted, "")

@@ -17,6 +17,13 @@ import typer
 if TYPE_CHECKING:
     from dbdyno.capture.view import ViewedServer
 
+Sources = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SOURCE…",
+        help="A DSN (postgres:// or mysql://), log files or their folder, or both.",
+    ),
+]
 Loss = Annotated[
     bool, typer.Option("--accept-loss", help="Go on where much of a log is not understood.")
 ]
@@ -41,13 +48,7 @@ class ValueOrigin(StrEnum):
 
 
 def capture(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SOURCE…",
-            help="A DSN (postgres:// or mysql://), log files or their folder, or both.",
-        ),
-    ],
+    sources: Sources,
     out: Annotated[Path, typer.Option("--out", help="The folder to write.")],
     values: Annotated[
         ValueOrigin, typer.Option("--values", help="none: no value of the application is kept.")
@@ -113,8 +114,8 @@ def capture(
         )
         said = captured(wish, say)
     say(f"{out}: {coverage.summary(said)}; coverage.md has the rest")
-    for line in () if source is None else source.said:
-        say(line)
+    if source is not None:
+        source.tell()
 
 
 class StatisticsCapture:
@@ -132,14 +133,21 @@ class StatisticsCapture:
         except PlanError as error:
             raise PlanError(f"--statistics: {error}: leave it out") from None
         self._engine, self._server, self._texts = engine, server, texts
-        self.said: list[str] = []
+        self._said: list[str] = []
 
     def keep(self, folder: Path) -> None:
         """Writes statistics.json into a folder. Raises DynoError."""
         from dbdyno.run import source_plans
 
         kept = source_plans.keep(self._server, self._engine, folder, texts=self._texts)
-        self.said = list(source_plans.summary(kept))
+        self._said = list(source_plans.summary(kept))
+
+    def tell(self) -> None:
+        """Says what was kept, and what was hidden."""
+        from dbdyno.cli.exit_status import say
+
+        for line in self._said:
+            say(line)
 
 
 @contextmanager

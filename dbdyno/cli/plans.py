@@ -6,7 +6,7 @@ import json
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -80,7 +80,7 @@ def plans(
     from dbdyno.report import plans_only as report
 
     words = () if fail is None else report.words(fail)
-    asked = PlansOptions(
+    options = PlansOptions(
         arms=arms or [],
         settings=settings or [],
         indexes=index or [],
@@ -89,7 +89,7 @@ def plans(
         restore=restore,
         out=out,
     )
-    record = made(asked, wait=wait, quiet=quiet)
+    record = made(options, wait=wait, quiet=quiet)
     rows = plans_only.flipped(record)
     keep(record, out)
     if as_json:
@@ -141,7 +141,7 @@ class PlansOptions:
         return shlex.join(words)
 
 
-def made(asked: PlansOptions, *, wait: bool, quiet: bool) -> PlansRecord:
+def made(options: PlansOptions, *, wait: bool, quiet: bool) -> PlansRecord:
     """The plans of all arms. Raises DynoError."""
     from dbdyno import workload
     from dbdyno.engine import planner_lab
@@ -150,18 +150,18 @@ def made(asked: PlansOptions, *, wait: bool, quiet: bool) -> PlansRecord:
     from dbdyno.run import plans_only, source_plans
     from dbdyno.run.plans_only import PlansRequest
 
-    arms = arms_of(asked)
+    arms = arms_of(options)
     for arm in arms:
         planner_lab.of(arm.engine)
     request = PlansRequest(
-        folder=asked.workload,
-        application=workload.captured(asked.workload),
-        statistics=source_plans.read(asked.workload),
-        dump=asked.restore,
+        folder=options.workload,
+        application=workload.captured(options.workload),
+        statistics=source_plans.read(options.workload),
+        dump=options.restore,
         arms=arms,
-        indexes=IndexChanges(tuple(asked.indexes), tuple(asked.without)),
-        command=asked.command,
-        race=asked.race,
+        indexes=IndexChanges(tuple(options.indexes), tuple(options.without)),
+        command=options.command,
+        race=options.race,
         say=silent if quiet else say,
     )
     with HostLock(plan="dyno plans", wait=wait):
@@ -172,7 +172,7 @@ def silent(text: str) -> None:
     """Says nothing."""
 
 
-def arms_of(asked: PlansOptions) -> list[Arm]:
+def arms_of(options: PlansOptions) -> list[Arm]:
     """The arms, each a server that the lab makes by itself. Raises PlanError."""
     from dbdyno.cli.race import look_around
     from dbdyno.model import Arm
@@ -181,23 +181,16 @@ def arms_of(asked: PlansOptions) -> list[Arm]:
 
     here = look_around(builds_sources=True)
     arms = []
-    for arm in races.arms(asked.written_arms, asked.settings, [races.NO_CONFIG], here):
+    for arm in races.arms(options.written_arms, options.settings, [races.NO_CONFIG], here):
         if arm.elsewhere or arm.config is not None:
             raise PlanError(
                 f"arm `{arm.name}`: plans without data are made by servers of the lab, by settings "
                 "of the source and of the arm: name a version, a build or a folder"
             )
-        folder = arm.origin.get("base_dir")
-        arms.append(
-            Arm(
-                name=arm.name,
-                engine=arm.engine,
-                version=arm.origin.get("version"),
-                build=arm.origin.get("build"),
-                base_dir=None if folder is None else Path(folder),
-                settings=dict(arm.settings),
-            )
-        )
+        origin: dict[str, Any] = {
+            key: Path(value) if key == "base_dir" else value for key, value in arm.origin.items()
+        }
+        arms.append(Arm(name=arm.name, engine=arm.engine, settings=dict(arm.settings), **origin))
     return arms
 
 

@@ -1,4 +1,4 @@
-"""How a lab comes to plan as another server does, without that server's data (docs/query-plans.md)."""
+"""How a lab comes to plan as another server does, without its data (docs/query-plans.md)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def of(name: str) -> PlannerLab:
     traits = engine.of(name)
     if "followed" not in traits.can:
         raise PlanError(WHY_NOT.format(traits.product))
-    lab: PlannerLab = import_module(f"dbdyno.engine.{traits.family}.planner_lab").LAB
+    lab: PlannerLab = import_module(f"dbdyno.engine.{traits.family}").PLANNER
     return lab
 
 

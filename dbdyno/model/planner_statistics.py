@@ -45,7 +45,7 @@ class RelationSize(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the planner reads of a table or an index beside its statistics."""
 
     name: str  # with its schema
-    kind: str  # pg_class.relkind
+    relkind: str  # as pg_class has it: "r", "i", "m", "p", "I", "f"
     pages: int  # as VACUUM or ANALYZE last counted them
     rows: float
     visible: int  # of these pages, to all transactions
@@ -87,7 +87,7 @@ class HiddenPart(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Statistics that the role did not see."""
 
     relation: str
-    kind: HiddenKind
+    subject: HiddenKind
     columns: tuple[str, ...] = ()  # that they are of; none: the whole table
 
     @property
@@ -110,7 +110,7 @@ class HiddenStatistics(Struct, frozen=True, kw_only=True, omit_defaults=True):
         for part in self.parts:
             if part.bare_relation not in relations:
                 continue
-            least = 2 if part.kind == "extended" else 1
+            least = 2 if part.subject == "extended" else 1
             named = sum(column in words for column in part.columns)
             if not part.columns or part.bare_relation not in words or named >= least:
                 return part

@@ -81,13 +81,9 @@ def document(record: PlansRecord, rows: Sequence[FlippedQuery]) -> str:
         ],
         "hidden": msgspec.to_builtins(record.hidden),
         "left_out": list(record.left_out),
-        "queries": [_entry(row) for row in rows],
+        "queries": [{name: getattr(row, name) for name in row.__struct_fields__} for row in rows],
     }
     return json.dumps(whole, indent=1, ensure_ascii=False)
-
-
-def _entry(row: FlippedQuery) -> dict[str, object]:
-    return {name: getattr(row, name) for name in row.__struct_fields__}
 
 
 def words(text: str) -> tuple[FlipWord, ...]:

@@ -22,7 +22,7 @@ from dbdyno import engine, workload
 from dbdyno.builds import compile
 from dbdyno.doctor import stable_facts
 from dbdyno.engine import golden
-from dbdyno.host import data_folder, leftovers
+from dbdyno.host import leftovers
 from dbdyno.host.lock import HostLock
 from dbdyno.host.observe import facts
 from dbdyno.model import Block, Json, Plan, Step, WorkloadUse, can
@@ -85,7 +85,6 @@ def opened(plan: Plan, parent: Path, *, quiet: bool = False) -> Iterator[Lab]:
     """
     leftovers.end_leftovers()
     golden.sweep(starting_state.data_root(plan), plan.wal_dir)
-    data_folder.sweep_long(starting_state.data_root(plan))
     with Watch([], quiet=quiet) as watch, Servers() as servers:
         pinned = Results.begun_plan(parent / plan.name)
         prepared, begun_s = ready(plan, pinned, watch.say), time.monotonic()

@@ -18,12 +18,12 @@ from pathlib import Path
 from msgspec import structs
 
 from dbdyno import engine as engines
-from dbdyno.engine import LabServer, installed, planner_lab
+from dbdyno.engine import LabServer, golden, installed, planner_lab
 from dbdyno.engine.arm_server import settled
 from dbdyno.engine.inquiry import Inquirer
 from dbdyno.engine.planner_lab import IndexChanges, PlannerLab
 from dbdyno.engine.restore import KEY, ClientPrograms, DumpRestore
-from dbdyno.host import capacity, data_folder, leftovers
+from dbdyno.host import capacity, leftovers
 from dbdyno.host import place as places
 from dbdyno.model import Address, Arm, engine
 from dbdyno.model.error import PlanError
@@ -79,7 +79,7 @@ def planned(request: PlansRequest) -> PlansRecord:
     begun_s = time.monotonic()
     root = places.data_root()
     leftovers.end_leftovers()
-    data_folder.sweep_long(root)
+    golden.sweep(root)
     name = request.arms[0].engine
     lab, traits = planner_lab.of(name), engine.of(name)
     dump = dump_of(request, name)
@@ -117,7 +117,7 @@ def planned(request: PlansRequest) -> PlansRecord:
         user=statistics.user,
         hidden=statistics.hidden,
         reading=statistics.reading,
-        foreign=tuple(each.name for each in statistics.relations if each.kind == "f"),
+        foreign=tuple(each.name for each in statistics.relations if each.relkind == "f"),
         left_out=statistics.left_out,
         seconds=round(time.monotonic() - begun_s, 1),
     )

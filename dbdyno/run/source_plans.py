@@ -69,9 +69,9 @@ def summary(statistics: ServerStatistics) -> Iterator[str]:
         f"{len(queries)} queries; it {statistics.note}"
     )
     hidden = statistics.hidden
-    counts = Counter(part.kind for part in hidden.parts)
+    counts = Counter(part.subject for part in hidden.parts)
     listed = ", ".join(
-        f"{words} ({counts[kind]})" for kind, words in HIDDEN_WORDS.items() if counts[kind]
+        f"{words} ({counts[subject]})" for subject, words in HIDDEN_WORDS.items() if counts[subject]
     )
     if listed:
         yield f"{FILE}: hidden from `{statistics.user}`: {listed}; {hidden.grant} shows them"

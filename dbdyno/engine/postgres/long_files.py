@@ -94,14 +94,14 @@ def heightened(content: bytes, height: int) -> bytes:
     (flags,) = struct.unpack_from("<H", leaf, FLAGS_AT)
     struct.pack_into("<H", leaf, FLAGS_AT, flags & ~ROOT)
     internal = [
-        _page(level=level, flags=ROOT * (level == height), items=(_downlink(level),))
+        _page(level=level, flags=ROOT * (level == height), items=(downlink(level),))
         for level in range(1, height + 1)
     ]
     struct.pack_into("<IIII", meta, META_AT, height + 1, height, height + 1, height)
     return bytes(meta + leaf) + b"".join(internal)
 
 
-def _downlink(block: int) -> bytes:
+def downlink(block: int) -> bytes:
     """The one tuple of an internal page: it points to the block below, and has no key."""
     return struct.pack("<HHHH", block >> 16, block & 0xFFFF, 0, TUPLE_BYTES | PIVOT)
 

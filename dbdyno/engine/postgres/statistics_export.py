@@ -215,14 +215,14 @@ class StatisticsSource:
         relations = [
             RelationSize(
                 name=name,
-                kind=kind,
+                relkind=relkind,
                 pages=pages,
                 rows=rows,
                 visible=visible,
                 blocks=size // BLOCK_BYTES,
                 valid=valid,
             )
-            for name, kind, pages, rows, visible, size, valid in self.ask(RELATIONS)
+            for name, relkind, pages, rows, visible, size, valid in self.ask(RELATIONS)
         ]
         return ServerStatistics(
             note=WITH_VALUES if texts else WITHOUT_TEXTS,
@@ -363,9 +363,9 @@ class StatisticsSource:
         quoted = user if user.isidentifier() else '"' + user.replace('"', '""') + '"'
         return HiddenStatistics(
             parts=tuple(
-                HiddenPart(relation=relation, kind=kind, columns=tuple(columns))
-                for relation, kind, columns in self.ask(HIDDEN)
-                if kind != "range" or version_num < statistics_view.RANGES_FROM
+                HiddenPart(relation=relation, subject=subject, columns=tuple(columns))
+                for relation, subject, columns in self.ask(HIDDEN)
+                if subject != "range" or version_num < statistics_view.RANGES_FROM
             ),
             grant=f"GRANT pg_read_all_data TO {quoted}"
             if version_num >= READ_ALL_FROM

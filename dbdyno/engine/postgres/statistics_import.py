@@ -8,12 +8,14 @@ the server's after that (long_files.py), while this one is down.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from dbdyno.engine.postgres import connection, shared_statistics
+from msgspec import json
+
+from dbdyno.engine.postgres import connection, plan_form, shared_statistics
 from dbdyno.engine.postgres.long_files import LongFile
 from dbdyno.engine.postgres.sections import quoted
 from dbdyno.engine.postgres.statistics_export import (
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
 UNKNOWN_FROM, INHERITED_FROM = 14_00_00, 15_00_00
 """From which versions reltuples can be unknown, and extended statistics of children stand apart."""
-KINDS = ("pg_ndistinct", "pg_dependencies", "pg_mcv_list")
+TYPES = ("pg_ndistinct", "pg_dependencies", "pg_mcv_list")
 """The types of extended statistics, which no cast makes of bytes but one that we make for it."""
 OWN_FROM = 16384
 RELATIONS = f"""SELECT c.oid::regclass::text, relkind::text, pg_relation_filepath(c.oid)
@@ -162,8 +164,8 @@ def _take_extended(
     if not rows:
         return
     inherited = session.info.server_version >= INHERITED_FROM
-    for kind in KINDS:
-        session.execute(f"CREATE CAST (bytea AS {kind}) WITHOUT FUNCTION".encode())
+    for type_name in TYPES:
+        session.execute(f"CREATE CAST (bytea AS {type_name}) WITHOUT FUNCTION".encode())
     try:
         for row in rows:
             try:
@@ -173,8 +175,8 @@ def _take_extended(
             except psycopg.DatabaseError:
                 yield f"extended statistics `{row.name}` are not taken"
     finally:
-        for kind in KINDS:
-            session.execute(f"DROP CAST (bytea AS {kind})".encode())
+        for type_name in TYPES:
+            session.execute(f"DROP CAST (bytea AS {type_name})".encode())
 
 
 def _extended(row: ExtendedStatistics, *, inherited: bool) -> Iterator[str]:
@@ -185,8 +187,8 @@ def _extended(row: ExtendedStatistics, *, inherited: bool) -> Iterator[str]:
     )
     parts = (row.ndistinct, row.dependencies, row.common)
     values = ", ".join(
-        "NULL" if part is None else f"decode('{part}', 'hex')::bytea::{kind}"
-        for kind, part in zip(KINDS, parts, strict=True)
+        "NULL" if part is None else f"decode('{part}', 'hex')::bytea::{type_name}"
+        for type_name, part in zip(TYPES, parts, strict=True)
     )
     own = (f", {row.inherited}", ", stxdinherit") if inherited else ("", "")
     yield (
@@ -302,7 +304,8 @@ def sized(address: Address, index: str) -> LongFile:
     where = f" WHERE {predicate}" if predicate else ""
     explain = f"EXPLAIN (FORMAT JSON) SELECT 1 FROM ONLY {table}{where}"
     ((plan,),) = connection.execute(address, [*names, explain], RESTORE_S_MAX)
-    rows = _scanned(plan[0]["Plan"])
+    root = plan_form.read(json.encode(plan).decode()).root
+    rows = 0.0 if root is None else root.expected_rows or 0.0
     widths = [IndexColumn.of(text) for text in columns]
     key = _key_bytes(widths)
     size = rows * (aligned(TUPLE_BYTES + key) + LINE_BYTES)
@@ -324,11 +327,6 @@ def sized(address: Address, index: str) -> LongFile:
         RESTORE_S_MAX,
     )
     return LongFile(path=path, blocks=blocks, height=reckoned_height(blocks, key))
-
-
-def _scanned(plan: Mapping[str, Any]) -> float:
-    """The rows that a plan of one table expects."""
-    return float(plan["Plan Rows"])
 
 
 @dataclass(frozen=True)

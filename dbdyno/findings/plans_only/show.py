@@ -58,8 +58,10 @@ class ArmAnswer:
             self.of("not told"),
         )
         time = share(sum(row.share for row in flips))
-        words = f"{len(flips)} of {number.queries(len(self.rows))} {_get(flips)} another plan on "
-        words += f"{self.arm} ({time} of your application's time); {len(same)} {_keep(same)}"
+        words = f"{len(flips)} of {number.queries(len(self.rows))} "
+        words += f"{'gets' if len(flips) == 1 else 'get'} another plan on "
+        words += f"{self.arm} ({time} of your application's time); "
+        words += f"{len(same)} {'keeps its own' if len(same) == 1 else 'keep theirs'}"
         if fails:
             words += f"; {len(fails)} {'fails' if len(fails) == 1 else 'fail'} there"
         if untold:
@@ -69,12 +71,12 @@ class ArmAnswer:
     @property
     def basis(self) -> str:
         """What the answer stands on."""
-        told = [row for row in self.rows if row.word != "fails"]
-        proven = sum(row.proven for row in told)
-        unproven = sum(not row.proven for row in told if row.word != "not told")
+        planned = [row for row in self.rows if row.word != "fails"]
+        proven = sum(row.proven for row in planned)
+        unproven = sum(not row.proven for row in planned if row.word != "not told")
         words = (
             "No row was copied, and nothing was run. "
-            f"{proven} of {len(told)} base plans are those of the server itself"
+            f"{proven} of {len(planned)} base plans are those of the server itself"
         )
         return f"{words}; {unproven} are {UNPROVEN}." if unproven else f"{words}."
 
@@ -210,11 +212,3 @@ def _lacks(record: PlansRecord) -> list[str]:
             for sentence, names in arms.items()
         ),
     ]
-
-
-def _get(rows: Sequence[FlippedQuery]) -> str:
-    return "gets" if len(rows) == 1 else "get"
-
-
-def _keep(rows: Sequence[FlippedQuery]) -> str:
-    return "keeps its own" if len(rows) == 1 else "keep theirs"

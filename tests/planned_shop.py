@@ -16,8 +16,9 @@ CREATE TABLE customer (id int PRIMARY KEY, region int NOT NULL REFERENCES region
     vip boolean NOT NULL DEFAULT false, tags text[]);
 CREATE TABLE product (id int PRIMARY KEY, name text NOT NULL, price numeric(10, 2) NOT NULL
     CHECK (price > 0), facts jsonb, words tsvector, kind int NOT NULL, weight float8);
-CREATE TABLE orders (id bigint PRIMARY KEY, customer int NOT NULL REFERENCES customer,
+CREATE TABLE orders (gone int, id bigint PRIMARY KEY, customer int NOT NULL REFERENCES customer,
     created timestamptz NOT NULL, state state NOT NULL, total numeric(12, 2) NOT NULL, note text);
+ALTER TABLE orders DROP COLUMN gone;
 CREATE TABLE item (orders bigint NOT NULL REFERENCES orders, line int NOT NULL,
     product int NOT NULL REFERENCES product, count int NOT NULL, price numeric(10, 2) NOT NULL,
     PRIMARY KEY (orders, line));
@@ -31,7 +32,8 @@ CREATE TABLE event_3 PARTITION OF event FOR VALUES FROM ('2025-09-01') TO ('2026
 CREATE TABLE visit (id bigint, customer int, at timestamptz, page text);
 CREATE TABLE booking (id int PRIMARY KEY, customer int NOT NULL REFERENCES customer,
     during tstzrange NOT NULL, room int NOT NULL);
-CREATE TABLE place (id int PRIMARY KEY, city text, country text, zip text, people int);
+CREATE TABLE place (id int PRIMARY KEY, gone int, city text, country text, zip text, people int);
+ALTER TABLE place DROP COLUMN gone;
 CREATE TABLE base (id int, made date, amount int);
 CREATE TABLE derived (extra text) INHERITS (base);
 CREATE TABLE code (code text NOT NULL, meaning text, uid uuid);

@@ -104,6 +104,8 @@ class Home:
         account = self._place.account
         self.register()
         data = data_folder.make(self.folder, "data", account)
+        if self.only_plans:
+            data_folder.mark_long(self.folder)
         wal = data_folder.make(self.wal_folder, "wal", account) if self.wal_folder else None
         account.make_folder(self.socket_dir)
         if self._place.placement.counter:

@@ -66,7 +66,7 @@ class PlannerLab(Protocol):
         """A session on a server. Raises ServerError in a line that begins with `name`."""
 
     def limit(self, server: LabServer) -> None:
-        """Marks a server that is made and not yet started: it plans, and nothing else."""
+        """Says of a server, before it is made, that it plans, and does nothing else."""
 
     def prepare(
         self, server: LabServer, statistics: ServerStatistics, indexes: IndexChanges

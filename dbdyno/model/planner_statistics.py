@@ -33,7 +33,7 @@ class ColumnStatistics(Struct, frozen=True, array_like=True):
     """A row of pg_statistic, whose numbers of things are names."""
 
     relation: str
-    column: int
+    column: int | str  # its name; earlier files have its number
     inherited: bool
     null_share: str
     width: int
@@ -132,5 +132,4 @@ class ServerStatistics(Struct, frozen=True, kw_only=True, omit_defaults=True):
     hidden: HiddenStatistics = HiddenStatistics()
     reading: tuple[str, ...] = ()  # functions that read tables while a query is planned
     left_out: tuple[str, ...] = ()  # sentences
-    settings: Mapping[str, str] = {}
     plans: tuple[PlanTree, ...] = ()  # of each captured query, as the server itself plans it

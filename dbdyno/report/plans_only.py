@@ -55,6 +55,9 @@ def lines(record: PlansRecord, rows: Sequence[FlippedQuery], report: str) -> Ite
         if answer.flips and record.race:
             yield CAUTION.format("it" if len(answer.flips) == 1 else f"the {len(answer.flips)}")
             yield f"  {record.race}"
+    if lacks := show.lacking(record):
+        more = f" (and {len(lacks) - 1} more, in the report)" if lacks[1:] else ""
+        yield from textwrap.wrap(f"The lab lacks: {lacks[0]}{more}", COLUMNS)
     yield f"report: {report}"
 
 

@@ -205,8 +205,8 @@ def ready(
     server = engines.of(arm.engine).server(own, build, place, made)
     indexes = request.indexes if arm.name == request.arms[-1].name else IndexChanges()
     try:
-        server.prepare()
         lab.limit(server)
+        server.prepare()
         server.start()
         server.use_database(DATABASE)
         lacks = [*taken.said, *dump.carry_out(address_of(server), ClientPrograms())]

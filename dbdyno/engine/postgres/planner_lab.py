@@ -41,7 +41,7 @@ class PostgresPlannerLab:
         return statistics_export.opened(address, name)
 
     def limit(self, server: LabServer) -> None:
-        """Marks a server that is made and not yet started: it plans, and nothing else."""
+        """Says of a server, before it is made, that it plans, and does nothing else."""
         assert isinstance(server, PostgresServer), "the family's own"
         if server.build.major < VERSION_MIN:
             raise ServerError(

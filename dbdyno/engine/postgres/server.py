@@ -36,7 +36,7 @@ from dbdyno.engine.postgres.client import PostgresClient
 from dbdyno.engine.postgres.long_files import LongFile
 from dbdyno.engine.postgres.standby import DATABASE, PostgresStandbys, Standby
 from dbdyno.engine.settings import ArmSettings
-from dbdyno.host import account, data_folder, process
+from dbdyno.host import account, process
 from dbdyno.host.observe.owners import STANDBY
 from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json, can
@@ -207,8 +207,7 @@ class PostgresServer(LocalServer):
         self._home.stop(CRASH_SIGNALS if crash else STOP_SIGNALS)
 
     def only_plan(self) -> None:
-        """Marks its data, which are there and empty: it plans, and nothing else."""
-        data_folder.mark_long(self._home.folder)
+        """From its making on it plans, and nothing else; its folder is marked."""
         self._home.only_plans = True
 
     def lengthen(self, files: Sequence[LongFile]) -> None:

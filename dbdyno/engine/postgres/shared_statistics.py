@@ -65,9 +65,10 @@ def exported(session: psycopg.Connection[Any]) -> list[ColumnStatistics]:
     collations = session.info.server_version >= COLLATIONS_FROM
     slots = ", ".join(_slot(number, collations=collations) for number in SLOTS)
     question = f"""
-        SELECT pg_class.oid::regclass::text, staattnum::int, stainherit, stanullfrac::text,
+        SELECT pg_class.oid::regclass::text, attname::text, stainherit, stanullfrac::text,
                stawidth, stadistinct::text, {slots}
         FROM pg_statistic JOIN pg_class ON pg_class.oid = starelid
+        JOIN pg_attribute ON attrelid = starelid AND attnum = staattnum
         JOIN pg_namespace ON pg_namespace.oid = relnamespace
         WHERE nspname !~ '^(pg_|information_schema$)'
         ORDER BY pg_class.oid, staattnum, stainherit
@@ -123,9 +124,17 @@ def take(address: Address, rows: Sequence[ColumnStatistics]) -> int:
 def _insert(row: ColumnStatistics, *, collations: bool) -> str:
     """The statement that makes a row."""
     names = ["starelid", "staattnum", "stainherit", "stanullfrac", "stawidth", "stadistinct"]
+    relation = f"{literal(row.relation)}::regclass"
+    place = str(row.column)
+    if isinstance(row.column, str):  # a dump leaves no gaps where columns were dropped
+        place = (
+            f"(SELECT attnum FROM pg_attribute WHERE attrelid = {relation} "
+            f"AND attname = {literal(row.column)})"
+        )
     values = [
-        f"{literal(row.relation)}::regclass",
-        *map(str, (row.column, row.inherited, row.null_share, row.width, row.distinct)),
+        relation,
+        place,
+        *map(str, (row.inherited, row.null_share, row.width, row.distinct)),
     ]
     for number, slot in zip(SLOTS, row.slots, strict=True):
         names += [f"{name}{number}" for name in ("stakind", "staop", "stanumbers", "stavalues")]

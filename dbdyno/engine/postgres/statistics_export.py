@@ -8,6 +8,7 @@ and last entries.
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -46,8 +47,9 @@ STATEMENT_S_MAX, END_S_MAX, ALL_S_MAX = 10.0, 1.0, 300.0
 """How long a statement, the look at a column's ends and the whole transaction may take."""
 VERSION_NUM_MIN, READ_ALL_FROM, INHERITED_FROM = 13_00_00, 14_00_00, 15_00_00
 BLOCK_BYTES, LINE_BYTES, TUPLE_BYTES, PAGE_BYTES, FILLED = 8192, 4, 8, 8152, 0.7
-OWN_TYPES_FROM, TYPES_AT = 16384, 14
-"""The first number of a type that is no catalog's; where a list of common values has its types."""
+OWN_TYPES_FROM, ITEMS_AT, TYPES_AT = 16384, 12, 14
+"""The first number of a type that is no catalog's; where extended statistics have their items, and
+a list of common values its types."""
 SESSION = {**FIXED, "extra_float_digits": "3", "search_path": "", "row_security": "on"}
 BY_INDEX = {
     "enable_seqscan": "off",
@@ -108,7 +110,9 @@ WHERE {OURS} AND t.relkind IN ('r', 'm') AND indpred IS NULL AND indisvalid
   AND has_schema_privilege(t.relnamespace, 'USAGE') ORDER BY 1, 2"""
 EXTENDED = """SELECT {mark} format('%I.%I', nspname, stxname), {inherited},
     encode(stxdndistinct::bytea, 'hex'), encode(stxddependencies::bytea, 'hex'),
-    encode(stxdmcv::bytea, 'hex'), {expressions}
+    encode(stxdmcv::bytea, 'hex'), {expressions},
+    ARRAY(SELECT attnum::int FROM pg_attribute WHERE attrelid = stxrelid AND attnum > 0
+      AND NOT attisdropped ORDER BY attnum)
 FROM pg_statistic_ext_data JOIN pg_statistic_ext e ON e.oid = stxoid
 JOIN pg_namespace n ON n.oid = stxnamespace ORDER BY e.oid, 2"""
 HIDDEN = f"""SELECT {MARK} name, kind, columns FROM (
@@ -130,9 +134,9 @@ CROSS JOIN LATERAL (SELECT hidden.oid::regclass::text AS name) AS named
 JOIN pg_class c ON c.oid = hidden.oid JOIN pg_namespace n ON n.oid = relnamespace
 WHERE {OURS} AND relkind IN ('r', 'm', 'p') ORDER BY hidden.oid, kind, columns"""
 READING = f"""SELECT {MARK} DISTINCT proname::text
-FROM pg_proc JOIN pg_namespace n ON n.oid = pronamespace JOIN pg_language l ON l.oid = prolang
+FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace JOIN pg_language l ON l.oid = prolang
 WHERE {OURS} AND lanname NOT IN ('c', 'internal') AND provolatile <> 'v'
-  AND prosrc ~* '\\mfrom\\M' ORDER BY 1"""
+  AND {{body}} ~* '\\mfrom\\M' ORDER BY 1"""
 LACKS = f"""SELECT {MARK} format('costs of tablespace `%s` are not taken', spcname)
 FROM pg_tablespace s WHERE spcoptions IS NOT NULL
   AND (EXISTS (SELECT FROM pg_class WHERE reltablespace = s.oid)
@@ -205,6 +209,9 @@ class StatisticsSource:
                 f"{self.name}: --statistics: the server has pages of {block_bytes} bytes, and "
                 f"builds of the lab have {BLOCK_BYTES}: leave it out"
             )
+        body = "prosrc"
+        if version_num >= READ_ALL_FROM:  # a body in SQL's own syntax is no text
+            body = "concat(prosrc, pg_get_function_sqlbody(p.oid))"
         plain = None if texts else frozenset(row[0] for row in self.ask(PLAIN_TYPES))
         columns = (
             shared_statistics.exported(self.connection)
@@ -234,7 +241,7 @@ class StatisticsSource:
             extended=tuple(extended),
             ends=tuple(self._ends(plain)),
             hidden=HiddenStatistics() if all_seen else self._hidden(version_num, user),
-            reading=tuple(row[0] for row in self.ask(READING)),
+            reading=tuple(row[0] for row in self.ask(READING.format(body=body))),
             left_out=(*lacking, *(row[0] for row in self.ask(LACKS))),
             relations=tuple(self._heightened(relations)),
         )
@@ -341,7 +348,9 @@ class StatisticsSource:
             expressions="stxdexpr IS NOT NULL" if version_num >= READ_ALL_FROM else "false",
         )
         rows, lacking = [], []
-        for name, inherited, ndistinct, dependencies, common, expressions in self.ask(question):
+        for name, inherited, ndistinct, dependencies, common, expressions, places in self.ask(
+            question
+        ):
             if common is not None and (plain is not None or has_own_types(bytes.fromhex(common))):
                 common = None
                 lacking.append(f"the common values of statistics `{name}` are not taken")
@@ -351,8 +360,8 @@ class StatisticsSource:
                 ExtendedStatistics(
                     name=name,
                     inherited=inherited,
-                    ndistinct=ndistinct,
-                    dependencies=dependencies,
+                    ndistinct=renumbered(ndistinct, places, "i"),
+                    dependencies=renumbered(dependencies, places, "h"),
                     common=common,
                 )
             )
@@ -371,6 +380,27 @@ class StatisticsSource:
             if version_num >= READ_ALL_FROM
             else f"GRANT SELECT ON pg_statistic, pg_statistic_ext_data TO {quoted}",
         )
+
+
+def renumbered(part: str | None, places: Sequence[int], count: str) -> str | None:
+    """An ndistinct or a list of dependencies as a table has it whose columns have no gaps.
+
+    Magic, type, number of items; each a double, so many columns (`count`: how that is written) and
+    their numbers (mvdistinct.c, dependencies.c). `places`: the numbers that columns have now.
+    """
+    if part is None:
+        return None
+    content, at = bytearray.fromhex(part), ITEMS_AT
+    while at < len(content):
+        at += struct.calcsize("=d")
+        (columns,) = struct.unpack_from(f"={count}", content, at)
+        at += struct.calcsize(f"={count}")
+        for _ in range(columns):
+            (number,) = struct.unpack_from("=h", content, at)
+            if number > 0:
+                struct.pack_into("=h", content, at, places.index(number) + 1)
+            at += struct.calcsize("=h")
+    return content.hex()
 
 
 def has_own_types(common: bytes) -> bool:

@@ -38,7 +38,7 @@ ELEMENT = """(SELECT CASE WHEN e.oid = 'tsvector'::regtype THEN 'text'::regtype:
     ELSE typelem END FROM pg_type e WHERE e.oid = whole.oid)"""
 COLLATION = """(SELECT quote_ident(cn.nspname) || '.' || quote_ident(collname) FROM pg_collation c
     JOIN pg_namespace cn ON cn.oid = collnamespace WHERE c.oid = {})"""
-QUESTION = """SELECT /* dyno capture */ a.attrelid::regclass::text, a.attnum::int, inherited,
+QUESTION = """SELECT /* dyno capture */ a.attrelid::regclass::text, a.attname::text, inherited,
     null_frac::text, avg_width, n_distinct::text,
     most_common_freqs::text, most_common_vals::text, histogram_bounds::text,
     ARRAY[correlation]::real[]::text, correlation IS NULL, most_common_elem_freqs::text,

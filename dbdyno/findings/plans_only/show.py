@@ -130,7 +130,7 @@ def parts(record: PlansRecord, rows: Sequence[FlippedQuery]) -> Iterator[AnyPart
                 click="both plans of each",
                 fold="both plans of each",
             )
-    if lacks := _lacks(record):
+    if lacks := lacking(record):
         yield Callout(
             name="lacks",
             title="What the lab lacks",
@@ -199,7 +199,7 @@ def _trees(answer: ArmAnswer, row: FlippedQuery) -> Iterator[Text]:
         )
 
 
-def _lacks(record: PlansRecord) -> list[str]:
+def lacking(record: PlansRecord) -> list[str]:
     """What the lab has otherwise than the server that was captured."""
     arms: dict[str, list[str]] = {}
     for arm in record.arms:

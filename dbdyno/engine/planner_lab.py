@@ -59,6 +59,10 @@ class PlannerLab(Protocol):
         """The settings of a server that only plans; no planner reads them."""
 
     @property
+    def initdb(self) -> Mapping[str, str | bool | int]:
+        """How such a server's data directory is made."""
+
+    @property
     def costs(self) -> Sequence[str]:
         """The settings of costs whose small changes show which plans are near others."""
 

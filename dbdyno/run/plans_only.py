@@ -198,7 +198,7 @@ def ready(
         arm,
         name=f"{PREFIX}{arm.name}",
         settings={**taken.values, **arm.settings, **lab.settings},
-        initdb={"data_checksums": False},  # its files change while it is down
+        initdb=lab.initdb,
     )
     build, made = settled(own, place=place, build=build)
     dump.refuse_unfit(build, place.account, arm.name)

@@ -21,11 +21,20 @@ SETTINGS = {
     "full_page_writes": "off",
     "max_connections": "20",
     "max_wal_senders": "0",
+    "max_wal_size": "8MB",
+    "min_wal_size": "2MB",
     "shared_buffers": "32MB",
     "wal_level": "minimal",
 }
+INITDB = {"data_checksums": False, "wal_segment_mb": 1}
+"""Files change while the server is down, and its log is to take little room."""
 COSTS = ("random_page_cost", "cpu_tuple_cost", "cpu_index_tuple_cost", "cpu_operator_cost")
 """Beside that of a page in sequence, which is their unit."""
+UNUSED = (
+    "UPDATE pg_database SET datistemplate = false WHERE datname = 'template1'",
+    "DROP DATABASE template1",
+)
+"""Every server has one, and it takes 8 MB."""
 VERSION_MIN = 13
 
 
@@ -34,6 +43,7 @@ class PostgresPlannerLab:
     """How servers of this family plan without data."""
 
     settings: Mapping[str, str]
+    initdb: Mapping[str, str | bool | int]
     costs: Sequence[str] = COSTS
 
     def opened(self, address: Address, name: str) -> AbstractContextManager[StatisticsSource]:
@@ -61,10 +71,11 @@ class PostgresPlannerLab:
         for index in indexes.dropped:
             statistics_import.drop(address, index)
         outcome = statistics_import.take(address, statistics)
+        server.execute(*UNUSED, database=server.own_database)
         server.lengthen(outcome.files)
         if made:
             server.lengthen([statistics_import.sized(address, index) for index in made])
         return [*lacks, *outcome.lacks]
 
 
-LAB = PostgresPlannerLab(SETTINGS)
+LAB = PostgresPlannerLab(SETTINGS, INITDB)

@@ -105,6 +105,7 @@ def test_words_follow_from_the_plans_of_both_arms_and_of_the_server(
 def test_nothing_is_told_of_what_the_lab_cannot_know() -> None:
     flips = [tree(SEQ)], [tree(INDEX)], [tree(SEQ)]
     foreign = [tree(node("Foreign Scan"))]
+    catalog = [tree(node("Seq Scan", "pg_class c"))]
     hidden = HiddenStatistics(
         parts=(HiddenPart(relation="public.f", subject="table"),), grant="GRANT"
     )
@@ -112,6 +113,7 @@ def test_nothing_is_told_of_what_the_lab_cannot_know() -> None:
         (record(*flips, hidden=hidden), "statistics of tables are hidden: GRANT"),
         (record(*flips, reading=("x",)), "`x` reads tables while it is planned"),
         (record(foreign, flips[1], foreign), "it reads a foreign table"),
+        (record(catalog, flips[1], catalog), "it reads the server's catalogs"),
     ):
         assert (row(made).word, row(made).reason) == ("not told", reason)
 

@@ -18,9 +18,12 @@ import plans_only_trial as trial
 from captured_log import LOGGING
 from dbdyno.analysis import plans_only
 from dbdyno.engine import LabServer
-from dbdyno.engine.local_server import Home
+from dbdyno.engine.arm_server import provide
+from dbdyno.engine.golden_copy import CopyOrigin
 from dbdyno.engine.planner_lab import IndexChanges
 from dbdyno.engine.postgres import statistics_export
+from dbdyno.engine.postgres.long_files import LongFile
+from dbdyno.engine.postgres.server import PostgresServer
 from dbdyno.host import data_folder, place
 from dbdyno.model import Arm
 from dbdyno.model.error import ServerError
@@ -262,9 +265,28 @@ def test_a_lab_with_long_files_serves_nothing_else_and_is_swept_after_a_kill(
     (folder, *_) = [mark.parent for mark in marks.glob(f"plan-*/{data_folder.LONG}")]
     with pytest.raises(ServerError, match="nothing else runs on them"):
         data_folder.refuse_long(folder, "x")
-    assert Home.keep.__doc__ and not (tmp_path / "plans").exists()
+    assert not (tmp_path / "plans").exists()
     rows = planned(shop, tmp_path)  # the next lab sweeps what is left, and plans
     assert rows
+
+
+def test_another_server_does_not_start_on_long_files_nor_keep_them() -> None:
+    arm = Arm(name="a", engine="postgres", base_dir=NEWEST, initdb={"data_checksums": False})
+    with a_place() as at:
+        planning, other = (provide(arm, place=at) for _ in range(2))
+        assert isinstance(planning, PostgresServer) and isinstance(other, PostgresServer)
+        planning.only_plan()
+        planning.prepare()
+        planning.start()
+        planning.lengthen([LongFile(path="base/1/made", blocks=300_000)])
+        planning.stop()
+        other.go_on()
+        with pytest.raises(ServerError, match="nothing else runs on them"):
+            other.start()
+        with pytest.raises(ServerError, match="nothing else runs on them"):
+            planning.keep({}, CopyOrigin(workload="w", step="s", block_begun_unix_ns=0))
+        planning.remove()
+        assert not list(at.data_root.iterdir())
 
 
 @pytest.mark.parametrize("torn", [False, True])

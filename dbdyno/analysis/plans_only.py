@@ -39,6 +39,8 @@ REFUSED = "42"
 """How the codes of errors begin by which a server refuses a text."""
 OTHERWISE = "its server plans it otherwise"
 NO_VALUES = "no values of its parameters are known"
+CATALOG = "pg_"
+"""How the server's own tables begin, which the lab has otherwise."""
 FOREIGN = "Foreign"
 """How the nodes begin that read what is elsewhere."""
 
@@ -122,6 +124,8 @@ def _unknown(record: PlansRecord, query: PlannedQuery, own: Sequence[PlanTree]) 
         yield f"{HIDDEN_WORDS[hidden.subject]} are hidden: {record.hidden.grant}"
     if any(node.node.startswith(FOREIGN) for node in nodes):
         yield "it reads a foreign table"
+    if any(name.startswith(CATALOG) for name in read):
+        yield "it reads the server's catalogs"
     if reading := sorted(words & {*record.reading}):
         yield f"`{reading[0]}` reads tables while it is planned"
 

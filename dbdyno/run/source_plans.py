@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -33,6 +34,8 @@ from dbdyno.workload.queries import parameters_of
 
 TUPLES = 3
 """So many tuples of a query's values are planned for, the heaviest."""
+PLANS_S_MAX = 120.0
+"""After so long the server is asked for no further plan; those of other queries are unproven."""
 NO_ROLE = "42501"
 AGAIN = "capture again with --statistics"
 
@@ -48,13 +51,15 @@ def keep(server: ViewedServer, name: str, folder: Path, *, texts: bool) -> Serve
     application = workload.captured(folder)
     lab = planner_lab.of(name)
     traits = engine.of(name)
+    plans: list[PlanTree] = []
     with lab.opened(server.address, server.name) as source:
         statistics = source.exported(texts=texts)
-        plans = [
-            plan
-            for query in queries_of(application)
-            for plan in trees(source.inquirer, query, traits)
-        ]
+        begun_s = time.monotonic()
+        for query in queries_of(application):
+            if time.monotonic() - begun_s < PLANS_S_MAX:
+                plans += trees(source.inquirer, query, traits)
+            else:
+                plans.append(PlanTree(query=query.name, unavailable="no time was left"))
     statistics = structs.replace(statistics, plans=tuple(plans))
     captured_folder.put(folder / FILE, text_of(statistics))
     return statistics

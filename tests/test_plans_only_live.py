@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import random
+import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +24,7 @@ from dbdyno.engine import LabServer
 from dbdyno.engine.arm_server import provide
 from dbdyno.engine.golden_copy import CopyOrigin
 from dbdyno.engine.planner_lab import IndexChanges
-from dbdyno.engine.postgres import statistics_export
+from dbdyno.engine.postgres import shared_statistics, statistics_export, statistics_view
 from dbdyno.engine.postgres.long_files import LongFile
 from dbdyno.engine.postgres.server import PostgresServer
 from dbdyno.host import data_folder, place
@@ -46,6 +49,7 @@ OLD = next((path for path in builds() if path.name.startswith("12")), None)
 NEWEST = builds()[-1]
 SIZE, DRAWN = 20_000, 60
 MARKER = "Marker-7a1c"
+INDEXES = "SELECT oid::regclass::text FROM pg_class WHERE relkind = 'i'"
 OTHER_SCHEMA = """--
 -- PostgreSQL database dump
 --
@@ -207,6 +211,32 @@ def test_without_values_no_text_of_a_table_is_kept(shop: Shop, tmp_path: Path) -
     assert sum(row.word == "not told" for row in rows.values()) < len(rows) / 4
 
 
+@pytest.mark.parametrize("base_dir", [NEWEST, pytest.param(SOURCE, marks=pytest.mark.long)])
+def test_the_view_gives_the_rows_of_the_table(base_dir: Path) -> None:
+    """But for index expressions, which belong to nobody's view, and ranges before 17."""
+    arm = Arm(name="a", engine="postgres", base_dir=base_dir, settings={"fsync": "off"})
+    with a_place() as at, started(arm, at) as server:
+        trial.loaded(server, 5_000)
+        with statistics_export.opened(address(server), "a") as source:
+            source.set({**statistics_export.SESSION})
+            raw = shared_statistics.exported(source.connection)
+            seen = statistics_view.exported(
+                source.connection, source.connection.info.server_version
+            )
+            indexes = {row[0] for row in source.ask(INDEXES)}
+    ranges = () if major(base_dir) >= 17 else (statistics_view.LENGTHS, statistics_view.BOUNDS)
+    by_name = {(row.relation, row.column, row.inherited): row for row in seen}
+    compared = [row for row in raw if row.relation not in indexes]
+    assert len(compared) >= 60
+    for row in compared:
+        other = by_name[row.relation, row.column, row.inherited]
+        assert (row.null_share, row.width, row.distinct) == (
+            other.null_share, other.width, other.distinct,
+        )  # fmt: skip
+        own = {slot.code: slot for slot in row.slots if slot.code and slot.code not in ranges}
+        assert own == {slot.code: slot for slot in other.slots if slot.code}, row.column
+
+
 def test_heights_by_explain_are_those_of_the_pages(shop: Shop, tmp_path: Path) -> None:
     extension = "SELECT 1 FROM pg_available_extensions WHERE name = 'pageinspect'"
     if not shop.server.execute(extension):
@@ -268,6 +298,23 @@ def test_a_lab_with_long_files_serves_nothing_else_and_is_swept_after_a_kill(
     assert not (tmp_path / "plans").exists()
     rows = planned(shop, tmp_path)  # the next lab sweeps what is left, and plans
     assert rows
+
+
+@pytest.mark.soak
+def test_labs_killed_at_any_moment_leave_nothing_to_the_next(shop: Shop, tmp_path: Path) -> None:
+    captured(shop, "dyno", tmp_path)
+    words = ("plans", SOURCE, NEWEST, "--workload", "app", "--restore", shop.dump)
+    draw = random.Random(7)
+    for _ in range(20):
+        lab = subprocess.Popen(
+            own_lab.command(*words), cwd=tmp_path,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        time.sleep(draw.uniform(0.5, 12.0))
+        lab.kill()
+        lab.wait()
+        shutil.rmtree(tmp_path / "plans", ignore_errors=True)
+    assert planned(shop, tmp_path)
 
 
 def test_another_server_does_not_start_on_long_files_nor_keep_them() -> None:

@@ -27,7 +27,8 @@ OPERATOR = """(SELECT amopopr::regoperator::text FROM pg_opclass c
     WHERE opcdefault AND (opcintype IN ({type}.oid, {type}.general) OR EXISTS (
       SELECT FROM pg_cast WHERE castsource = {type}.oid AND casttarget = opcintype
       AND castmethod = 'b' AND castcontext = 'i'))
-    ORDER BY opcintype = {type}.oid DESC LIMIT 1)"""
+    ORDER BY opcintype = {type}.oid DESC,
+      (SELECT typispreferred FROM pg_type p WHERE p.oid = opcintype) DESC LIMIT 1)"""
 TYPE = """(SELECT t.oid, CASE
       WHEN typtype = 'e' THEN 'anyenum'::regtype::oid WHEN typtype = 'c' THEN 'record'::regtype::oid
       WHEN typtype = 'r' THEN 'anyrange'::regtype::oid WHEN typcategory = 'A' AND typlen = -1

@@ -250,7 +250,7 @@ def response(raw: Raw, roles: Iterable[str], which: str = "response") -> dict[st
     operation is no longer than its longest response.
     """
     roles = list(roles)
-    values: list[tuple[int, int, int]] = []  # smallest, largest time of a cell, how many
+    values: list[tuple[float, float, int]] = []  # smallest, largest time of a cell, how many
     longest: dict[tuple[str, str], list[int]] = {}  # of an operation: each tick's, each cell's
     for tick in raw.of(*roles):
         for name, operation in tick["operations"].items():
@@ -258,7 +258,7 @@ def response(raw: Raw, roles: Iterable[str], which: str = "response") -> dict[st
                 own = cells(operation[which])
                 times_us = longest.setdefault((tick["role"], name), [0, 0])
                 times_us[0] = max(times_us[0], operation["max_us"])
-                times_us[1] = max(times_us[1], *(largest for _, largest, _ in own))
+                times_us[1] = max(times_us[1], *(math.ceil(largest) for _, largest, _ in own))
                 values += own
     if not values:
         return None
@@ -295,12 +295,15 @@ def programs(raw: Raw) -> list[Any]:
 
 
 @cache
-def cells(encoded: str) -> list[tuple[int, int, int]]:
-    """Smallest and largest time of each cell that holds any, and how many.
+def cells(encoded: str) -> list[tuple[float, float, int]]:
+    """Smallest and largest time of each cell that holds any, in microseconds, and how many.
+
+    A histogram whose lowest time is 4 counts nanoseconds (contract/README.md).
 
     The library's own iterator makes an object of every cell, whether or not it holds any.
     """
     histogram = HdrHistogram.decode(encoded)
+    unit_us = 1e-3 if histogram.lowest_trackable_value == 4 else 1
     holding = {
         histogram.get_value_from_index(index): count
         for index, count in enumerate(histogram.counts)
@@ -308,15 +311,15 @@ def cells(encoded: str) -> list[tuple[int, int, int]]:
     }
     return [
         (
-            histogram.get_lowest_equivalent_value(value),
-            histogram.get_highest_equivalent_value(value),
+            histogram.get_lowest_equivalent_value(value) * unit_us,
+            histogram.get_highest_equivalent_value(value) * unit_us,
             count,
         )
         for value, count in holding.items()
     ]
 
 
-def times(values: list[tuple[int, int, int]], longest_us: int) -> dict[str, Any]:
+def times(values: list[tuple[float, float, int]], longest_us: int) -> dict[str, Any]:
     values.sort()
     count = sum(many for _, _, many in values)
     buckets = in_buckets(smallest for smallest, _, many in values for _ in range(many))
@@ -326,7 +329,7 @@ def times(values: list[tuple[int, int, int]], longest_us: int) -> dict[str, Any]
         for _, largest, many in values:
             seen += many
             if seen >= rank:
-                return min(largest, longest_us)
+                return longest_us if seen == count == rank else min(largest, longest_us)
         raise AssertionError
 
     return {

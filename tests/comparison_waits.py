@@ -55,7 +55,9 @@ def _step(step: StepComparison) -> StepComparison:
     cells = [one_cell(step.headline, its, runs[0]) for its in runs]
     cause = Cause(metric="wait_lwlock_us_per_op", words=WAITING)
     more = Cause(metric="cs_per_op", words="20.0 % more context switches per query [19.1, 20.9]")
-    told = Explanation(text=TEXT, causes=(cause, more), unchanged=("rpq",), explained=True)
+    told = Explanation(
+        text=TEXT, why=TEXT, causes=(cause, more), unchanged=("rpq",), explained=True
+    )
     cells[1:] = [replace(cell, explanation=told) for cell in cells[1:]]
     return replace(step, cells=tuple(cells))
 

@@ -108,7 +108,7 @@ def test_a_read_write_step_has_the_planted_metrics(tmp_path: Path) -> None:
     for name in (*not_planted.split(), "wait_other_us", "buffers_hit", "buffers_read"):
         expected[f"{name}_per_op"] = None
     untold = "response_us_mean response_us_sd late_us_mean late_us_sd retried over_limit skipped"
-    untold += " generic_plans"
+    untold += " generic_plans undisturbed_us"
     untold += " connect_us_mean riops opm seconds mbps rolled_back blocks_read_ps blocks_hit_ps"
     failed = "failed_serialization failed_deadlock failed_other"
     expected |= dict.fromkeys((*untold.split(), *failed.split()))

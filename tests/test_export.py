@@ -147,8 +147,8 @@ def test_a_verdict_has_its_figures_and_the_metrics_that_explain_it(database: Pat
     lifted = pytest.approx(1.05)
     missed = "failed"
     assert primary == [
-        ("l.i0", "cpu_per_op", "faster", "same", False, 2, pytest.approx(1.0), 0.03),
         ("l.i0", "ips", "faster", "faster", True, 2, lifted, 0.03),
+        ("l.i0", "undisturbed_us", "faster", "same", False, 2, pytest.approx(1.0), 0.03),
         ("l.x", "cpu_per_op", "faster", "faster", True, 2, pytest.approx(1 / 1.05), 0.03),
         ("l.x", "ips", "faster", "faster", True, 2, lifted, 0.03),
         ("qr100", "cpu_per_op", missed, "same", False, 2, pytest.approx(1.0), 0.03),
@@ -448,7 +448,7 @@ def test_a_natural_join_with_steps_joins_by_the_step_alone(table: ExportTable) -
     ("number", "rows", "first"),
     [
         (0, 3, ("l.i0", "pg18", "ips")),
-        (1, 6, ("l.i0", "pg18", "faster", "cpu_per_op", "same", 0.0)),
+        (1, 6, ("l.i0", "pg18", "faster", "ips", "faster", 5.0)),
         (2, 20, (1.0, 200, 200)),
         (3, 20, ("qr100", "pg17", "backend:other", 0.0)),
         (4, 1, ("qr100", "pg18", 2, 200.0, 150.0, 25.0)),

@@ -14,9 +14,10 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tempfile
 import tomllib
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,18 @@ needs_uv = pytest.mark.skipif(
 )
 
 
-LEAN = {"MATURIN_PEP517_ARGS": "--profile lean"}
-"""What makes a wheel of the programs that tests have compiled already."""
+@pytest.fixture
+def lean() -> Iterator[dict[str, str]]:
+    """What makes a wheel of the programs that tests have compiled already.
+
+    Of links to them in a folder: maturin takes a program away to put it into the wheel, and tests
+    that run beside it would look for theirs in vain.
+    """
+    compiled = ROOT / "target" / "lean"
+    compiled.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=compiled.parent) as folder:
+        subprocess.run(["cp", "-al", compiled, folder], check=True)
+        yield {"MATURIN_PEP517_ARGS": "--profile lean", "CARGO_TARGET_DIR": folder}
 
 
 def output(*command: str | Path, environment: Mapping[str, str] = {}) -> str:
@@ -157,8 +168,10 @@ def data_files() -> set[str]:
 
 @needs_uv
 @pytest.mark.long
-def test_the_wheel_holds_the_command_its_binaries_and_all_data(tmp_path: Path) -> None:
-    output(UV, "build", "--wheel", "--quiet", "--out-dir", tmp_path, ROOT, environment=LEAN)
+def test_the_wheel_holds_the_command_its_binaries_and_all_data(
+    tmp_path: Path, lean: Mapping[str, str]
+) -> None:
+    output(UV, "build", "--wheel", "--quiet", "--out-dir", tmp_path, ROOT, environment=lean)
     (wheel,) = tmp_path.glob("*.whl")
     assert wheel.name.startswith(f"dbdyno-{dbdyno.__version__}-py3-none-")
     look_into(wheel)

@@ -158,6 +158,7 @@ class Reader:
                 serving.wait(SERVED_S_MAX)
 
 
+@pytest.mark.soak  # twenty minutes
 def test_the_tutorials_can_be_followed_one_after_the_other_in_one_folder(tmp_path: Path) -> None:
     folder = tmp_path / "here"
     folder.mkdir()

@@ -170,7 +170,8 @@ def explained(made: Comparison, texts: dict[str, str]) -> Comparison:
         if step.step not in texts:
             return step
         causes = (Cause(metric=CPU, words="9.6 % more CPU of the server per row"),)
-        why = Explanation(text=texts[step.step], causes=causes, unchanged=(), explained=True)
+        text = texts[step.step]
+        why = Explanation(text=text, why=text, causes=causes, unchanged=(), explained=True)
         return replace(step, cells=(*step.cells[:-1], replace(step.cells[-1], explanation=why)))
 
     return replace(made, steps=tuple(map(changed, made.steps)))

@@ -12,6 +12,7 @@ from dbdyno.findings.profiles import plan as profiles
 from dbdyno.findings.step_pairs import plan as step_pairs
 from dbdyno.findings.suspects import plan as suspects
 from dbdyno.findings.sweeps import plan as sweeps
+from dbdyno.findings.undisturbed import plan as undisturbed
 from dbdyno.findings.work import plan as work
 
 FINDINGS: tuple[PlanFinding[Any], ...] = (
@@ -19,6 +20,7 @@ FINDINGS: tuple[PlanFinding[Any], ...] = (
     attribution.FINDING,
     nodes.FINDING,
     sweeps.FINDING,
+    undisturbed.FINDING,
     step_pairs.FINDING,
     profiles.FINDING,
     suspects.FINDING,

@@ -39,6 +39,7 @@ from dbdyno.findings.sweeps import show as sweeps
 from dbdyno.findings.targets import show as targets
 from dbdyno.findings.throughput import show as throughput
 from dbdyno.findings.told import show as told
+from dbdyno.findings.undisturbed import show as undisturbed
 from dbdyno.findings.unseen import show as unseen
 from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.findings.waits import show as waits
@@ -70,6 +71,7 @@ STEP: tuple[Section, ...] = (
     targets.SECTION,
     metrics.SECTION,
     device.SECTION,
+    undisturbed.SECTION,
     response_times.SECTION,
     over_time.SECTION,
     waits.SECTION,

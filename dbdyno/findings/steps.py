@@ -23,6 +23,7 @@ from dbdyno.findings.state import step as state
 from dbdyno.findings.statements import step as statements
 from dbdyno.findings.targets import step as targets
 from dbdyno.findings.told import step as told
+from dbdyno.findings.undisturbed import step as undisturbed
 from dbdyno.findings.waits import step as waits
 from dbdyno.model.facts import Facts
 
@@ -31,6 +32,7 @@ FINDINGS: tuple[StepFinding[Any], ...] = (
     statements.FINDING,
     outcomes.FINDING,
     response_times.FINDING,
+    undisturbed.FINDING,
     targets.FINDING,
     fairness.FINDING,
     network.FINDING,

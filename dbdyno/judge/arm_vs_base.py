@@ -15,7 +15,7 @@ from typing import NamedTuple
 from dbdyno.evidence import generator_limit
 from dbdyno.judge.pairing import PairedRuns, ZeroBlocks
 from dbdyno.model import Bound, StepRun, TargetFacts, metric
-from dbdyno.model.metric.primary import TIME, cpu_of, is_cpu
+from dbdyno.model.metric.primary import TIME, UNDISTURBED, is_cpu, second_of
 from dbdyno.model.placement import PlacementTrial
 from dbdyno.model.verdict import Judgement, Reason, Word
 from dbdyno.stats.fills import FillCount
@@ -94,12 +94,12 @@ class ArmInStep:
     @property
     def primary(self) -> tuple[str, ...]:
         """The metrics by which the step is judged, throughput first."""
-        return self.headline, self.cpu
+        return self.headline, self.second
 
     @cached_property
-    def cpu(self) -> str:
-        """The metric of CPU by which it is judged."""
-        return cpu_of((*self.faced.runs, *self.faced.base_runs))
+    def second(self) -> str:
+        """The metric by which it is judged beside the headline."""
+        return second_of((*self.faced.runs, *self.faced.base_runs))
 
     @cached_property
     def bound(self) -> Bound:
@@ -150,6 +150,7 @@ class ArmInStep:
                 base_stood_still=len(seen.still.base),
                 fills=self.fills_seen(len(seen.blocks)),
                 between_fills=compared.between,
+                base_us=compared.base if name == UNDISTURBED else None,
                 free_cost=self._free_cost(name),
             )
             if sample.compares:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from dbdyno.judge.pairing import MetricComparison, PairedRuns, by_block, by_block_of_each
 from dbdyno.model import Bound, Cell, PairedEstimate, StepComparison, ToldFacts, metric
 from dbdyno.model.metric.over import Over, over_of, taken
-from dbdyno.model.metric.primary import cpu_of
+from dbdyno.model.metric.primary import UNDISTURBED, cpu_of
 from dbdyno.model.ratio import OPPOSITE
 
 Values = Mapping[str, Mapping[int, float]]
@@ -29,7 +29,7 @@ def with_figures(step: StepComparison, faced: Mapping[str, PairedRuns]) -> StepC
     primary metrics of all blocks.
     """
     runs = list(step.runs)
-    primary = (step.headline, cpu_of(runs))
+    primary = (step.headline, cpu_of(runs), UNDISTURBED)
     values = {cell.arm: by_block_of_each(cell.runs) for cell in step.cells}
     overs = _overs(primary, tuple(values.values()))
     compared = {

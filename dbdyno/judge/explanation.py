@@ -18,10 +18,18 @@ from dbdyno.judge.pairing import by_block
 from dbdyno.model import Cell, StepComparison
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric import less_is_better
-from dbdyno.model.metric.primary import CPU, REMAINDER, SESSIONS_CPU, TIME, called, cpu_of
+from dbdyno.model.metric.primary import (
+    CPU,
+    REMAINDER,
+    SESSIONS_CPU,
+    TIME,
+    UNDISTURBED,
+    called,
+    cpu_of,
+)
 from dbdyno.model.query_change import PlanChange
 from dbdyno.model.verdict import CHANGED, Aims, Cause, Explanation, Judgement, Verdict
-from dbdyno.parts import number
+from dbdyno.parts import number, undisturbed
 from dbdyno.stats import significance
 
 CARRIED_MIN = 0.1
@@ -47,7 +55,8 @@ class _Change:
     base: Cell
     verdict: Verdict
     throughput: Judgement | None
-    cpu: Judgement | None
+    undisturbed: Judgement | None
+    cpu: Judgement | None  # primary where no undisturbed time is
     aims: Aims
     unit: str
     plan: PlanChange | None = None  # of an application's query
@@ -59,8 +68,18 @@ class _Change:
 
     @property
     def by_throughput(self) -> bool:
-        """Whether throughput changed; else the CPU of an operation alone did."""
+        """Whether throughput changed; else an undisturbed operation's time or CPU alone did."""
         return self.throughput is not None and self.throughput.word in CHANGED
+
+    @property
+    def by_time(self) -> bool:
+        """Whether the time of operations changed; else their CPU alone did."""
+        return self.by_throughput or self.undisturbed is not None
+
+    @property
+    def led(self) -> Judgement | None:
+        """The judgement that the change is told by."""
+        return self.throughput if self.by_throughput else self.undisturbed or self.cpu
 
     @property
     def seen_in_ratio(self) -> bool:
@@ -79,19 +98,19 @@ class _Change:
     @property
     def slower(self) -> bool:
         """Whether more costs explain it, or fewer."""
-        led = self.throughput if self.by_throughput else self.cpu
-        return led is not None and led.word == "slower"
+        return self.led is not None and self.led.word == "slower"
 
     @property
     def size(self) -> float:
         """How large the change is, as a logarithm without its sign."""
-        led = self.throughput if self.by_throughput else self.cpu
-        return abs(math.log(led.so_far.value)) if led is not None else 0.0
+        return abs(math.log(self.led.so_far.value)) if self.led is not None else 0.0
 
     @property
     def time_us(self) -> float | None:
         """How much longer an operation takes, or of CPU alone how much more of it."""
-        return self.added_us(TIME if self.by_throughput else self.cpu_metric)
+        if self.by_throughput:
+            return self.added_us(TIME)
+        return self.added_us(self.cpu_metric if self.undisturbed is None else UNDISTURBED)
 
     def added_us(self, name: str) -> float | None:
         """How much more of a cost an operation has; None where unknown."""
@@ -154,7 +173,8 @@ def explain(
         base=base,
         verdict=verdict,
         throughput=primary.get(step.headline or ""),
-        cpu=primary.get(cpu_of((cell, base))),
+        undisturbed=primary.get(UNDISTURBED),
+        cpu=primary.get(cpu := cpu_of((cell, base))) or cell.costs.get(cpu),
         aims=aims,
         unit=kind_of(step.headline).unit,
         plan=plan,
@@ -203,13 +223,13 @@ def _other_plans(change: _Change) -> Iterable[str]:
 def _asked(change: _Change) -> Iterable[Reason]:
     """Of CPU alone only what takes CPU can be a reason.
 
-    Of throughput it is the CPU of sessions, as what helps them is no part of their time.
+    Of time it is the CPU of sessions, as what helps them is no part of their time.
     """
     for reason in REASONS:
         if reason.metric in (CPU, SESSIONS_CPU):
-            if change.by_throughput is (reason.metric == SESSIONS_CPU):
+            if change.by_time is (reason.metric == SESSIONS_CPU):
                 yield reason
-        elif change.by_throughput or reason.of_cpu or reason.metric in HELPERS:
+        elif change.by_time or reason.of_cpu or reason.metric in HELPERS:
             yield reason
 
 
@@ -242,7 +262,7 @@ def _changed(change: _Change, reason: Reason, judgement: Judgement) -> Iterable[
 
 def _is_changed(change: _Change, judgement: Judgement) -> bool:
     """Whether a metric changed beyond doubt: a primary one by its word, a cost by its q."""
-    if judgement.metric == change.cpu_metric:
+    if judgement in change.verdict.judgements:
         return judgement.word in CHANGED
     return judgement.q is not None and judgement.q <= change.aims.level
 
@@ -348,7 +368,7 @@ def _parts(
     kept = [
         candidate
         for candidate in candidates
-        if change.by_throughput or candidate.cause.metric != change.cpu_metric
+        if change.by_time or candidate.cause.metric != change.cpu_metric
     ]
     if kept:
         yield ", ".join(_named(change, kept))
@@ -388,9 +408,9 @@ def _named(change: _Change, candidates: Sequence[_RankedCause]) -> Iterable[str]
 
 def _led(change: _Change) -> str:
     """The change with its interval and, if known, in time per operation."""
-    throughput, cpu = change.throughput, change.cpu
+    throughput, second = change.throughput, change.undisturbed or change.cpu
     if not change.by_throughput or throughput is None:
-        return _led_by_cpu(change)
+        return _led_by_second(change)
     words = _speed(throughput)
     if change.verdict.stood_still:
         words = f"{change.verdict.stood_still}: {words}"
@@ -400,8 +420,10 @@ def _led(change: _Change) -> str:
     if added is not None:
         more = "more" if added > 0 else "less"
         words += f", {number.time_us(abs(added))} {more} per {change.unit}"
-    if change.verdict.against and cpu is not None:
-        words += f", with {_cpu_words(cpu, change.unit)}"
+    if change.undisturbed is not None:
+        words += f"; {_second_words(change, change.undisturbed)}{_beside(change.undisturbed)}"
+    elif change.verdict.against and second is not None:
+        words += f", with {_second_words(change, second)}"
     return words
 
 
@@ -412,18 +434,27 @@ def _speed(judgement: Judgement) -> str:
     return number.named("throughput", judgement.told[0], number.speed(*judgement.told))
 
 
-def _cpu_words(cpu: Judgement, unit: str) -> str:
-    ends = number.ends(*cpu.told)
-    return f"{number.amount(cpu.told[0])} CPU of the server per {unit}{ends}"
+def _second_words(change: _Change, second: Judgement) -> str:
+    if second.metric == UNDISTURBED:
+        return undisturbed.words(second, change.unit)
+    more, ends = number.amount(second.told[0]), number.ends(*second.told)
+    return f"{more} CPU of the server per {change.unit}{ends}"
 
 
-def _led_by_cpu(change: _Change) -> str:
-    """CPU per operation alone; what throughput says beside it."""
-    if change.cpu is None:
+def _beside(judgement: Judgement) -> str:
+    """What is decided of a metric by which the change is not told."""
+    if judgement.word == "same":
+        return f", the same within {judgement.margin * 100:g} %"
+    return ", open" if judgement.word == "open" else ""
+
+
+def _led_by_second(change: _Change) -> str:
+    """Undisturbed time or CPU per operation alone; what throughput says beside it."""
+    if change.led is None:
         raise ValueError(f"{change.cell.arm}: neither throughput nor CPU has a judgement")
-    words = _cpu_words(change.cpu, change.unit)
-    if change.cpu.within_margin:
-        words += f", within the margin of {change.cpu.margin * 100:g} %"
+    words = _second_words(change, change.led)
+    if change.led.within_margin:
+        words += f", within the margin of {change.led.margin * 100:g} %"
     throughput = change.throughput
     if throughput is None:
         return words

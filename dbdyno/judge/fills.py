@@ -16,11 +16,12 @@ from msgspec import structs
 from dbdyno.judge import golden_copies
 from dbdyno.judge.arm_vs_base import ArmInStep, StepKey
 from dbdyno.judge.earlier_results import begun, is_of_machine, parameters
-from dbdyno.model import Comparison, StepRun
+from dbdyno.model import Comparison, StepRun, engine
 from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.model.error import ResultError
 from dbdyno.model.golden import RESTORED, GoldenUse
 from dbdyno.model.host_facts import HostFacts
+from dbdyno.model.metric.primary import UNDISTURBED
 from dbdyno.model.plan_record import ArmRecord, PlanRecord, WorkloadRecord
 from dbdyno.model.verdict import FillNoise
 from dbdyno.parts.number import listed
@@ -28,6 +29,11 @@ from dbdyno.stats import fills as arithmetic
 from dbdyno.stats.fills import OUTER_MIN, FillVariance, Units
 from dbdyno.stats.variance_components import Variance
 from dbdyno.store import Results
+
+INNODB_APART = 0.02
+"""By so much undisturbed time differs between two fills, as a logarithm's standard deviation."""
+INNODB_FREEDOM = 10.0
+"""Its degrees of freedom, by the fills that it was measured with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,12 +52,20 @@ class _FillMeasurement:
     folder: str
     between: Mapping[tuple[str, str, str], FillVariance]  # by workload, step and metric
 
-    def units(self, where: StepKey) -> Units:
-        """The units of a step."""
+    def between_of(self, where: StepKey) -> dict[str, FillVariance]:
+        """Of a step, by metric."""
         place = (where.workload, where.step)
-        return Units(
-            between={key[2]: variance for key, variance in self.between.items() if key[:2] == place}
-        )
+        return {key[2]: variance for key, variance in self.between.items() if key[:2] == place}
+
+
+def _assumed(plan: PlanRecord) -> dict[str, FillVariance]:
+    """How far fills are apart in undisturbed time where nobody has measured it, by metric.
+
+    Those of PostgreSQL are not, those of InnoDB sometimes are (docs/method.md).
+    """
+    if all(engine.of(arm.engine).statistics != "InnoDB" for arm in plan.arms):
+        return {}
+    return {UNDISTURBED: FillVariance(value=INNODB_APART**2, freedom=INNODB_FREEDOM)}
 
 
 def of_result(
@@ -81,11 +95,12 @@ def of_result(
         elif after is not None and compares and not use.save.endswith(f"-{RESTORED}"):
             of = [place for place in places if place.workload == workload and place.ordinal > after]
             measured = measured or _measured(results, base, read)
-            place_units = {} if measured is None else {place: measured.units(place) for place in of}
+            known = {} if measured is None else {place: measured.between_of(place) for place in of}
+            assumed = _assumed(plan)
+            place_units = {place: Units(between=assumed | known.get(place, {})) for place in of}
             units |= place_units
-            doubts += _one(workload, of, place_units, measured)
-            known = any(of_step.between for of_step in place_units.values())
-            alone += [workload] if of and not known else []
+            doubts += _one(workload, of, measured)
+            alone += [workload] if of and not any(known.values()) else []
     return Fills(units=units, doubts=(*golden_copies.doubts(copies), *doubts), alone=tuple(alone))
 
 
@@ -124,11 +139,10 @@ def _several(workload: str, count: int) -> Doubt:
 def _one(
     workload: str,
     of: Sequence[StepKey],
-    units: Mapping[StepKey, Units],
     measured: _FillMeasurement | None,
 ) -> Iterable[Doubt]:
     """What of the scatter between fills is in the intervals of these steps."""
-    known = [where for where in of if where in units and units[where].between]
+    known = [where for where in of if measured is not None and measured.between_of(where)]
     if measured is not None and known:
         lacking = [where.step for where in of if where not in known]
         but = f", but for those of {listed(lacking)}" if lacking else ""

@@ -14,7 +14,7 @@ from typing import TypeVar
 from dbdyno.judge.arm_vs_base import ArmInStep, StepKey
 from dbdyno.model import Cell
 from dbdyno.model.doubt import Doubt, DoubtSubject
-from dbdyno.model.metric.primary import called, is_cpu
+from dbdyno.model.metric.primary import called, is_second
 from dbdyno.model.nodes import UNNAMED, Agreement, NodeComparison, NodeRatio
 from dbdyno.model.verdict import Aims
 from dbdyno.parts import number
@@ -132,7 +132,7 @@ def doubts(cells: Iterable[Cell]) -> Iterable[Doubt]:
 
 
 def _disagreement(figures: NodeComparison) -> str:
-    what = f"{called(figures.metric)} " if is_cpu(figures.metric) else ""
+    what = f"{called(figures.metric)} " if is_second(figures.metric) else ""
     low, high = (
         f"{number.change(end.ratio)} on {end.node}" for end in (figures.lowest, figures.highest)
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from dbdyno.judge.arm_vs_base import BETTER_BY, ArmInStep, StepKey, UnitRatios
 from dbdyno.model.metric import less_is_better
-from dbdyno.model.metric.primary import is_cpu
+from dbdyno.model.metric.primary import is_second
 from dbdyno.model.verdict import Judgement
 from dbdyno.stats.fills import FillVariance, Units
 from dbdyno.stats.sample import Sample
@@ -39,12 +39,14 @@ class WorkloadSample:
     def lone(self, by_step: Mapping[StepKey, Sequence[Judgement]]) -> Judgement:
         """The judgement of the only step, which is the whole."""
         (where,) = self.places
-        cpu = is_cpu(self.sample.metric)
-        return next(judgement for judgement in by_step[where] if is_cpu(judgement.metric) == cpu)
+        second = is_second(self.sample.metric)
+        return next(
+            judgement for judgement in by_step[where] if is_second(judgement.metric) == second
+        )
 
 
 def wholes(contests: Sequence[ArmInStep]) -> list[WorkloadSample]:
-    """Throughput and CPU per operation of each workload, as far as a block has all steps.
+    """Throughput and the second quantity of each workload, as far as a block has all steps.
 
     Steps count that compare exactly; blocks, in which all of these are.
     """
@@ -54,9 +56,9 @@ def wholes(contests: Sequence[ArmInStep]) -> list[WorkloadSample]:
         of_workload = [contest for contest in alike if contest.where.workload == workload]
         exact = [contest for contest in of_workload if contest.bound == "exact"]
         whole_workloads += _whole(workload, [(contest, contest.headline) for contest in exact])
-        if len(cpus := {contest.cpu for contest in of_workload}) == 1:
-            (cpu,) = cpus
-            whole_workloads += _whole(workload, [(contest, cpu) for contest in of_workload])
+        if len(seconds := {contest.second for contest in of_workload}) == 1:
+            (second,) = seconds
+            whole_workloads += _whole(workload, [(contest, second) for contest in of_workload])
     return whole_workloads
 
 

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from dbdyno.model import Ratio, StepRun, ToldFacts
+from dbdyno.model.metric.over import taken
 from dbdyno.model.verdict import Order
 from dbdyno.stats import fills
 from dbdyno.stats.fills import FillVariance, Units
@@ -62,6 +63,11 @@ class MetricComparison:
     def logs(self) -> Mapping[int, float]:
         """The log ratios by block."""
         return {block: pair.log for block, pair in self.pairs.items()}
+
+    @property
+    def base(self) -> float | None:
+        """The base's geometric mean over these blocks; None where no block has both above 0."""
+        return taken((pair.base for pair in self.pairs.values()), "ratio")
 
     @cached_property
     def interval(self) -> Ratio | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dbdyno.evidence import generator_limit
-from dbdyno.judge import estimates
+from dbdyno.judge import estimates, undisturbed
 from dbdyno.judge.arm_vs_base import StepKey
 from dbdyno.judge.arms_and_blocks import Arms
 from dbdyno.judge.pairing import PairedRuns, facing
@@ -78,6 +78,8 @@ def _with_whole_ledgers(runs: Sequence[StepRun]) -> Sequence[StepRun]:
 
 def row(where: StepKey, arms: Arms, runs: Sequence[StepRun], units: Units | None = None) -> StepRow:
     """A step with all arms, of these runs."""
+    timed = undisturbed.of_step(runs, arms.base)
+    runs = timed.runs
     by_arm = {arm: tuple(run for run in runs if run.arm == arm) for arm in arms.planned}
     bases = [run for arm in (arms.base, *arms.hidden_aa_arms) for run in by_arm[arm]]
     faced = {arm: facing(by_arm[arm], bases, units) for arm in arms.shown[1:]}
@@ -89,6 +91,8 @@ def row(where: StepKey, arms: Arms, runs: Sequence[StepRun], units: Units | None
         headline=runs[0].facts.headline,
         group=next((run.facts.group for run in runs if run.facts.group is not None), None),
         cells=cells,
+        left_out=timed.left_out,
+        modes=timed.modes,
     )
     return StepRow(step=estimates.with_figures(step, faced), faced=faced, units=units)
 

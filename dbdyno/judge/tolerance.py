@@ -1,17 +1,21 @@
 """The answers to `--tolerate`: whether an arm's losses beyond it are excluded, step by step.
 
-Asked are the metrics by which steps are judged: throughput, or time, and CPU per operation; of a
-server whose CPU nobody counts throughput alone.
+Asked are the metrics by which steps are judged. Where undisturbed time is one of them one that
+excludes the loss is enough; what only some operations lose it does not see, which the answer says.
+Elsewhere throughput, or time, and CPU per operation both have to; of a server whose CPU nobody
+counts throughput alone.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from dbdyno.judge.arm_vs_base import COMPARED_MIN, ArmInStep, StepKey
 from dbdyno.judge.looks import ArmLooks
 from dbdyno.model import TargetFacts
+from dbdyno.model.metric.primary import UNDISTURBED
 from dbdyno.model.tolerance import StepTolerance
 from dbdyno.model.verdict import Aims
 from dbdyno.stats import tolerance
@@ -57,9 +61,13 @@ def _of_step(
         return replace(said, answer="no" if _failed(contest) else "not yet", reason=reason)
     if lost := tuple(loss.metric for loss in losses if loss.lost):
         return replace(said, answer="no", by=lost)
+    excluded = tuple(loss.metric for loss in losses if loss.excluded)
+    if UNDISTURBED in excluded or len(excluded) == len(losses):
+        return replace(said, answer="yes", by=excluded)
     waiting = [loss for loss in losses if not loss.excluded]
-    if not waiting:
-        return replace(said, answer="yes")
+    if any(loss.metric == UNDISTURBED for loss in waiting):
+        # One of the two is enough.
+        waiting = [min(waiting, key=lambda loss: loss.blocks_needed or math.inf)]
     blocks = [loss.blocks_needed for loss in waiting]
     needed = None if None in blocks else max(filter(None, blocks), default=None)
     return replace(

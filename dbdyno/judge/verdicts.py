@@ -14,6 +14,8 @@ from dbdyno.judge import cost_to_decide, overall, tolerance
 from dbdyno.judge.arm_vs_base import NAMES, ArmInStep, StepKey
 from dbdyno.judge.looks import ArmLooks
 from dbdyno.judge.overall import WorkloadSample
+from dbdyno.model.metric.primary import UNDISTURBED
+from dbdyno.model.open_steps import needs_blocks
 from dbdyno.model.tolerance import StepTolerance
 from dbdyno.model.verdict import CHANGED, Aims, Judgement, OverallRatio, Verdict
 from dbdyno.stats import decision
@@ -180,7 +182,8 @@ def together(judgements: Sequence[Judgement]) -> Verdict:
     """The verdict of a step's primary metrics: the word, and the metrics whose word it is.
 
     A change seen by one of them is one, whatever the other leaves open; of two that disagree the
-    worse is the word. But who stood still is not faster by the CPU of the blocks in which it ran,
+    worse is the word. Throughput that is open for its scatter alone yields to undisturbed time
+    that is the same. But who stood still is not faster by the CPU of the blocks in which it ran,
     and beside a base that did none is slower.
     """
     known = [judgement for judgement in judgements if judgement.reason != "one block"] or judgements
@@ -193,7 +196,8 @@ def together(judgements: Sequence[Judgement]) -> Verdict:
             if not (stood and judgement.word == "faster")
             and not (base_stood and judgement.word == "slower")
         ]
-    first = min(known, key=_rank)
+    settled = [judgement for judgement in known if not _waits(judgement, known)]
+    first = min(settled, key=_rank)
     carriers = [judgement for judgement in known if _rank(judgement) == _rank(first)]
     against = "faster" if first.word == "slower" else None
     return Verdict(
@@ -204,6 +208,12 @@ def together(judgements: Sequence[Judgement]) -> Verdict:
         against=tuple(judgement.metric for judgement in known if judgement.word == against),
         judgements=tuple(judgements),
     )
+
+
+def _waits(judgement: Judgement, beside: Sequence[Judgement]) -> bool:
+    """Whether throughput is open for its scatter alone where undisturbed time is decided."""
+    decided = any(each.metric == UNDISTURBED and each.word == "same" for each in beside)
+    return decided and needs_blocks(judgement)
 
 
 def _rank(judgement: Judgement) -> tuple[int, bool, bool]:

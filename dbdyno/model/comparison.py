@@ -17,6 +17,7 @@ from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.query_change import QueryChanges
 from dbdyno.model.ratio import Bound, PairedEstimate, Ratio
 from dbdyno.model.server_facts import ServerFacts
+from dbdyno.model.service_profile import Mode
 from dbdyno.model.step_run import StepRun
 from dbdyno.model.tolerance import StepTolerance, Tolerance
 from dbdyno.model.verdict import Aims, Calibration, Explanation, Judgement, OverallRatio, Verdict
@@ -68,6 +69,9 @@ class StepComparison:
     headline: str | None
     cells: tuple[Cell, ...]
     group: str | None = None  # the title under which tables list it
+    left_out: str = ""  # why it has no undisturbed time; of what is measured
+    modes: Mapping[str, Mapping[str, Mode]] = field(default_factory=dict)
+    """Of service times those that are compared, by operation and arm."""
 
     def each(self, facts: type[F]) -> Iterator[F]:
         """What a finding tells of each run, by arm and block."""

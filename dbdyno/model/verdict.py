@@ -145,6 +145,7 @@ class Judgement:
     own_high: float | None = None
     look: LookResult | None = None  # on which the word rests; None: it rests on none, or not yet
     dependence: Dependence | None = None  # of blocks; None: of a single one, or of fills
+    base_us: float | None = None  # of undisturbed time: the base's, a geometric mean of the blocks
 
     @property
     def blocks_all(self) -> int:
@@ -176,7 +177,7 @@ class Verdict:
     reason: Reason = ""
     by: tuple[str, ...]  # the metrics that say so
     against: tuple[str, ...] = ()  # those that say faster where the word is slower
-    judgements: tuple[Judgement, ...]  # of the primary metrics: throughput first, then CPU
+    judgements: tuple[Judgement, ...]  # of the primary metrics: the headline first
     outcome: str = ""  # what the arm did, in words: "held 1,000 rows/s in 2 of 6 blocks"
     stood_still: str = ""  # of the outcome: "stood still in 2 of 6 blocks; …"
     withheld: bool = False  # the tests give figures and no word, as the outcome says

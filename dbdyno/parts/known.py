@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Bound, Comparison, metric
-from dbdyno.model.metric.primary import called, is_cpu
+from dbdyno.model.metric.primary import UNDISTURBED, called, is_second
 from dbdyno.model.open_steps import needs_blocks
 from dbdyno.model.verdict import TOO_FEW, Judgement, Verdict, is_wide
 from dbdyno.parts import number
@@ -61,10 +61,11 @@ def excluded(judgements: Iterable[Judgement], of: Bound = "exact") -> str:
 
 def loss(judgements: Iterable[Judgement], of: Bound = "exact") -> str:
     """The largest loss that the intervals leave: 2.1 %; none; too few repeats; or nothing."""
-    losses = []
-    for judgement in judgements:
+    losses, every = [], list(judgements)
+    # Undisturbed time is enough by itself: what it leaves is what is left.
+    for judgement in [each for each in every if each.metric == UNDISTURBED] or every:
         _, low, high = judgement.told
-        if low is None or high is None or (of != "exact" and not is_cpu(judgement.metric)):
+        if low is None or high is None or (of != "exact" and not is_second(judgement.metric)):
             return ""
         if is_wide(low, high):
             return TOO_FEW
@@ -73,6 +74,12 @@ def loss(judgements: Iterable[Judgement], of: Bound = "exact") -> str:
     if largest is None:
         return ""
     return number.size_of_change(1 + largest) if largest > 0 else NONE
+
+
+def width(judgement: Judgement) -> float:
+    """How wide the interval of a judgement is, as a logarithm; infinite where it has none."""
+    _, low, high = judgement.told
+    return math.log(high / low) if low and high else math.inf
 
 
 def every_block(judgement: Judgement) -> str:
@@ -96,10 +103,13 @@ def to_check(judgements: Iterable[Judgement]) -> str:
 
 
 def price(judgements: Iterable[Judgement]) -> str:
-    """The time to settle the dearest metric: 40 min; 5 blocks where no block says its time."""
+    """The time to settle the step: 40 min; 5 blocks where no block says its time."""
     waiting = [judgement for judgement in judgements if needs_blocks(judgement)]
     if not waiting or any(judgement.reason for judgement in waiting):
         return ""
+    if any(judgement.metric == UNDISTURBED for judgement in waiting):
+        # One of the two is enough.
+        waiting = [min(waiting, key=lambda judgement: judgement.blocks_needed or math.inf)]
     blocks = [judgement.blocks_needed for judgement in waiting]
     minutes = [judgement.minutes_needed for judgement in waiting]
     if None in blocks:

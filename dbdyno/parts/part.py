@@ -16,6 +16,7 @@ from dbdyno.model import Bound, Comparison, Ratio, Series, Span, StepComparison
 from dbdyno.model.flame import FlameGraph
 from dbdyno.parts import number
 from dbdyno.parts.colors import Scheme, Tone
+from dbdyno.parts.density import Densities
 
 Depth = Literal["answer", "brief", "report", "detail"]
 """`answer`: of `dyno compare`; `brief`: of that with `--full`, too; `detail`: folded in a post."""
@@ -359,7 +360,7 @@ class Chart:
     name: str
     title: str  # with its unit
     describe: str
-    data: Effects | Bars | Lines | Layers | Ratios | ScaleUp | Curves | Plateaus
+    data: Effects | Bars | Lines | Layers | Ratios | ScaleUp | Curves | Densities | Plateaus
     depth: Depth = "report"
     of: str = ""  # the step that a picture of it names before the title
     note: str = ""  # what is drawn, which a picture of it has below the title

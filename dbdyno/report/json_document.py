@@ -20,7 +20,7 @@ from dbdyno.model import Cell, Comparison, Json, StepComparison
 from dbdyno.model.comparison import ApplicationResult
 from dbdyno.model.doubt import DoubtGroup
 from dbdyno.model.looks import LookProgress
-from dbdyno.model.metric.primary import cpu_of
+from dbdyno.model.metric.primary import second_of
 from dbdyno.model.verdict import Explanation, Judgement, OverallRatio
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import tolerate
@@ -200,7 +200,7 @@ def _arm(step: StepComparison, cell: Cell, base: Cell) -> Json:
 
 def _primary(step: StepComparison) -> tuple[str, ...]:
     """The metrics by which the step is judged."""
-    return () if step.headline is None else (step.headline, cpu_of(step.cells))
+    return () if step.headline is None else (step.headline, second_of(step.cells))
 
 
 def _known(step: StepComparison, cells: Iterable[Cell]) -> list[str]:

@@ -15,7 +15,7 @@ from dbdyno.findings.answer import show as answer
 from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Comparison, Json
 from dbdyno.model.error import DynoError
-from dbdyno.model.metric.primary import is_cpu
+from dbdyno.model.metric.primary import is_second
 from dbdyno.model.verdict import Judgement
 from dbdyno.parts import colors, looks, number
 from dbdyno.parts.part import Column, Row, Table, TableCell
@@ -152,7 +152,7 @@ def of_steps(comparison: Comparison) -> Table:
             if cell.verdict is None:
                 continue
             by_metric: Mapping[bool, Judgement] = {
-                is_cpu(judgement.metric): judgement for judgement in cell.verdict.judgements
+                is_second(judgement.metric): judgement for judgement in cell.verdict.judgements
             }
             word = TableCell(text="no look yet", tone="quiet")
             if taken:

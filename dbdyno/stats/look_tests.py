@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dbdyno.model.looks import Look
-from dbdyno.model.metric.primary import is_cpu
+from dbdyno.model.metric.primary import UNDISTURBED, is_second
 from dbdyno.model.verdict import Aims
 from dbdyno.stats import dependence, fills, interval, moderation, significance
 from dbdyno.stats.interval import Spread
@@ -67,7 +67,12 @@ class LookTest:
         tests = self.metrics.get(metric)
         if tests is None or tests.tested is None or tests.sample.stood or tests.withheld:
             return False
-        return tests.tested.within <= aims.level / significance.SAME_SHARE
+        return tests.tested.within <= aims.level / significance.SAME_SHARE / self.ways
+
+    @property
+    def ways(self) -> int:
+        """By how many metrics alone the unit may be called the same, which share the level."""
+        return len(self.metrics) if UNDISTURBED in self.metrics else 1
 
     def lies_beyond(self, metric: str, aims: Aims) -> bool:
         """Whether the mean of this look lies beyond the margin, so that no earlier one's *same*
@@ -96,18 +101,22 @@ def tested(
 ) -> list[dict[str, MetricTests]]:
     """The tests of each unit's samples by metric; steps lend each other what they know of scatter.
 
-    Those of throughput to each other, and those of CPU, where they have the same blocks. All of
+    Those of throughput to each other, and those of each second quantity, where they have the same
+    blocks. All of
     these together say how far the blocks depend on each other.
     """
-    alike: dict[tuple[int, tuple[int, ...]], dict[bool, list[tuple[int, Sample]]]] = {}
+    alike: dict[tuple[bool, int, int, tuple[int, ...]], dict[str, list[tuple[int, Sample]]]] = {}
     metrics: list[dict[str, MetricTests]] = [{} for _ in family]
     for place, (of_unit, unit) in enumerate(zip(samples, family, strict=True)):
         for sample in of_unit:
             # What keeps its own scatter stands in a pool of its own: of no other's metric.
-            alone = -place - 1 if unit.whole else len(sample.logs)
-            pools = alike.setdefault((alone, sample.at), {})
-            pools.setdefault(is_cpu(sample.metric), []).append((place, sample))
-    for pools in alike.values():
+            alone = place + 1 if unit.whole else 0
+            # Where arms take turns, blocks depend on each other in what neighbours disturb alone.
+            calm = sample.metric == UNDISTURBED and not sample.patterns
+            pools = alike.setdefault((calm, alone, len(sample.logs), sample.at), {})
+            pool = sample.metric if is_second(sample.metric) else ""
+            pools.setdefault(pool, []).append((place, sample))
+    for (calm, *_), pools in alike.items():
         samples_alike = [sample for pool in pools.values() for _, sample in pool]
         spreads: list[Spread | None] = [None] * len(samples_alike)
         if len(samples_alike[0].logs) > 1:
@@ -116,7 +125,7 @@ def tested(
                 for pool in pools.values()
                 for spread in moderation.spreads([sample.logs for _, sample in pool])
             ]
-            spreads = [*dependence.widened(lent, samples_alike)]
+            spreads = [*(lent if calm else dependence.widened(lent, samples_alike))]
         places = (place for pool in pools.values() for place, _ in pool)
         for place, sample, spread in zip(places, samples_alike, spreads, strict=True):
             metrics[place][sample.metric] = _metric(sample, spread, aims)

@@ -24,6 +24,7 @@ from dbdyno.model import BackgroundFacts, Headline, StepRun, TargetFacts, metric
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.host_reading import HostReading
 from dbdyno.model.job.role import RatePace
+from dbdyno.model.metric.primary import UNDISTURBED
 from dbdyno.model.snapshot import Figures, Snapshot, number
 from dbdyno.stats import amounts, interval
 from dbdyno.stats.response_times import Histogram
@@ -57,6 +58,7 @@ def metrics(evidence: Evidence, run: StepRun) -> dict[str, float | None]:
         **replay_lag.metrics(evidence),
         **canary(evidence),
         **counters.metrics(None),  # a profile's, where there is one
+        UNDISTURBED: None,  # what is compared is chosen by the base's runs together
     }
     # Of a server that cannot have a metric a 0 would be no count.
     servers = ("all", evidence.servers)

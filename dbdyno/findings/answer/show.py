@@ -12,7 +12,7 @@ from dataclasses import replace
 from dbdyno.findings.application import own_query as own_query
 from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Cell, Comparison, Ratio, StepComparison, configuration, engine, metric
-from dbdyno.model.metric.primary import called, is_cpu
+from dbdyno.model.metric.primary import UNDISTURBED, called, is_cpu
 from dbdyno.model.step import StepName
 from dbdyno.model.verdict import CHANGED, TOO_FEW, Judgement, Verdict, is_wide
 from dbdyno.model.work import WorkComparison
@@ -179,14 +179,13 @@ def _effect(comparison: Comparison, step: StepComparison, cell: Cell) -> ArmEffe
     verdict = cell.verdict
     assert verdict is not None
     sure = colors.trusted(comparison.calibration, comparison.aims)
-    deciding = [one for one in verdict.judgements if one.metric in (*verdict.by, *verdict.against)]
-    shown = deciding or verdict.judgements[:1]
+    shown = _shown(verdict)
     return ArmEffect(
         step=comparison.name_of(step) + verdicts.mark(step, cell),
         word=verdict.word if sure or verdict.word not in CHANGED else f"perhaps {verdict.word}",
         tone=colors.tone(verdict, sure),
         figures=verdicts.figures(shown[0], cell.ratio_bound) if shown else verdict.outcome,
-        also=_also(cell, verdict, deciding[1:]),
+        also=_also(cell, verdict, shown[1:]),
         speed=_speed(shown[0]) if shown and shown[0].blocks else None,
         reason=_reason(
             cell, verdict, counted=verdict.witness if comparison.of(WorkComparison).repeats else ""
@@ -194,13 +193,42 @@ def _effect(comparison: Comparison, step: StepComparison, cell: Cell) -> ArmEffe
     )
 
 
+def _shown(verdict: Verdict) -> Sequence[Judgement]:
+    """The metrics by which the word is said; of an open step that with undisturbed time the sharper
+    one.
+    """
+    names = (*verdict.by, *verdict.against)
+    deciding = [judgement for judgement in verdict.judgements if judgement.metric in names]
+    if verdict.word == "open" and UNDISTURBED in names:
+        return [min(deciding, key=known.width)]
+    return deciding or verdict.judgements[:1]
+
+
 def _also(cell: Cell, verdict: Verdict, others: Sequence[Judgement]) -> str:
     """The other metrics by which the word is said, or what an open step excludes."""
     bound = known.bound(verdict, cell.ratio_bound)
     if bound == TOO_FEW:  # it stands in place of the interval
         return ""
-    figures = (verdicts.figures(other, cell.ratio_bound) for other in others)
-    return f"; {bound}" if bound else "".join(f" and {each}" for each in figures)
+    if verdict.word == "open":
+        return f"; {bound}" if bound else ""
+    figures = (f" and {verdicts.figures(other, cell.ratio_bound)}" for other in others)
+    return "".join((*figures, beside(verdict)))
+
+
+def beside(verdict: Verdict) -> str:
+    """The word of throughput where undisturbed time decides, and of that where throughput does.
+
+    Where both are decided and one sees no change, that is a finding: of what only some operations
+    have.
+    """
+    if not any(judgement.metric == UNDISTURBED for judgement in verdict.judgements):
+        return ""
+    words = (
+        f"; {called(judgement.metric)} {'the ' if judgement.word == 'same' else ''}{judgement.word}"
+        for judgement in verdict.judgements
+        if judgement.metric not in (*verdict.by, *verdict.against)
+    )
+    return "".join(words) if verdict.by else ""
 
 
 def _speed(judgement: Judgement) -> Ratio:
@@ -219,7 +247,7 @@ def _reason(cell: Cell, verdict: Verdict, counted: str) -> str:
     if verdict.withheld:
         words = verdict.outcome
     elif cell.explanation is not None:
-        words = cell.explanation.text
+        words = cell.explanation.why
     return "; ".join(filter(None, (words, counted, verdict.stood_still, nodes.caution(cell))))
 
 

@@ -16,7 +16,7 @@ from dbdyno.findings.plan_finding import JudgedResult, PlanFinding
 from dbdyno.judge.pairing import by_block
 from dbdyno.model import StepComparison
 from dbdyno.model.attribution import Design
-from dbdyno.model.metric.primary import cpu_of
+from dbdyno.model.metric.primary import second_of
 from dbdyno.stats import factorial, interval, significance
 
 FALSE_SHARE_MAX = 0.05
@@ -42,10 +42,10 @@ FINDING = PlanFinding(facts=AttributionFacts, of_plan=of_plan)
 
 
 def _of_step(step: StepComparison, design: Design) -> Iterable[FactorEffect]:
-    """The headline's, then that of CPU per operation."""
+    """The headline's, then that of the second quantity."""
     if step.headline is None or not step.measured:
         return
-    for metric in dict.fromkeys((step.headline, cpu_of(step.cells))):
+    for metric in dict.fromkeys((step.headline, second_of(step.cells))):
         row = partial(
             FactorEffect,
             workload=step.workload,

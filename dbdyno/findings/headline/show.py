@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dbdyno.findings.calibration import show as calibration
 from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Comparison
-from dbdyno.model.metric.primary import called, is_cpu
+from dbdyno.model.metric.primary import called, is_cpu, is_second
 from dbdyno.model.verdict import CHANGED, Judgement, OverallRatio, is_wide, shaded
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import cells, colors, dependence, known, looks, nodes, number, step_groups
@@ -86,7 +86,7 @@ def _overall(comparison: Comparison, arm: str, workload: str) -> str:
     several = len({step.workload for step in comparison.steps}) > 1
     words = "; ".join(
         _mean(one, comparison, sure)
-        for one in sorted(its, key=lambda one: is_cpu(one.judgement.metric))
+        for one in sorted(its, key=lambda one: is_second(one.judgement.metric))
     )
     return f"{workload} {words}" if several else words
 
@@ -94,9 +94,10 @@ def _overall(comparison: Comparison, arm: str, workload: str) -> str:
 def _mean(one: OverallRatio, comparison: Comparison, sure: bool) -> str:
     """2.1 % faster by throughput over 10 steps [1.2, 3.0]; CPU per operation 3.0 % less [2, 4]."""
     judgement, margin = one.judgement, comparison.aims.margin
-    cpu = is_cpu(judgement.metric)
+    second = is_second(judgement.metric)
     over = f" over {one.steps} steps" if one.steps != 1 else " in 1 step"
-    what = "CPU per operation" if cpu else f"{called(judgement.metric)}{over}"
+    what = "CPU per operation" if is_cpu(judgement.metric) else called(judgement.metric)
+    what += "" if second else over
     still = verdicts.still(judgement, comparison.base)
     if still:
         word = verdicts.said(judgement, sure)
@@ -111,7 +112,7 @@ def _mean(one: OverallRatio, comparison: Comparison, sure: bool) -> str:
         return f"{what} {verdicts.change(judgement)}{same}{unknown}"
     perhaps = "" if sure else "perhaps "
     size, ends = number.size_of_change(judgement.told[0]), _ends(judgement)
-    if cpu:
+    if second:
         return f"{what} {perhaps}{size} {'more' if judgement.told[0] > 1 else 'less'}{ends}"
     word, comma, rest = shaded(judgement).partition(",")
     return f"{perhaps}{size} {word} by {what}{ends}{comma}{rest}"

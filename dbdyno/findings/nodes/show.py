@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.findings.nodes.facts import NodeFacts
 from dbdyno.model import Comparison
-from dbdyno.model.metric.primary import called, is_cpu
+from dbdyno.model.metric.primary import called, is_second
 from dbdyno.model.nodes import NodeComparison, NodeRatio
 from dbdyno.parts import number
 from dbdyno.parts.colors import Tone
@@ -79,7 +79,7 @@ def _rest(names: Sequence[str]) -> str:
 def _found(comparison: Comparison, row: NodeComparison) -> str:
     """qr100 of pg18 from −4.1 % on n3 to +2.0 % on n1."""
     low, high = row.lowest, row.highest
-    what = f" by {called(row.metric)}" if is_cpu(row.metric) else ""
+    what = f" by {called(row.metric)}" if is_second(row.metric) else ""
     return (
         f"{comparison.name_of(row)} of {row.arm}{what} from {number.change(low.ratio)} on "
         f"{low.node} to {number.change(high.ratio)} on {high.node}"
@@ -113,7 +113,7 @@ def tables(comparison: Comparison) -> Iterable[Table]:
             row
             for row in comparison.of(NodeFacts).nodes
             if row.arm == arm
-            if not is_cpu(row.metric) or row.agreement.startswith("disagree")
+            if not is_second(row.metric) or row.agreement.startswith("disagree")
         ]
         if not rows:
             continue
@@ -134,7 +134,7 @@ def _summary(comparison: Comparison, arm: str, rows: Sequence[NodeComparison], n
     """A row for each step: what nodes found, and what follows."""
     names = _names(comparison)
     few = len(names) <= NODES_SHOWN_MAX
-    metrics = any(is_cpu(row.metric) for row in rows)
+    metrics = any(is_second(row.metric) for row in rows)
     columns = (
         Column(text="step", left=True),
         *((Column(text="metric", left=True),) if metrics else ()),

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dbdyno.model import Bound, Cell, Comparison, PairedEstimate, StepComparison, metric
-from dbdyno.model.metric.primary import called, cpu_of, is_cpu
+from dbdyno.model.metric.primary import UNDISTURBED, called, is_cpu, is_second, second_of
 from dbdyno.model.ratio import OPPOSITE
 from dbdyno.model.verdict import CHANGED, TOO_FEW, Judgement, Verdict, shaded
-from dbdyno.parts import cells, known, nodes, number, step_groups
+from dbdyno.parts import cells, known, nodes, number, step_groups, undisturbed
 from dbdyno.parts.colors import ARROWS, tone, trusted
 from dbdyno.parts.part import Column, Row, Section, Subject, Table, TableCell
 
@@ -72,7 +72,9 @@ def change(judgement: Judgement, of: Bound = "exact") -> str:
     """
     if not judgement.blocks:
         return "without a ratio"
-    if is_cpu(judgement.metric):
+    if judgement.metric == UNDISTURBED:
+        return undisturbed.change(judgement)
+    if is_second(judgement.metric):
         return number.changes(*judgement.told)
     timed = metric.less_is_better(judgement.metric)
     words = number.changes(*judgement.told, "time" if timed else "rate")
@@ -145,11 +147,10 @@ def _lent(judgement: Judgement) -> str:
     return f"{number.number(judgement.lent, 1)} degrees of freedom lent by other steps{own}"
 
 
-def primary(verdict: Verdict, cpu: bool) -> Judgement | None:
-    """The judgement of throughput, or of the CPU per operation."""
-    return next(
-        (judgement for judgement in verdict.judgements if is_cpu(judgement.metric) == cpu), None
-    )
+def primary(verdict: Verdict, second: bool) -> Judgement | None:
+    """The judgement of the headline, or of what judges beside it."""
+    judgements = verdict.judgements
+    return next((each for each in judgements if is_second(each.metric) == second), None)
 
 
 # --- Steps -----------------------------------------------------------------------------------
@@ -217,7 +218,7 @@ def _table(
         return None
     margin = number.percent(aims.margin)
     wanted = f"with a power of {number.percent(aims.power)}"
-    cpu = metric.title_of(cpu_of(result for step in steps for result in step.cells))
+    second = second_of(result for step in steps for result in step.cells)
     return Table(
         name=name,
         title=f"Verdicts: {arm} against {comparison.base}",
@@ -226,13 +227,18 @@ def _table(
             Column(text="step", left=True),
             Column(text="verdict", left=True),
             Column(text=f"{headlines(steps)}, %", title="mean change, and its t interval"),
-            Column(text="CPU, %", title=f"{cpu}: mean change, and its t interval"),
+            Column(
+                text="undisturbed time" if second == UNDISTURBED else "CPU, %",
+                title=f"{metric.title_of(second)}: mean change, and its t interval",
+            ),
             Column(text="loss below, %", title="of an open step: what both intervals leave"),
             Column(text=f"to check {margin}", left=True, title=f"further time {wanted}"),
         ),
         rows=rows,
         note=cells.sentences(
-            _note(comparison, _judgements(steps, arm), sure), cells.legend(rows, _MARKS)
+            _note(comparison, _judgements(steps, arm), sure),
+            _left_out(steps),
+            cells.legend(rows, _MARKS),
         ),
         colors=_COLORS if sure else "",
         arrows=f"{ARROWS['faster']}: faster; {ARROWS['slower']}: slower." if sure else "",
@@ -251,13 +257,13 @@ def _note(comparison: Comparison, judgements: Sequence[Judgement], sure: bool) -
     """Explains the columns."""
     aims = comparison.aims
     if comparison.blocks <= 1:
-        return "One block decides nothing. CPU: the server's per operation."
+        return "One block decides nothing."
     rest = any(judgement.rests_on is not None for judgement in judgements)
     at_looks = " (a decided word: median-unbiased, by the order of the looks)" if rest else ""
     despite = "; an interval may therefore exclude 0 beside “open”"
     return cells.sentences(
-        f"Means over {comparison.blocks} blocks with 95 % t intervals{at_looks}. CPU: "
-        "the server's per operation, more is slower.",
+        f"Means over {comparison.blocks} blocks with 95 % t intervals{at_looks}.",
+        *_seconds(judgements),
         f"Margin ±{number.percent(aims.margin)}; false alarms at most {number.percent(aims.level)} "
         f"per arm by Benjamini-Hochberg over all steps and looks"
         f"{despite if any(map(known.despite, judgements)) else ''}.",
@@ -267,6 +273,27 @@ def _note(comparison: Comparison, judgements: Sequence[Judgement], sure: bool) -
         else "",
         "" if sure else "“Perhaps”: the base differed from itself too often.",
     )
+
+
+def _seconds(judgements: Sequence[Judgement]) -> Iterable[str]:
+    """What stands beside throughput."""
+    if any(judgement.metric == UNDISTURBED for judgement in judgements):
+        yield (
+            "Undisturbed time: what an operation takes that no neighbour delays (docs/method.md); "
+            "throughput alone sees what only some operations have"
+        )
+    if any(is_cpu(judgement.metric) for judgement in judgements):
+        yield "CPU: the server's per operation, more is slower"
+
+
+def _left_out(steps: Sequence[StepComparison]) -> str:
+    """Why steps have no undisturbed time."""
+    reasons: dict[str, list[str]] = {}
+    for step in steps:
+        if step.left_out:
+            reasons.setdefault(step.left_out, []).append(step.step)
+    words = (f"{number.few(names)}: {reason}" for reason, names in reasons.items())
+    return f"No undisturbed time of {'; of '.join(words)}" if reasons else ""
 
 
 def _judgements(steps: Iterable[StepComparison], arm: str) -> list[Judgement]:
@@ -282,8 +309,8 @@ def _cells(result: Cell, sure: bool) -> Iterable[TableCell]:
     verdict = result.verdict
     assert verdict is not None
     yield _verdict_cell(result, verdict, sure)
-    for cpu in (False, True):
-        yield _change_cell(result, primary(verdict, cpu), verdict)
+    for second in (False, True):
+        yield _change_cell(result, primary(verdict, second), verdict)
     still = known.undecided(verdict)
     yield TableCell(text=known.loss(still, result.ratio_bound).removesuffix(" %"))
     yield TableCell(text=known.price(still))
@@ -316,10 +343,14 @@ def _change_cell(result: Cell, judgement: Judgement | None, verdict: Verdict) ->
         return TableCell(text=number.MISSING)
     if not judgement.blocks:
         return TableCell(text=number.MISSING, title=details(judgement))
-    of: Bound = "exact" if is_cpu(judgement.metric) else result.ratio_bound
+    of: Bound = "exact" if is_second(judgement.metric) else result.ratio_bound
+    brief = number.brief(judgement.told[0])
+    text, interval = cells.signed(brief.removesuffix(" %"), of), _interval(judgement)
+    if judgement.metric == UNDISTURBED:
+        text, interval = undisturbed.added(judgement) or brief, f"{brief} {interval}".rstrip()
     return TableCell(
-        text=cells.signed(number.brief(judgement.told[0]).removesuffix(" %"), of),
-        detail=cells.BOTH if of == "unknown" else _interval(judgement),
+        text=text,
+        detail=cells.BOTH if of == "unknown" else interval,
         tone="notice" if judgement.word in CHANGED and verdict.word in CHANGED else "",
         title=details(judgement)
         if of == "exact"

@@ -14,6 +14,8 @@ SESSIONS_CPU = "server_cpu_per_op"
 CONNECTIONS_CPU = "connections_cpu_per_op"
 """That of all connections: primary where a program makes the load and does not tell which of them
 are its own."""
+UNDISTURBED = "undisturbed_us"
+"""Primary in place of CPU where a step is of its domain: on any machine the sharpest witness."""
 TIME = "connection_us_per_op"
 """Time of connections by operations: what the costs in microseconds that are parts of it add to."""
 REMAINDER = "unaccounted_us_per_op"
@@ -41,13 +43,27 @@ def cpu_of(compared: Iterable[MetricHolder]) -> str:
     return CONNECTIONS_CPU if programs else CPU
 
 
+def second_of(compared: Iterable[MetricHolder]) -> str:
+    """What judges beside the headline: undisturbed time where there is any, else CPU."""
+    every = list(compared)
+    within = any(step.metrics.get(UNDISTURBED) is not None for step in every)
+    return UNDISTURBED if within else cpu_of(every)
+
+
+def is_second(name: str) -> bool:
+    """Whether a primary metric judges beside the headline; else it is the headline's."""
+    return name == UNDISTURBED or is_cpu(name)
+
+
 def is_cpu(name: str) -> bool:
-    """Whether a primary metric is one of CPU; else it is one of throughput."""
+    """Whether a primary metric is one of CPU."""
     return name in (CPU, CONNECTIONS_CPU)
 
 
 def called(name: str) -> str:
-    """A primary metric's name in sentences: CPU, time or throughput."""
+    """A primary metric's name in sentences: CPU, undisturbed time, time or throughput."""
     if is_cpu(name):
         return "CPU"
+    if name == UNDISTURBED:
+        return "undisturbed time"
     return "time" if less_is_better(name) else "throughput"

@@ -113,6 +113,13 @@ SERVICE: tuple[Metric, ...] = (
         response times count. NA in results that lack it""",
     ),
     row.own(
+        "undisturbed_us", "µs", "lower", 2,
+        """undisturbed time | mean of the faster half of the operations of one mode of service
+        times: the mode that all arms have and whose time differs least between the base's blocks;
+        of several operations each by its share in all arms together. NA outside of its domain:
+        [method.md](method.md#undisturbed-time)""",
+    ),
+    row.own(
         "told_latency_ms", "ms", "lower", 3,
         """mean latency, as told | mean latency that pgbench, sysbench or a program's output reports
         for what it timed: pgbench for its whole run, the others for the window; NA for other

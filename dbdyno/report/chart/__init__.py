@@ -2,8 +2,8 @@
 
 A specification holds its data and no colours: an arm's colour is its place in the page's list of
 arms (`look`). In `usermeta` stands what the page and pictures need beside Vega-Lite itself: `kind`
-(throughput, ratios, scaling, curves, seconds), `columns` (panels side by side) and the `title` that
-a picture has inside and the page beside it.
+(throughput, ratios, scaling, curves, densities, seconds), `columns` (panels side by side) and the
+`title` that a picture has inside and the page beside it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Iterable
 
 from dbdyno.model import Json
+from dbdyno.parts.density import Densities
 from dbdyno.parts.part import (
     Bars,
     Chart,
@@ -25,7 +26,7 @@ from dbdyno.parts.part import (
     ScaleUp,
     charts,
 )
-from dbdyno.report.chart import bars, curves, effects, layers, lines, plateaus, style
+from dbdyno.report.chart import bars, curves, densities, effects, layers, lines, plateaus, style
 
 PICTURE_WIDTH = 760  # pixels of a picture's drawing, without what stands around it
 SUBTITLE_CHARACTERS_MAX = 120  # of a line below a picture's title
@@ -82,6 +83,8 @@ def _drawn(chart: Chart, page: Page, points_max: int) -> Json:
             return bars.scaling(chart.data, page.arms)
         case Curves():
             return curves.spec(chart.data, page.arms)
+        case Densities():
+            return densities.spec(chart.data, page.arms)
         case Plateaus():
             return plateaus.spec(chart.data, page.arms)
 

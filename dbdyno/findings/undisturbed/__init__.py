@@ -1,0 +1,1 @@
+"""Undisturbed time: what an operation takes that no neighbour disturbs."""

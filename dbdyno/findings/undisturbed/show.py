@@ -1,0 +1,41 @@
+"""The service times of a step's arms over each other, and where they are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dbdyno.findings.undisturbed.facts import ComparedMode, UndisturbedFacts
+from dbdyno.parts.density import Densities, DensityPoint
+from dbdyno.parts.part import Chart, Group, Section, Subject
+
+
+def _parts(subject: Subject) -> Iterable[Group]:
+    """A chart for each operation whose undisturbed time is compared."""
+    step = subject.step
+    by_operation: dict[str, list[ComparedMode]] = {}
+    for mode in subject.comparison.of(UndisturbedFacts).modes:
+        if mode.place == (step.workload, step.ordinal):
+            by_operation.setdefault(mode.operation, []).append(mode)
+    drawn = tuple(
+        Chart(
+            name=f"{subject.anchor}-undisturbed-{operation}",
+            title=f"Service times of {operation}, % of operations in each percent of time; x: µs, "
+            "log scale; filled: the operations that are compared",
+            describe="Distributions of service times of all blocks together, by arm.",
+            data=Densities(points=tuple(point for mode in modes for point in _points(mode))),
+            depth="detail",
+        )
+        for operation, modes in by_operation.items()
+    )
+    if drawn:
+        name = f"{subject.anchor}-undisturbed"
+        yield Group(name=name, title="Undisturbed time", parts=drawn, entry="undisturbed")
+
+
+def _points(mode: ComparedMode) -> Iterable[DensityPoint]:
+    for us, density in zip(mode.times_us, mode.densities, strict=True):
+        compared = mode.from_us <= us <= mode.to_us
+        yield DensityPoint(arm=mode.arm, us=us, share=density, compared=compared)
+
+
+SECTION = Section("step", _parts)

@@ -1,0 +1,59 @@
+"""Service times of arms over each other, as a Vega-Lite specification. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dbdyno.model import Json
+from dbdyno.parts.density import Densities
+from dbdyno.report.chart.lines import PANEL_WIDTH, color, short
+
+HEIGHT = 160
+
+
+def spec(chart: Densities, arms: Sequence[str]) -> Json:
+    """Each arm's line over the logarithm of time, filled where operations are compared."""
+    shown = [arm for arm in arms if any(point.arm == arm for point in chart.points)]
+    legend = {"legend": {"title": None, "values": shown, "symbolOpacity": 1}}
+    times = [point.us for point in chart.points]
+    encoding: Json = {
+        "x": {
+            "field": "us",
+            "type": "quantitative",
+            "title": None,
+            "scale": {"type": "log", "nice": False, "domain": [min(times), max(times)]},
+            "axis": {"tickCount": 6, "format": ",~g", "grid": False},
+        },
+        "y": {
+            "field": "share",
+            "type": "quantitative",
+            "stack": None,
+            "title": None,
+            "axis": {"tickCount": 3, "format": "~g"},
+        },
+        "color": color(arms) | legend,
+    }
+    return {
+        "data": {
+            "values": [
+                {
+                    "arm": point.arm,
+                    "us": short(point.us),
+                    "share": short(100 * point.share),
+                    "compared": point.compared,
+                }
+                for point in chart.points
+            ]
+        },
+        "width": PANEL_WIDTH,
+        "height": HEIGHT,
+        "encoding": encoding,
+        "layer": [
+            {
+                "transform": [{"filter": "datum.compared"}],
+                "mark": {"type": "area", "opacity": 0.25},
+            },
+            {"mark": {"type": "line", "strokeWidth": 1.5}},
+        ],
+        "usermeta": {"kind": "densities", "columns": 1},
+    }

@@ -23,8 +23,10 @@ from dbdyno.model.planner_statistics import (
     ServerStatistics,
 )
 from dbdyno.model.plans_only import FILE, FlippedQuery, PlannedQuery, PlanningArm, PlansRecord
+from dbdyno.model.size import Capacity
 from dbdyno.report import plans_only as report
 from dbdyno.run import source_plans
+from test_own_queries import entry, folder_of
 
 
 def node(name: str = "Seq Scan", relation: str = "f", cost: float = 10.0) -> PlanNode:
@@ -189,11 +191,15 @@ def test_a_race_takes_the_queries_that_get_another_plan(tmp_path: Path) -> None:
     made = record([tree(SEQ)], [tree(INDEX)], [tree(SEQ)])
     (tmp_path / FILE).write_text(json.dumps(plain(made)))
     assert plans_only.load(tmp_path) == made
-    assert flipped_steps(tmp_path) == ["q"]
+    app = folder_of(tmp_path, entry("q"), {"q": "SELECT x FROM f"})
+    assert flipped_steps(tmp_path, str(app)) == ["q"]
+    assert flipped_steps(None, None) == []
+    with pytest.raises(DynoError, match="name their folder"):
+        flipped_steps(tmp_path, "sysbench")
     same = record([tree(SEQ)], [tree(SEQ)], [tree(SEQ)])
     (tmp_path / FILE).write_text(json.dumps(plain(same)))
-    with pytest.raises(DynoError, match="no query gets another plan"):
-        flipped_steps(tmp_path)
+    with pytest.raises(DynoError, match="no query that can run gets another plan"):
+        flipped_steps(tmp_path, str(app))
     with pytest.raises(ResultError, match="is not there"):
         plans_only.load(tmp_path / "elsewhere")
 
@@ -302,3 +308,23 @@ def test_a_folder_of_long_files_is_refused_and_swept(tmp_path: Path) -> None:
         data_folder.refuse_long(folder, "a")
     data_folder.sweep_long(tmp_path)
     assert not folder.exists()
+
+
+def test_a_race_of_a_query_that_is_not_among_the_costliest_runs_it(tmp_path: Path) -> None:
+    from dbdyno.plan import race as races
+    from dbdyno.plan.race import RaceArm
+
+    names = [f"q{number}" for number in range(60)]
+    entries = "".join(entry(name, time_s=100.0 - place) for place, name in enumerate(names))
+    app = folder_of(tmp_path, entries, dict.fromkeys(names, "SELECT x FROM f"))
+    arms = tuple(
+        RaceArm(name=f"pg{release}", engine="postgres", origin={"version": release})
+        for release in ("13", "18")
+    )
+    race = races.Race(command=None, arms=arms, minutes=5.0, workload=str(app), steps=("q55",))
+    text = races.text_of(
+        race,
+        tmp_path / "race.toml",
+        Capacity(cores=2, memory_bytes=4 << 30, free_disk_bytes=50 << 30),
+    )
+    assert '"q55"' in text

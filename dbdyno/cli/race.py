@@ -77,7 +77,11 @@ def race(
     asked = RaceOptions(
         arms=[*(arms or []), *(dsn or [])],
         workload=workload,
-        steps=[*listed(steps), *(["answers"] if answers else []), *flipped_steps(only_flipped)],
+        steps=[
+            *listed(steps),
+            *(["answers"] if answers else []),
+            *flipped_steps(only_flipped, workload),
+        ],
         config=listed(config),
         settings=settings or [],
         minutes=minutes,
@@ -230,17 +234,30 @@ class RaceOptions:
         return " ".join(shlex.join(words).split())
 
 
-def flipped_steps(folder: Path | None) -> list[str]:
-    """The queries that get another plan, by the folder of `dyno plans`. Raises DynoError."""
+def flipped_steps(folder: Path | None, workload: str | None) -> list[str]:
+    """The queries that get another plan, by the folder of `dyno plans`, and that can run.
+
+    Raises DynoError.
+    """
     if folder is None:
         return []
+    from dbdyno import workload as workloads
     from dbdyno.analysis import plans_only
 
+    if workload is None or not is_file(workload):
+        raise DynoError("--only-flipped: is of queries of your own: name their folder (--workload)")
+    steps = {step.name for step in workloads.load(workload).file.steps}
+
     rows = plans_only.flipped(plans_only.load(folder))
-    names = [row.query for row in rows if row.word in ("another plan", "near")]
+    flips = [row for row in rows if row.word in ("another plan", "near")]
+    names = dict.fromkeys(row.query for row in flips if row.query in steps)
     if not names:
-        raise DynoError(f"--only-flipped: {folder}: no query gets another plan: leave it out")
-    return list(dict.fromkeys(names))
+        raise DynoError(
+            f"--only-flipped: {folder}: no query that can run gets another plan: leave it out"
+        )
+    if untimed := {row.query for row in flips} - names.keys():
+        say(f"without values, or with a text that may be cut, and so not timed: {len(untimed)}")
+    return list(names)
 
 
 def listed(words: list[str] | None) -> list[str]:

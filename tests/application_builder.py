@@ -11,10 +11,12 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
-from dbdyno.analysis.compare import application, query_changes
+from dbdyno.findings.application import plan as application
+from dbdyno.findings.queries import plan as query_changes
 from dbdyno.judge import arms_and_blocks, step_cells
 from dbdyno.model import Comparison, StepRun
 from dbdyno.model.answer_word import AnswerWord
+from dbdyno.model.application import ApplicationFacts
 from dbdyno.model.golden import RestoreSummary
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import ApplicationRecord, PlanRecord, QueryRecord, WorkloadRecord
@@ -23,6 +25,8 @@ from dbdyno.model.work import WorkComparison
 from run_builder import NOISE, concluded, plan_of, run
 
 ARMS = ("old", "new")
+OF_NEW = {"workload": "w", "base": "old", "arm": "new"}
+"""Of every change: the arm and what it is compared with."""
 
 
 def planned(names: Sequence[str], **changes: object) -> PlanRecord:
@@ -68,7 +72,7 @@ def compared(
     words: dict[str, tuple[AnswerWord, str]] = dict.fromkeys(timed, ("same", "")) | said
     queries = QueryChanges(
         answers=tuple(
-            AnswerChange(place=place(name), word=word, detail=detail, tuples=1, of=1)
+            AnswerChange(**OF_NEW, step=name, word=word, detail=detail, calls=1, calls_so=1)
             for name, (word, detail) in words.items()
         ),
         plans=tuple((plans or {}).values()),
@@ -94,8 +98,12 @@ def compared(
         servers={},
         plan=record,
         steps=steps,
-        applications=application.results(rows, record, ARMS, asked),
-        queries=query_changes.with_effects(queries, steps, WorkComparison()),
+        findings={
+            "QueryChanges": query_changes.with_effects(queries, steps, WorkComparison()),
+            "ApplicationFacts": ApplicationFacts(
+                applications=application.results(rows, record, ARMS, asked)
+            ),
+        },
         differences=(),
         doubts=(),
         incomplete=None,
@@ -111,5 +119,12 @@ def another_plan(query: str, *, cost: float = 100.0) -> PlanChange:
     """A plan that differs for all values."""
     where = "f: Seq Scan → Index Scan f_x; expected 10 rows, read 285,362"
     return PlanChange(
-        place=place(query), word="changed", where=where, tuples=1, of=1, base_cost=10.0, cost=cost
+        **OF_NEW,
+        step=query,
+        word="changed",
+        detail=where,
+        calls=1,
+        calls_so=1,
+        base_cost=10.0,
+        arm_cost=cost,
     )

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import pytest
 from msgspec import structs
 
-from dbdyno.analysis.compare import application
+from dbdyno.findings.application import plan as application
 from dbdyno.judge import arms_and_blocks, step_cells
 from dbdyno.judge.step_cells import StepRow
 from dbdyno.model import StepRun
-from dbdyno.model.comparison import ApplicationResult
+from dbdyno.model.application import ApplicationResult
 from dbdyno.model.plan_record import ApplicationRecord, PlanRecord, QueryRecord, WorkloadRecord
 from run_builder import failed, plan_of, series
 

@@ -15,17 +15,15 @@ import pytest
 from application_builder import planned
 from dbdyno import __version__
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare import basis
 from dbdyno.findings import plans, steps
 from dbdyno.findings.nodes.facts import NodeFacts
 from dbdyno.findings.profiles.facts import ProfileFacts
 from dbdyno.findings.sweeps.facts import Peak, SweepFacts
 from dbdyno.model import Comparison, Json, Ratio
+from dbdyno.model.application import ApplicationFacts, ApplicationResult
 from dbdyno.model.attribution import Design, Factor
-from dbdyno.model.comparison import ApplicationResult, ApplicationWork
 from dbdyno.model.host_facts import CountScatter
 from dbdyno.model.own_query import Exclusion
-from dbdyno.model.plan_record import ApplicationRecord
 from dbdyno.model.tolerance import StepTolerance
 from dbdyno.model.work import (
     Amounts,
@@ -71,16 +69,8 @@ FORM = {
     "": "format dyno title label plan base arms ghost blocks unverified nodes aims tolerate "
     "looks design "
     "calibration "
-    "overall steps applications queries work tables doubts incomplete",
-    "applications": "workload arm covered queries cpu cpu_lacks time time_bound failed base_failed "
-    "both_failed work answer basis",
-    "applications.basis": "by parts lacks dumped first last cut",
-    "applications.basis.parts": "stage share queries gaps",
-    "applications.basis.parts.gaps": "reason share queries calls",
-    "applications.work": "queries covered instructions more less",
-    "applications.work.instructions": "blocks ratio low high",
-    "applications.cpu": "blocks ratio low high",
-    "queries": "answers plans",
+    "overall steps applications work tables doubts incomplete",
+    "applications": "workload arm answer",
     "nodes": "node blocks",
     "aims": "margin effect power level tolerate",
     "tolerate": "tolerate answer arms",
@@ -137,14 +127,6 @@ APPLICATION = ApplicationResult(
     failed=("a",),
     base_failed=(),
     both_failed=(),
-    work=ApplicationWork(instructions=FIGURE, queries=1, covered=0.5, more=("a",), less=()),
-    basis=basis.of_arm(
-        OWN_QUERIES.workloads[0].application or ApplicationRecord(queries=()),
-        answers={},
-        timed={},
-        counted={},
-        restored=None,
-    ),
 )
 PEAK = Peak(
     workload="w", sweep="a", base="pg17", arm="pg18", clients=4, fewest=4, most=4, blocks=3,
@@ -217,12 +199,12 @@ def whole(made: Comparison) -> Comparison:
             cpu=judgement(CPU, ratio),
         ),
         findings={
+            "ApplicationFacts": ApplicationFacts(applications=(APPLICATION,)),
             "SweepFacts": SweepFacts(peaks=(PEAK,)),
             "WorkComparison": WORK,
             "NodeFacts": NodeFacts(nodes=(by_node("ips", (0.96, 1.02)),)),
             "ProfileFacts": ProfileFacts(functions=(PROFILE,)),
         },
-        applications=(APPLICATION,),
     )
 
 

@@ -11,7 +11,7 @@ from comparison_builder import comparison
 from dbdyno.cli import exit_status
 from dbdyno.model import Comparison, Ending
 from dbdyno.model.answer_word import WORDS, AnswerWord
-from dbdyno.model.query_change import AnswerChange, QueryChanges, QueryPlace
+from dbdyno.model.query_change import AnswerChange, QueryChanges
 from dbdyno.report import fail_on, race
 
 NOTHING = 2
@@ -22,12 +22,11 @@ UNANSWERED = ("fails on both", "not compared")
 def asked(shown: Comparison, *words: AnswerWord) -> Comparison:
     """The same, with a query of each word and no step."""
     changes = tuple(
-        AnswerChange(
-            place=QueryPlace(workload="app", query=word, arm="pg18"), word=word, detail="42501"
-        )
+        AnswerChange(workload="app", step=word, base="pg17", arm="pg18", word=word, detail="42501")
         for word in words
     )
-    return replace(shown, steps=(), queries=QueryChanges(answers=changes))
+    findings = {**shown.findings, "QueryChanges": QueryChanges(answers=changes)}
+    return replace(shown, steps=(), findings=findings)
 
 
 def failing(shown: Comparison, *arms: str) -> Comparison:

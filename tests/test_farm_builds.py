@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,7 +27,7 @@ def _tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def origin(tree: Path, said: list[str] | None = None, **keys: object) -> BranchOrigin:
     """A branch of that repository, in a farm beside it."""
-    branch = replace(BRANCH, **keys)  # type: ignore[arg-type]
+    branch = BRANCH.model_copy(update=keys)
     folder = tree.parent
     farm = Farm(path=folder / "farm.toml", folder=folder / "farm", branches=(branch,))
     return BranchOrigin(farm=farm, branch=branch, say=(said if said is not None else []).append)
@@ -195,7 +194,7 @@ def test_a_clone_that_a_break_has_left_half_made_is_made_again(tree: Path) -> No
 def test_a_command_makes_a_build_and_prints_its_version(tmp_path: Path) -> None:
     (tmp_path / "version").write_text("11.4.5\n")
     command = f'mkdir -p "$1/bin" && cp {tmp_path}/version "$1/bin/" && cat {tmp_path}/version'
-    branch = replace(BRANCH, source=None, command=command, pinned="11.4.2")
+    branch = BRANCH.model_copy(update={"source": None, "command": command, "pinned": "11.4.2"})
     farm = Farm(path=tmp_path / "farm.toml", folder=tmp_path / "farm", branches=(branch,))
     of = BranchOrigin(farm=farm, branch=branch, say=print)
     sight = of.look(None)
@@ -212,7 +211,7 @@ def test_a_command_makes_a_build_and_prints_its_version(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["echo no compiler; exit 3", "true\ntrue"])
 def test_a_command_that_makes_nothing_is_told(tmp_path: Path, command: str) -> None:
-    branch = replace(BRANCH, source=None, command=command, pinned="11.4.2")
+    branch = BRANCH.model_copy(update={"source": None, "command": command, "pinned": "11.4.2"})
     farm = Farm(path=tmp_path / "farm.toml", folder=tmp_path / "farm", branches=(branch,))
     with pytest.raises(HostError, match=r"^command: (no compiler|it said nothing); see `"):
         BranchOrigin(farm=farm, branch=branch, say=print).look(None)

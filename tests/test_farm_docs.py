@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.farm import file
-from dbdyno.farm.file import BranchForm, FarmForm
+from dbdyno.farm.file import Branch, FarmForm
 from dbdyno.farm.findings import FindingReport, ReportedChange
 
 ROOT = Path(__file__).parent.parent
@@ -24,7 +24,7 @@ def keys_of_tables() -> set[str]:
     return {key for row in rows for key in re.findall(r"`(\w+)`", row)}
 
 
-@pytest.mark.parametrize("form", [FarmForm, BranchForm], ids=["farm", "branches"])
+@pytest.mark.parametrize("form", [FarmForm, Branch], ids=["farm", "branches"])
 def test_each_key_of_the_file_is_told(form: type[FarmForm]) -> None:
     assert set(form.model_fields) - {"branches"} <= keys_of_tables()
 

@@ -60,7 +60,7 @@ def test_a_whole_file_is_read() -> None:
     assert (branch.every, branch.build, branch.since, branch.time) == (
         "commit", "o2nofp", "REL_18_1", False,
     )  # fmt: skip
-    assert branch.steps == ("point-query", "range-covered-pk")
+    assert tuple(branch.steps) == ("point-query", "range-covered-pk")
 
 
 def test_the_least_file_follows_master_each_night_by_counts_and_time() -> None:

@@ -189,7 +189,7 @@ def test_a_branch_that_is_not_reached_is_told_once_and_looked_at_again(folder: P
 
 
 def test_one_branch_that_waits_does_not_hold_another(folder: Path) -> None:
-    other = replace(BRANCH, name="stable")
+    other = BRANCH.model_copy(update={"name": "stable"})
     blocked = World(folder / "farm", commits=2)
     blocked.fails = lambda what: ""
     measure = blocked.measure
@@ -228,7 +228,7 @@ def test_a_full_disk_is_told_once_and_nothing_is_lost(
 
 
 def test_a_night_is_one_look_a_day_and_measures_its_last_commit_alone(folder: Path) -> None:
-    farm = farm_world.farm(folder, branches=(replace(BRANCH, every="night"),))
+    farm = farm_world.farm(folder, branches=(BRANCH.model_copy(update={"every": "night"}),))
     looked = journal.LookEntry(at_s=NOON_S, branch="master", tip=sha(0))
     one = state.fold([looked])
     action = next_action(one, farm, NOON_S + 60)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,7 +53,7 @@ def test_a_branch_is_tried_once_and_keeps_to_it(tmp_path: Path, tried: list[str]
         plan = plans.parse(placed(farm, BRANCH, PLAN, path, elsewhere=False), path)
         assert plan.schedule.placement == "together"
         assert plan.schedule.placement_trial == TRIAL
-    other = replace(BRANCH, name="other")
+    other = BRANCH.model_copy(update={"name": "other"})
     placed(farm, other, PLAN, path, elsewhere=False)
     assert len(tried) == 2, "one of each branch"
 
@@ -62,7 +61,7 @@ def test_a_branch_is_tried_once_and_keeps_to_it(tmp_path: Path, tried: list[str]
 def test_elsewhere_nothing_is_tried_and_the_file_decides(tmp_path: Path, tried: list[str]) -> None:
     farm, path = farm_world.farm(tmp_path), tmp_path / "time.toml"
     assert placed(farm, BRANCH, PLAN, path, elsewhere=True) == PLAN
-    together = replace(BRANCH, placement="together")
+    together = BRANCH.model_copy(update={"placement": "together"})
     plan = plans.parse(placed(farm, together, PLAN, path, elsewhere=True), path)
     assert (plan.schedule.placement, plan.schedule.placement_trial) == ("together", None)
     assert tried == []

@@ -244,7 +244,7 @@ def test_a_plan_of_an_open_query_is_not_said_to_have_no_effect() -> None:
 
 
 def test_the_same_plan_is_said_not_to_have_changed() -> None:
-    same = replace(another_plan("slow"), word="same", where="")
+    same = replace(another_plan("slow"), word="same", detail="")
     (slower,) = answer(compared(timed=SLOWER, plans={"slow": same})).lists()
     assert "plans did not change" in f"{slower.text} {slower.items[0].text}"
 
@@ -289,9 +289,9 @@ def test_the_first_screen_says_what_it_stands_on() -> None:
         "(10.0 %)",
         "data": "3.0 days older than the log's last call (dumped 2026-11-25 10:00 UTC)",
     }
-    (written,) = json.loads(json_document.render(made))["applications"]
-    assert written["basis"]["lacks"] == ["the extension `x` is left out"]
-    assert [part["stage"] for part in written["basis"]["parts"]] == [
+    tables = json.loads(json_document.render(made))["tables"]
+    assert tables["applications"][0]["lacks"] == "the extension `x` is left out"
+    assert [each["stage"] for each in tables["applications_stages"]] == [
         "captured", "restored", "answered", "timed", "counted",
     ]  # fmt: skip
     text = markdown.render(page.make(made))

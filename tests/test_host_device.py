@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dbdyno.host.observe import device
+from dbdyno.model.host_facts import Storage
 
 
 class Machine:
@@ -35,7 +36,7 @@ class Machine:
             (node / "slaves" / slave.name).symlink_to(slave)
         return node
 
-    def mount(self, node: Path | None, file_system: str = "ext4") -> device.Device:
+    def mount(self, node: Path | None, file_system: str = "ext4") -> Storage:
         """Mounts `node` where the data lies, and looks for the device under it."""
         number = self.data.stat().st_dev
         shown = f"{os.major(number)}:{os.minor(number)}"
@@ -56,7 +57,7 @@ def machine(tmp_path: Path) -> Machine:
 def test_a_partition_counts_as_its_disk(machine: Machine) -> None:
     disk = machine.disk("sda")
     found = machine.mount(machine.disk("sda1", under=disk))
-    assert (found.name, found.devices, found.unsure) == ("sda", ("sda",), None)
+    assert (found.device, found.devices, found.unsure) == ("sda", ("sda",), None)
     assert found.scheduler == "mq-deadline"
     assert found.rotational is False
     assert found.size_bytes == 1 << 20
@@ -66,33 +67,33 @@ def test_a_partition_counts_as_its_disk(machine: Machine) -> None:
 def test_a_volume_over_one_disk_counts_as_the_disk(machine: Machine) -> None:
     part = machine.disk("nvme0n1p2", under=machine.disk("nvme0n1"))
     found = machine.mount(machine.disk("dm-0", slaves=(part,)))
-    assert (found.name, found.devices) == ("nvme0n1", ("nvme0n1",))
+    assert (found.device, found.devices) == ("nvme0n1", ("nvme0n1",))
 
 
 def test_an_array_counts_as_itself_and_names_its_disks(machine: Machine) -> None:
     parts = tuple(machine.disk(f"sd{x}1", under=machine.disk(f"sd{x}")) for x in "ba")
     array = machine.disk("md0", slaves=parts)
     found = machine.mount(machine.disk("dm-3", slaves=(array,)))
-    assert (found.name, found.devices) == ("md0", ("sda", "sdb"))
+    assert (found.device, found.devices) == ("md0", ("sda", "sdb"))
 
 
 def test_volumes_of_one_disk_are_that_disk_once(machine: Machine) -> None:
     disk = machine.disk("sda")
     parts = tuple(machine.disk(f"sda{n}", under=disk) for n in (1, 2))
     found = machine.mount(machine.disk("dm-0", slaves=parts))
-    assert (found.name, found.devices) == ("dm-0", ("sda",))
+    assert (found.device, found.devices) == ("dm-0", ("sda",))
 
 
 @pytest.mark.parametrize("file_system", ["overlay", "tmpfs"])
 def test_what_has_no_device_of_its_own_is_marked_unsure(machine: Machine, file_system: str) -> None:
     found = machine.mount(machine.disk("sda"), file_system)
-    assert (found.name, found.devices) == (None, ())
+    assert (found.device, found.devices) == (None, ())
     assert file_system in str(found.unsure)
 
 
 def test_a_device_that_is_not_shown_is_marked_unsure(machine: Machine) -> None:
     found = machine.mount(None, "zfs")
-    assert found.name is None
+    assert found.device is None
     assert found.unsure == "no block device is known for `zfs`"
 
 
@@ -122,4 +123,4 @@ def test_the_deepest_mount_holds_a_folder(machine: Machine) -> None:
 def test_this_machine_has_something_under_its_root() -> None:
     found = device.find(Path("/"))
     assert found.file_system
-    assert found.name or found.unsure
+    assert found.device or found.unsure

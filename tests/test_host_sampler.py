@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import subprocess
@@ -21,6 +20,7 @@ from dbdyno.host.observe.usage import ProcessReader, counts_nanoseconds
 from dbdyno.model import Json
 from dbdyno.model.error import LabDied
 from dbdyno.model.events import ConnectedEvent, HelloEvent, PausedEvent
+from dbdyno.model.host_facts import Storage
 from dbdyno.model.host_reading import DeviceCounters
 from dbdyno.store import JsonLines
 from stand_in import StandIn
@@ -113,10 +113,9 @@ def test_cpu_goes_to_the_role_of_its_process(server: Forking, tmp_path: Path) ->
     assert found["lab"]["cpu_ns"] > 0
 
 
-def on(name: str) -> device.Device:
+def on(name: str) -> Storage:
     """A device of this name."""
-    none = dict.fromkeys([field.name for field in dataclasses.fields(device.Device)])
-    return device.Device(**none | {"path": "/", "name": name, "devices": (name,)})
+    return Storage(path="/", device=name, devices=(name,))
 
 
 def test_a_log_s_own_device_is_read_beside_the_data_s(
@@ -124,7 +123,7 @@ def test_a_log_s_own_device_is_read_beside_the_data_s(
 ) -> None:
     monkeypatch.setattr(sampler, "disk_counters", lambda name: DeviceCounters(device=name))
     for wal, expected in ((on("sdb"), {"device": "sdb"}), (on("sda"), None), (None, None)):
-        path = tmp_path / f"{wal and wal.name}.jsonl"
+        path = tmp_path / f"{wal and wal.device}.jsonl"
         watch = Sampler(JsonLines(path), device=on("sda"), wal_device=wal, server=server)
         watch.read("open", time.monotonic_ns())
         watch.stop()
@@ -353,7 +352,7 @@ def test_who_is_who_is_also_learnt_from_the_generators_events(
 
 def test_the_device_under_the_data_is_read(server: Forking, tmp_path: Path) -> None:
     under = device.find(tmp_path)
-    if under.name is None:
+    if under.device is None:
         pytest.skip(f"no block device here: {under.unsure}")
     watch = Sampler(JsonLines(tmp_path / "host.jsonl"), device=under, server=server)
     watch.read("start")
@@ -363,7 +362,7 @@ def test_the_device_under_the_data_is_read(server: Forking, tmp_path: Path) -> N
     watch.read("end")
     watch.stop()
     before, after = (line["disk"] for line in lines(tmp_path / "host.jsonl"))
-    assert before["device"] == under.name
+    assert before["device"] == under.device
     assert after["write_bytes"] - before["write_bytes"] >= 1 << 20
     assert after["writes"] > before["writes"]
 

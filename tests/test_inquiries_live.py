@@ -128,8 +128,8 @@ def test_each_query_has_its_word(compared: Comparison) -> None:
 def test_the_changed_plan_is_named_where_it_parts(compared: Comparison) -> None:
     plans = {change.place.query: change for change in compared.queries.plans}
     assert plans["flips"].word == "changed"
-    assert plans["flips"].where.startswith("f: ")
-    assert plans["flips"].where.endswith("→ Seq Scan")
+    assert plans["flips"].detail.startswith("f: ")
+    assert plans["flips"].detail.endswith("→ Seq Scan")
     assert [name for name, change in plans.items() if change.word == "changed"] == ["flips"]
     assert plans["bound"].word == "same"
 

@@ -112,7 +112,7 @@ def test_a_user_who_may_only_select_is_enough(servers: list[LabServer], tmp_path
         "count-orders-00000001": "same",
         "insert-orders-00000002": "not compared",
     }
-    assert {(change.word, change.where) for change in changes.plans} == {
+    assert {(change.word, change.detail) for change in changes.plans} == {
         ("not known", "plans of two engines are not compared")
     }
     for server in servers:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dbdyno.analysis import plan_tree
 from dbdyno.engine.mysql import plan_form
+from dbdyno.findings.queries import plan_tree
 from dbdyno.model.plan_tree import PlanNode
 
 Raw = dict[str, Any]

@@ -186,20 +186,20 @@ def test_fail_on_counts_its_words_and_refuses_others() -> None:
 
 
 def test_a_race_takes_the_queries_that_get_another_plan(tmp_path: Path) -> None:
-    from dbdyno.cli.race import flipped_steps
+    from dbdyno.cli import flipped
 
     made = record([tree(SEQ)], [tree(INDEX)], [tree(SEQ)])
     (tmp_path / FILE).write_text(json.dumps(plain(made)))
     assert plans_only.load(tmp_path) == made
     app = folder_of(tmp_path, entry("q"), {"q": "SELECT x FROM f"})
-    assert flipped_steps(tmp_path, str(app)) == ["q"]
-    assert flipped_steps(None, None) == []
+    assert flipped.steps(tmp_path, str(app)) == ["q"]
+    assert flipped.steps(None, None) == []
     with pytest.raises(DynoError, match="name their folder"):
-        flipped_steps(tmp_path, "sysbench")
+        flipped.steps(tmp_path, "sysbench")
     same = record([tree(SEQ)], [tree(SEQ)], [tree(SEQ)])
     (tmp_path / FILE).write_text(json.dumps(plain(same)))
     with pytest.raises(DynoError, match="no query that can run gets another plan"):
-        flipped_steps(tmp_path, str(app))
+        flipped.steps(tmp_path, str(app))
     with pytest.raises(ResultError, match="is not there"):
         plans_only.load(tmp_path / "elsewhere")
 

@@ -12,17 +12,17 @@ from msgspec import structs
 from comparison_builder import comparison
 from dbdyno import store
 from dbdyno.analysis import compare
-from dbdyno.analysis.compare.query_changes import answer_changes, plan_changes
 from dbdyno.engine.answer_hash import ResultColumn, Rows
+from dbdyno.findings.queries.plan import ArmNames, answer_changes, plan_changes
 from dbdyno.model import Comparison
 from dbdyno.model.answer import Answer, Answers, OpenQueryPart
 from dbdyno.model.plan_tree import PlanNode, PlanTree, PlanTrees
-from dbdyno.model.query_change import AnswerChange, PlanChange, QueryChanges, QueryPlace
+from dbdyno.model.query_change import AnswerChange, PlanChange, QueryChanges
 from dbdyno.report import fail_on, json_document
-from dbdyno.report.export import query_rows
 from doubted import doubted
 from result_builder import WORKLOAD, build
 
+ARMS = ArmNames(base="pg17", arm="pg18")
 FAILED = Answer(query="bad", outcome="failed", code="42601", reason="syntax error")
 SEQ = PlanNode(node="Seq Scan", relation="f", cost=100.0, expected_rows=5)
 INDEX = PlanNode(node="Index Scan", relation="f", index="f_x", cost=8.0, expected_rows=5)
@@ -40,14 +40,14 @@ def answer(query: str, *values: bytes, place: int = 1) -> Answer:
 
 def word(change: AnswerChange | PlanChange) -> tuple[str, int, int]:
     """The word of a change, how many calls have it, and of how many."""
-    return change.word, change.tuples, change.of
+    return change.word, change.calls_so, change.calls
 
 
 def test_the_gravest_of_a_querys_calls_is_its_word() -> None:
     base = [answer("q", b"a", place=place) for place in (1, 2, 3)]
     arm = [base[0], answer("q", b"b", place=2)]
     of_base, of_arm = (Answers(workload="w", answers=tuple(held)) for held in (base, arm))
-    (change,) = answer_changes(of_base, of_arm, "pg18")
+    (change,) = answer_changes(of_base, of_arm, ARMS)
     assert word(change) == ("different", 1, 2)
     assert change.detail == "other values of `t`"
 
@@ -57,15 +57,15 @@ def test_an_answer_that_is_not_determined_is_not_called_different() -> None:
     doubted = structs.replace(
         base, open_parts=(OpenQueryPart(query="q", reason="LIMIT without ORDER BY"),)
     )
-    (change,) = answer_changes(doubted, arm, "pg18")
+    (change,) = answer_changes(doubted, arm, ARMS)
     assert (change.word, change.detail) == ("not determined", "LIMIT without ORDER BY")
     elsewhere = structs.replace(
         base, open_parts=(OpenQueryPart(query="q", place=2, reason="by itself"),)
     )
-    (change,) = answer_changes(elsewhere, arm, "pg18")
+    (change,) = answer_changes(elsewhere, arm, ARMS)
     assert change.word == "different"
     failing = structs.replace(arm, answers=(structs.replace(FAILED, query="q"),))
-    (change,) = answer_changes(doubted, failing, "pg18")
+    (change,) = answer_changes(doubted, failing, ARMS)
     assert change.word == "fails"
 
 
@@ -81,32 +81,32 @@ def trees(*roots: PlanNode, again: PlanNode | None = None, generic: bool = False
 
 
 def test_plans_are_compared_by_their_form() -> None:
-    (same,) = plan_changes(trees(SEQ), trees(structs.replace(SEQ, cost=7.0)), "pg18")
+    (same,) = plan_changes(trees(SEQ), trees(structs.replace(SEQ, cost=7.0)), ARMS)
     assert same.word == "same"
-    (changed,) = plan_changes(trees(SEQ, SEQ), trees(SEQ, INDEX), "pg18")
+    (changed,) = plan_changes(trees(SEQ, SEQ), trees(SEQ, INDEX), ARMS)
     assert word(changed) == ("changed", 1, 2)
-    assert changed.where == "f: Seq Scan → Index Scan f_x"
-    assert (changed.base_cost, changed.cost) == (100.0, 8.0)
+    assert changed.detail == "f: Seq Scan → Index Scan f_x"
+    assert (changed.base_cost, changed.arm_cost) == (100.0, 8.0)
     far = structs.replace(SEQ, expected_rows=5000.0)
-    (estimate,) = plan_changes(trees(SEQ), trees(far), "pg18")
+    (estimate,) = plan_changes(trees(SEQ), trees(far), ARMS)
     assert estimate.word == "other estimate"
     none = PlanTrees(workload="w", trees=(PlanTree(query="q", unavailable="42601 syntax error"),))
-    (unknown,) = plan_changes(trees(SEQ), none, "pg18")
-    assert (unknown.word, unknown.where) == ("not known", "42601 syntax error")
+    (unknown,) = plan_changes(trees(SEQ), none, ARMS)
+    assert (unknown.word, unknown.detail) == ("not known", "42601 syntax error")
 
 
 def test_plans_of_two_engines_are_not_compared() -> None:
     first, second = (structs.replace(trees(SEQ), engine=name) for name in ("mysql", "mariadb"))
-    (change,) = plan_changes(first, second, "b")
-    assert (change.word, change.where) == ("not known", "plans of two engines are not compared")
-    (change,) = plan_changes(first, structs.replace(trees(INDEX), engine="mysql"), "b")
+    (change,) = plan_changes(first, second, ARMS)
+    assert (change.word, change.detail) == ("not known", "plans of two engines are not compared")
+    (change,) = plan_changes(first, structs.replace(trees(INDEX), engine="mysql"), ARMS)
     assert change.word == "changed"
 
 
 def test_a_plan_that_changes_with_another_sample_is_no_change_of_the_version() -> None:
-    (stable,) = plan_changes(trees(SEQ, again=SEQ), trees(INDEX, again=INDEX), "pg18")
+    (stable,) = plan_changes(trees(SEQ, again=SEQ), trees(INDEX, again=INDEX), ARMS)
     assert stable.word == "changed"
-    (flips,) = plan_changes(trees(SEQ, again=SEQ), trees(INDEX, again=SEQ), "pg18")
+    (flips,) = plan_changes(trees(SEQ, again=SEQ), trees(INDEX, again=SEQ), ARMS)
     assert flips.word == "unstable"
 
 
@@ -151,30 +151,32 @@ def made() -> Comparison:
         for step in whole.steps
         if step.cells[1].verdict is not None and step.cells[1].verdict.word == "slower"
     )
-    places = [
-        QueryPlace(workload="insert-benchmark", query=name, arm="pg18")
-        for name in ("bad", slower, "other")
-    ]
+    whose = {"workload": "insert-benchmark", "base": "pg17", "arm": "pg18"}
+    alike = AnswerChange(**whose, step=slower, word="same", calls=1, calls_so=1)
     answers = (
-        AnswerChange(place=places[0], word="fails", detail="42601 syntax error", tuples=1, of=1),
-        AnswerChange(place=places[1], word="same", tuples=1, of=1),
-        AnswerChange(place=places[2], word="other type", detail="`e`: float8 …", tuples=2, of=5),
+        replace(alike, step="bad", word="fails", detail="42601 syntax error"),
+        alike,
+        replace(
+            alike, step="other", word="other type", detail="`e`: float8 …", calls=5, calls_so=2
+        ),
     )
     plans = tuple(
         PlanChange(
-            place=place,
+            **whose,
+            step=name,
             word="changed",
-            where="f: Seq Scan → Index Scan f_x",
-            tuples=1,
-            of=1,
-            base=("Seq Scan of f",),
-            plan=("Index Scan f_x of f",),
+            detail="f: Seq Scan → Index Scan f_x",
+            calls=1,
+            calls_so=1,
+            base_plan="Seq Scan of f",
+            arm_plan="Index Scan f_x of f",
             base_cost=100.0,
-            cost=8.0,
+            arm_cost=8.0,
         )
-        for place in places[1:]
+        for name in (slower, "other")
     )
-    return replace(whole, queries=QueryChanges(answers=answers, plans=plans))
+    changes = QueryChanges(answers=answers, plans=plans)
+    return replace(whole, findings={**whole.findings, "QueryChanges": changes})
 
 
 @pytest.mark.parametrize(
@@ -191,9 +193,8 @@ def test_ci_is_told_by_the_exit_status(words: str, line: str | None) -> None:
 
 
 def test_programs_and_tables_have_the_same() -> None:
-    queries = json.loads(json_document.render(made()))["queries"]
-    assert queries["answers"][0]["word"] == "fails"
-    assert queries["plans"][0]["where"] == "f: Seq Scan → Index Scan f_x"
-    rows = list(query_rows.answers(made()))
+    tables = json.loads(json_document.render(made()))["tables"]
+    rows, (plan, _) = tables["answers"], tables["plan_trees"]
     assert (rows[0]["step"], rows[0]["word"], rows[2]["calls"]) == ("bad", "fails", 5)
-    assert next(query_rows.plan_trees(made()))["arm_plan"] == "Index Scan f_x of f"
+    assert plan["detail"] == "f: Seq Scan → Index Scan f_x"
+    assert plan["arm_plan"] == "Index Scan f_x of f"

@@ -61,7 +61,7 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
     )
     yield Callout(name=f"{name}-callout", title="", items=(Finding(text="A moon is missing."),))
     yield Text(name=f"{name}-text", title="Tides", items=told, entry="tides")
-    yield Group(name=name, title="", parts=(table,), entry="moons", pair=True)
+    yield Group(name=name, parts=(table,), entry="moons", pair=True)
     yield Group(name=f"{name}-graphs", title="Moons over time", parts=(drawn,), look="graphs")
 
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
-from dbdyno.analysis.compare import application
 from dbdyno.evidence import generator_limit, raw_files
 from dbdyno.evidence.slow_calls import SlowCalls, slow_calls
+from dbdyno.findings.application import plan as application
 from dbdyno.judge import arms_and_blocks, step_cells
 from dbdyno.model import Headline, Json, StepRun
 from dbdyno.model.comparison import Bound

@@ -1,12 +1,7 @@
-"""Writes docs/commands.md from the commands' own help, so that the two cannot differ.
-
-python tools/command_reference.py            writes the page
-python tools/command_reference.py --check    exit status 1 where the page is stale
-"""
+"""Writes docs/commands.md from the commands' own help: `python tools/command_reference.py`."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -79,17 +74,5 @@ def commands(group: Any, above: tuple[str, ...] = ()) -> list[tuple[tuple[str, .
     return found
 
 
-def main() -> int:
-    """Writes or checks the page; returns the exit status."""
-    text = page()
-    if "--check" not in sys.argv[1:]:
-        PAGE.write_text(text)
-        return 0
-    if PAGE.read_text() == text:
-        return 0
-    print(f"{PAGE.name} is stale: python tools/command_reference.py", file=sys.stderr)
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    PAGE.write_text(page())

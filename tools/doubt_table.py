@@ -40,10 +40,5 @@ def _lines() -> Iterator[str]:
                 yield f"| {subject} | {subject.meaning} |"
 
 
-def main() -> None:
-    """Writes the file."""
-    PATH.write_text(page(), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    PATH.write_text(page(), encoding="utf-8")

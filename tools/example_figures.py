@@ -215,15 +215,12 @@ def labelled(values: Sequence[Any]) -> Json:
     """A list as an object: each by what names it, else by its number."""
     found: Json = {}
     for number, value in enumerate(values, 1):
-        names = [str(value[key]) for key in LABELS if key in value] if is_object(value) else []
+        names = (
+            [str(value[key]) for key in LABELS if key in value] if isinstance(value, dict) else []
+        )
         label = " ".join(names) or str(number)
         found[label if label not in found else f"{label} {number}"] = value
     return found
-
-
-def is_object(value: object) -> bool:
-    """Whether a JSON value is an object."""
-    return isinstance(value, dict)
 
 
 def rounded(value: Any) -> Value:

@@ -9,10 +9,5 @@ from dbdyno.report.export import manual
 PATH = Path(__file__).parent.parent / "docs" / "export.md"
 
 
-def main() -> None:
-    """Writes the file."""
-    PATH.write_text(manual.document(), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    PATH.write_text(manual.document(), encoding="utf-8")

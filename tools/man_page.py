@@ -1,12 +1,10 @@
-"""Writes the man page from the commands' own help, as docs/commands.md is made.
+"""Writes the man page, which the wheel installs, from the commands' own help.
 
-python tools/man_page.py            writes the page, which the wheel installs
-python tools/man_page.py --check    exit status 1 where the page is stale
+python tools/man_page.py
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -58,18 +56,5 @@ def escaped(text: str) -> str:
     return rf"\&{safe}" if safe.startswith((".", "'")) else safe
 
 
-def main() -> int:
-    """Writes or checks the page; returns the exit status."""
-    text = page()
-    if "--check" not in sys.argv[1:]:
-        PAGE.parent.mkdir(parents=True, exist_ok=True)
-        PAGE.write_text(text)
-        return 0
-    if PAGE.is_file() and PAGE.read_text() == text:
-        return 0
-    print(f"{PAGE.name} is stale: python tools/man_page.py", file=sys.stderr)
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    PAGE.write_text(page())

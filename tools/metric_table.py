@@ -15,10 +15,5 @@ def page() -> str:
     return f"{metric.document()}\n{state.document()}"
 
 
-def main() -> None:
-    """Writes the file."""
-    PATH.write_text(page(), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    PATH.write_text(page(), encoding="utf-8")

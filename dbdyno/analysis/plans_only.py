@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from dbdyno.analysis import plan_tree
-from dbdyno.analysis.compare.query_changes import plan_changes
+from dbdyno.findings.queries import plan_tree
+from dbdyno.findings.queries.plan import ArmNames, plan_changes
 from dbdyno.model.error import ResultError
 from dbdyno.model.plan_tree import PlanTree
 from dbdyno.model.planner_statistics import HIDDEN_WORDS
@@ -65,7 +65,7 @@ def flipped(record: PlansRecord) -> tuple[FlippedQuery, ...]:
     rows = [
         row
         for arm in record.arms[1:]
-        for change in plan_changes(base.trees, arm.trees, arm.name)
+        for change in plan_changes(base.trees, arm.trees, ArmNames(base.name, arm.name))
         for row in [_row(record, base, arm, change)]
     ]
     return tuple(sorted(rows, key=lambda row: -row.share))
@@ -74,20 +74,20 @@ def flipped(record: PlansRecord) -> tuple[FlippedQuery, ...]:
 def _row(
     record: PlansRecord, base: PlanningArm, arm: PlanningArm, change: PlanChange
 ) -> FlippedQuery:
-    name = change.place.query
+    name = change.step
     query = next(each for each in record.queries if each.name == name)
     own, other, source = (
         [tree for tree in trees if tree.query == name and tree.moment == "first"]
         for trees in (base.trees.trees, arm.trees.trees, record.source)
     )
-    word, where, proven = WORDS[change.word], change.where, False
+    word, where, proven = WORDS[change.word], change.detail, False
     reason = next(_unknown(record, query, own), "")
     planned = bool(own) and all(tree.root is not None for tree in own)
     if planned and (refused := _refused(other)):
         word, where, reason = "fails", refused, ""
     elif reason or word == "not told":
-        word, where = "not told", reason or change.where
-        reason = reason or change.where or NO_VALUES
+        word, where = "not told", reason or change.detail
+        reason = reason or change.detail or NO_VALUES
     else:
         proven, otherwise = _proof(source, own)
         if otherwise:
@@ -101,11 +101,11 @@ def _row(
         reason=reason,
         proven=proven,
         generic=change.word == "generic changed" or all(tree.generic for tree in own),
-        tuples=change.tuples,
-        of=change.of,
+        tuples=change.calls_so,
+        of=change.calls,
         jit=_jit(base, own, arm, other),
-        base=change.base,
-        plan=change.plan,
+        base=tuple(change.base_plan.splitlines()),
+        plan=tuple(change.arm_plan.splitlines()),
     )
 
 

@@ -65,10 +65,6 @@ class Worktree:
         """The worktree itself."""
         return self.root / "tree"
 
-    @property
-    def _made_with(self) -> dict[str, object]:
-        return {"flags": self.flags.words, "options": [*self.options, *self.method.again]}
-
     def wish(self, commit: str) -> BuildRequest:
         """The build of a commit (40 digits)."""
         wish = BuildRequest(

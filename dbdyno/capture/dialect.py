@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from typing import Literal, Protocol
 
 ROLE, ALL = "role", "all"
@@ -55,6 +56,24 @@ class NormalForm:
         if not self.bound:
             return ""
         return ",".join(f"{slot.part}{slot.number}" for slot in self.slots)
+
+
+def key_of(pieces: Sequence[str], slots: Sequence[ValueSlot]) -> str:
+    """The text with all values as parameters, numbered as they come, spaces made one."""
+    numbers: dict[int, int] = {}
+    written = [pieces[0]]
+    for slot, piece in zip(slots, pieces[1:], strict=True):
+        if slot.part == "clock":
+            written += [slot.source, piece]
+            continue
+        count = numbers.setdefault(slot.number, len(numbers) + 1)
+        written += [f"{slot.before}${count}", piece]
+    return " ".join("".join(written).split())
+
+
+def digest(text: str) -> str:
+    """A hash of a text, in hexadecimal digits."""
+    return blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,19 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 
 import msgspec
 
 from dbdyno.capture.cut import is_open
-from dbdyno.capture.dialect import InnerQuery, NormalForm, ParsedText, Setting, ValueSlot
+from dbdyno.capture.dialect import (
+    InnerQuery,
+    NormalForm,
+    ParsedText,
+    Setting,
+    ValueSlot,
+    digest,
+    key_of,
+)
 from dbdyno.capture.mysql_mode import SQL_MODE, USUAL, ModeReading, reading_of
 from dbdyno.capture.mysql_prepared import bound_json, bound_values, pieces_of
 from dbdyno.capture.mysql_session import settings_of
@@ -326,21 +333,3 @@ def pieces_between(text: str, cuts: Sequence[tuple[int, int, ValueSlot, str]]) -
     pieces[:-1] = [piece + " " if re.search(r"[\w$]\Z", piece) else piece for piece in pieces[:-1]]
     pieces[0], pieces[-1] = pieces[0].lstrip(), pieces[-1].rstrip().rstrip(";").rstrip()
     return tuple(pieces)
-
-
-def key_of(pieces: Sequence[str], slots: Sequence[ValueSlot]) -> str:
-    """The text with all values as parameters, numbered as they come, spaces made one."""
-    numbers: dict[int, int] = {}
-    written = [pieces[0]]
-    for slot, piece in zip(slots, pieces[1:], strict=True):
-        if slot.part == "clock":
-            written += [slot.source, piece]
-            continue
-        count = numbers.setdefault(slot.number, len(numbers) + 1)
-        written += [f"{slot.before}${count}", piece]
-    return " ".join("".join(written).split())
-
-
-def digest(text: str) -> str:
-    """A hash of a text, in hexadecimal digits."""
-    return blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()

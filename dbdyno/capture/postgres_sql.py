@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 
 import msgspec
 import postgast
@@ -19,7 +18,15 @@ from google.protobuf.message import Message
 from postgast import PgQueryError, pg_query_pb2
 
 from dbdyno.capture.cut import is_open
-from dbdyno.capture.dialect import InnerQuery, NormalForm, ParsedText, Setting, ValueSlot
+from dbdyno.capture.dialect import (
+    InnerQuery,
+    NormalForm,
+    ParsedText,
+    Setting,
+    ValueSlot,
+    digest,
+    key_of,
+)
 from dbdyno.capture.postgres_literals import (
     PostgresToken,
     as_bound,
@@ -358,21 +365,3 @@ def sign_of(text: str, token: PostgresToken) -> int | None:
     while place >= 0 and text[place].isspace():
         place -= 1
     return place if place >= 0 and text[place] == "-" else None
-
-
-def key_of(pieces: Sequence[str], slots: Sequence[ValueSlot]) -> str:
-    """The text with all values as parameters, numbered as they come, spaces made one."""
-    numbers: dict[int, int] = {}
-    written = [pieces[0]]
-    for slot, piece in zip(slots, pieces[1:], strict=True):
-        if slot.part == "clock":
-            written += [slot.source, piece]
-            continue
-        count = numbers.setdefault(slot.number, len(numbers) + 1)
-        written += [f"{slot.before}${count}", piece]
-    return " ".join("".join(written).split())
-
-
-def digest(text: str) -> str:
-    """A hash of a text, in hexadecimal digits."""
-    return blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MINUTES = 180.0
 MINUTES_MAX = 43_200
-BY = ("throughput", "cpu", "instructions")
+BY = ("throughput", "undisturbed", "cpu", "instructions")
 SMALLEST, SMALLEST_OF_COUNTS, SMALLEST_MAX = 1.0, 0.1, 50.0
 """Percent."""
 
@@ -58,8 +58,8 @@ By = Annotated[
     typer.Option(
         "--by",
         metavar="METRIC",
-        help="What is compared: throughput, cpu, or instructions, which are counted and hardly "
-        "scatter (needs valgrind).",
+        help="What is compared: throughput, undisturbed (time), cpu, or instructions, which are "
+        "counted and hardly scatter (needs valgrind).",
     ),
 ]
 All = Annotated[

@@ -160,7 +160,7 @@ class BranchOrigin:
             raise HostError(f"`{self.repository.origin}` is no source of a server")
         builds = source_arm.CommitBuilds(
             recipe=self.branch.build, cflags=self.branch.cflags,
-            configure=self.branch.configure, relaid=relaid,
+            configure=tuple(self.branch.configure), relaid=relaid,
         )  # fmt: skip
         worktree = builds.worktree(self.repository.folder, source.engine)
         if not worktree.is_there(commit):

@@ -56,7 +56,7 @@ class HostFarmWorker:
         branch = pair.branch
         wanted = {"work": branch.count, "time": branch.time}
         parts = [
-            self.part(pair, instrument, branch.steps, repetition=0)
+            self.part(pair, instrument, tuple(branch.steps), repetition=0)
             for instrument in INSTRUMENTS
             if wanted[instrument]
         ]

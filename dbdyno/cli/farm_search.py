@@ -20,6 +20,7 @@ from dbdyno.farm import readings
 from dbdyno.farm.journal import ChangedFunction, Culprit, Head
 from dbdyno.farm.readings import HEAD, PINNED, PREVIOUS
 from dbdyno.model.error import HostError, ResultError, ServerError
+from dbdyno.model.metric.primary import UNDISTURBED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -198,6 +199,8 @@ class Searcher:
         by = "instructions" if self.counts else "throughput"
         if not self.counts and alarm.series.metric.startswith(("cpu", "server_cpu")):
             by = "cpu"
+        elif alarm.series.metric == UNDISTURBED:
+            by = "undisturbed"
         least = SMALLEST_MIN if self.counts else SMALLEST_OF_TIME
         return bisect.BisectOptions(
             source=str(repository.folder), good=good, bad=first,

@@ -59,8 +59,9 @@ Tolerate = Annotated[
     typer.Option(
         "--tolerate",
         metavar="PERCENT",
-        help="Ask if any loss beyond, such as 5%, is excluded in every step, of throughput (or "
-        "time) and of CPU per operation: exit with status 0 for yes, 1 for no, 3 for not yet.",
+        help="Ask if any loss beyond, such as 5%, is excluded in every step, of undisturbed time "
+        "or throughput (elsewhere of throughput, or time, and CPU per operation): exit with status "
+        "0 for yes, 1 for no, 3 for not yet.",
     ),
 ]
 Base = Annotated[str | None, typer.Option("--base", help="Compare with this arm instead.")]

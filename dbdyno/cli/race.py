@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dbdyno.cli import exit_status, race_options
+from dbdyno.cli import exit_status, flipped, race_options
 from dbdyno.cli.exit_status import say
 from dbdyno.cli.options import RESULTS, AsJson, DryRun, FailOn, Out, Quiet, Tolerate, Wait
 from dbdyno.model import configuration
@@ -77,11 +77,7 @@ def race(
     asked = RaceOptions(
         arms=[*(arms or []), *(dsn or [])],
         workload=workload,
-        steps=[
-            *listed(steps),
-            *(["answers"] if answers else []),
-            *flipped_steps(only_flipped, workload),
-        ],
+        steps=[*listed(steps), *flipped.steps(only_flipped, workload), *["answers"] * answers],
         config=listed(config),
         settings=settings or [],
         minutes=minutes,
@@ -232,32 +228,6 @@ class RaceOptions:
         words += ["--tolerate", self.tolerate] if self.tolerate else []
         words += ["--minutes", f"{self.minutes:g}"] if self.minutes != MINUTES else []
         return " ".join(shlex.join(words).split())
-
-
-def flipped_steps(folder: Path | None, workload: str | None) -> list[str]:
-    """The queries that get another plan, by the folder of `dyno plans`, and that can run.
-
-    Raises DynoError.
-    """
-    if folder is None:
-        return []
-    from dbdyno import workload as workloads
-    from dbdyno.analysis import plans_only
-
-    if workload is None or not is_file(workload):
-        raise DynoError("--only-flipped: is of queries of your own: name their folder (--workload)")
-    steps = {step.name for step in workloads.load(workload).file.steps}
-
-    rows = plans_only.flipped(plans_only.load(folder))
-    flips = [row for row in rows if row.word in ("another plan", "near")]
-    names = dict.fromkeys(row.query for row in flips if row.query in steps)
-    if not names:
-        raise DynoError(
-            f"--only-flipped: {folder}: no query that can run gets another plan: leave it out"
-        )
-    if untimed := {row.query for row in flips} - names.keys():
-        say(f"without values, or with a text that may be cut, and so not timed: {len(untimed)}")
-    return list(names)
 
 
 def listed(words: list[str] | None) -> list[str]:

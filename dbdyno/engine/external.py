@@ -16,11 +16,11 @@ from msgspec import structs
 
 from dbdyno.engine import connection, dsn
 from dbdyno.engine.interface import BY_SOCKET, OPEN, Client, Executor, Follower, HostSampler
-from dbdyno.host.observe.device import Device
 from dbdyno.host.observe.sampler import ReadingSink, Sampler
 from dbdyno.model import Address, Arm, Json, can, engine, version
 from dbdyno.model.engine import Capability
 from dbdyno.model.error import PlanError, ServerError
+from dbdyno.model.host_facts import Storage
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.standby_lag import StandbyLag
 
@@ -143,7 +143,7 @@ class ExternalServer:
     def use_database(self, name: str) -> None:
         """The DSN's own database is used."""
 
-    def sampler(self, kept: ReadingSink, *, device: Device | None, foreign: bool) -> HostSampler:
+    def sampler(self, kept: ReadingSink, *, device: Storage | None, foreign: bool) -> HostSampler:
         """The sampler that reads /proc into `path`; the server's own device is elsewhere."""
         return Sampler(kept, device=None, server=None, foreign=foreign)
 

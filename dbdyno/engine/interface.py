@@ -29,13 +29,13 @@ from dbdyno.engine.settings import ArmSettings, Demand
 from dbdyno.engine.snapshot import SnapshotSubject
 from dbdyno.engine.status import Status
 from dbdyno.host.account import Account
-from dbdyno.host.observe.device import Device
 from dbdyno.host.observe.owned_processes import ServerProcesses
 from dbdyno.host.observe.sampler import ReadingSink
 from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json, Observation
 from dbdyno.model.engine import Capability, Traits
 from dbdyno.model.events import AnyEvent
+from dbdyno.model.host_facts import Storage
 from dbdyno.model.job import Job
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.server_status import IndexStatistics
@@ -488,7 +488,7 @@ class Server(Protocol):
     def use_database(self, name: str) -> None:
         """Uses a database that is there from now on."""
 
-    def sampler(self, kept: ReadingSink, *, device: Device | None, foreign: bool) -> HostSampler:
+    def sampler(self, kept: ReadingSink, *, device: Storage | None, foreign: bool) -> HostSampler:
         """A sampler of the host's counters into `kept`: of /proc, or with planted costs."""
 
 

@@ -22,11 +22,11 @@ from dbdyno.engine.settings import ArmSettings
 from dbdyno.host import data_folder, launch, leftovers, process
 from dbdyno.host import port as ports
 from dbdyno.host.observe import device as devices
-from dbdyno.host.observe.device import Device
 from dbdyno.host.observe.sampler import ReadingSink, Sampler
 from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json
 from dbdyno.model.error import HostError, ServerError
+from dbdyno.model.host_facts import Storage
 from dbdyno.model.server_facts import ServerFacts
 
 LOOK_EVERY_S = 0.02
@@ -458,7 +458,7 @@ class LocalServer(ABC):
     def leaders(self) -> dict[int, int]:
         """Parallel worker -> the backend that leads it (engine.interface.Server)."""
 
-    def sampler(self, kept: ReadingSink, *, device: Device | None, foreign: bool) -> HostSampler:
+    def sampler(self, kept: ReadingSink, *, device: Storage | None, foreign: bool) -> HostSampler:
         """The sampler that reads /proc into `path`."""
         wal = None if self._home.wal_dir is None else devices.find(self._home.wal_dir)
         return Sampler(kept, device=device, wal_device=wal, server=self, foreign=foreign)

@@ -23,27 +23,27 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 USUAL_WORKLOAD = "sysbench"
 
 
-class BranchForm(Form):
-    """A table `[[branches]]` as it was written."""
+class Branch(Form):
+    """A branch that a farm follows, and what of it is measured: a table `[[branches]]`."""
 
     name: str = Field(
         pattern=f"^{NAME.pattern}$", description='a name for folders; write it as "master"'
     )
-    source: str | None = None
-    command: str | None = None
+    source: str | None = None  # a git repository: a folder or an address
+    command: str | None = None  # in its place: makes a build, and prints its version
     branch: str = "master"
-    pinned: str
-    since: str | None = None
+    pinned: str  # a version, or a ref of the repository
+    since: str | None = None  # a ref: the last head that is taken as known; None: none is
     every: Every = "night"
-    build: str | None = None
+    build: str | None = None  # the recipe by which commits are built
     cflags: str | None = None
     configure: Sequence[str] = ()
     workload: str = USUAL_WORKLOAD
     steps: Sequence[str] = Field(min_length=1, description="the steps to measure")
     config: Sequence[str] = ()
-    count: bool = True
-    time: bool = True
-    placement: SessionPlacement | None = None
+    count: bool = True  # whether work is counted
+    time: bool = True  # whether time is measured
+    placement: SessionPlacement | None = None  # of clients in races; None: by a trial here
 
 
 class FarmForm(Form):
@@ -57,29 +57,7 @@ class FarmForm(Form):
     poll_minutes: float | int = Field(default=POLL_MINUTES, ge=0.1, le=DAY_MINUTES)
     hosts: dict[str, dict[str, str]] = Field(default_factory=dict)
     server: dict[str, str | int | bool] = Field(default_factory=dict)
-    branches: list[BranchForm] = Field(min_length=1, description="a branch to follow")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Branch:
-    """A branch that a farm follows, and what of it is measured."""
-
-    name: str
-    source: str | None = None  # a git repository: a folder or an address
-    command: str | None = None  # in its place: makes a build, and prints its version
-    branch: str = "master"
-    pinned: str  # a version, or a ref of the repository
-    since: str | None = None  # a ref: the last head that is taken as known; None: none is
-    every: Every = "night"
-    build: str | None = None  # the recipe by which commits are built
-    cflags: str | None = None
-    configure: tuple[str, ...] = ()
-    workload: str = USUAL_WORKLOAD
-    steps: tuple[str, ...]
-    config: tuple[str, ...] = ()
-    count: bool = True  # whether work is counted
-    time: bool = True  # whether time is measured
-    placement: SessionPlacement | None = None  # of clients in races; None: by a trial here
+    branches: list[Branch] = Field(min_length=1, description="a branch to follow")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,15 +96,6 @@ def parse(text: str, path: Path) -> Farm:
     form = read(FarmForm, text, str(path), PlanError)
     for key, why in complaints(form):
         raise PlanError(f"{path}: key `{key}`: {why}")
-    branches = tuple(
-        Branch(
-            **branch.model_dump(exclude={"configure", "steps", "config"}),
-            configure=tuple(branch.configure),
-            steps=tuple(branch.steps),
-            config=tuple(branch.config),
-        )
-        for branch in form.branches
-    )
     return Farm(
         path=path,
         folder=path.parent / Path(form.folder).expanduser(),
@@ -137,7 +106,7 @@ def parse(text: str, path: Path) -> Farm:
         poll_minutes=float(form.poll_minutes),
         hosts=form.hosts,
         server=form.server,
-        branches=branches,
+        branches=tuple(form.branches),
     )
 
 

@@ -23,11 +23,13 @@ class JudgedResult:
     results: Results
     plan: PlanRecord
     blocks: Sequence[BlockFolder]  # that are judged
+    repeats: Sequence[BlockFolder]  # of the pass of counts
     arms: Arms
     aims: Aims
     rows: Sequence[StepRow]  # each step with its runs, before it is judged
     lost: Damage  # takes what could not be read
     steps: tuple[StepComparison, ...] = ()  # judged; none yet for what is derived before
+    judged: bool = False  # whether these are all
     findings: Mapping[str, Facts] = field(default_factory=dict)  # of those before it in the list
 
     def of(self, facts: type[F]) -> F:
@@ -42,3 +44,4 @@ class PlanFinding(Generic[F]):
     facts: type[F]
     of_plan: Callable[[JudgedResult], F]  # reads files by `results` and `lost` alone
     before_verdicts: bool = False  # whether the judge reads it; then without judged steps
+    with_verdicts: Callable[[JudgedResult, F], F] | None = None  # what they add to such a one

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from dbdyno.findings.application import plan as application
 from dbdyno.findings.attribution import plan as attribution
 from dbdyno.findings.nodes import plan as nodes
 from dbdyno.findings.plan_finding import JudgedResult, PlanFinding
 from dbdyno.findings.profiles import plan as profiles
+from dbdyno.findings.queries import plan as queries
 from dbdyno.findings.step_pairs import plan as step_pairs
 from dbdyno.findings.suspects import plan as suspects
 from dbdyno.findings.sweeps import plan as sweeps
@@ -17,6 +19,8 @@ from dbdyno.findings.work import plan as work
 
 FINDINGS: tuple[PlanFinding[Any], ...] = (
     work.FINDING,
+    queries.FINDING,
+    application.FINDING,
     attribution.FINDING,
     nodes.FINDING,
     sweeps.FINDING,
@@ -33,8 +37,11 @@ def derived(compared: JudgedResult) -> JudgedResult:
     Before its steps are judged these are the findings that verdicts need, afterwards all.
     """
     for finding in FINDINGS:
-        name = finding.facts.__name__
-        if name not in compared.findings and (compared.steps or finding.before_verdicts):
-            findings = {**compared.findings, name: finding.of_plan(compared)}
-            compared = replace(compared, findings=findings)
+        name, facts = finding.facts.__name__, None
+        if name not in compared.findings and (compared.judged or finding.before_verdicts):
+            facts = finding.of_plan(compared)
+        elif compared.judged and finding.with_verdicts is not None:
+            facts = finding.with_verdicts(compared, compared.findings[name])
+        if facts is not None:
+            compared = replace(compared, findings={**compared.findings, name: facts})
     return compared

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from dbdyno.evidence import generator_limit
 from dbdyno.judge.pairing import PairedRuns, ZeroBlocks
 from dbdyno.model import Bound, StepRun, TargetFacts, metric
-from dbdyno.model.metric.primary import TIME, UNDISTURBED, is_cpu, second_of
+from dbdyno.model.metric.primary import TAIL, TIME, UNDISTURBED, is_cpu, second_of
 from dbdyno.model.placement import PlacementTrial
 from dbdyno.model.verdict import Judgement, Reason, Word
 from dbdyno.stats.fills import FillCount
@@ -150,7 +150,7 @@ class ArmInStep:
                 base_stood_still=len(seen.still.base),
                 fills=self.fills_seen(len(seen.blocks)),
                 between_fills=compared.between,
-                base_us=compared.base if name == UNDISTURBED else None,
+                base=compared.base if name in (UNDISTURBED, TAIL) else None,
                 free_cost=self._free_cost(name),
             )
             if sample.compares:

@@ -9,12 +9,12 @@ import math
 
 from dbdyno.model import Cell, Comparison
 from dbdyno.model.error import ServerError
-from dbdyno.model.metric.primary import is_cpu
+from dbdyno.model.metric.primary import UNDISTURBED, is_cpu, is_second
 from dbdyno.model.verdict import Judgement
 
 
 def log_ratio(comparison: Comparison, step: str, arm: str, by: str) -> tuple[float, float, int]:
-    """The mean log ratio of throughput, or of `by` "cpu", its standard error, and its blocks.
+    """The mean log ratio of throughput, or of `by` (cpu, undisturbed), its error, and its blocks.
 
     Raises ServerError where fewer than two blocks have both arms.
     """
@@ -36,11 +36,17 @@ def log_ratio(comparison: Comparison, step: str, arm: str, by: str) -> tuple[flo
 
 
 def _judgement(cell: Cell, by: str) -> Judgement | None:
-    """The judgement of throughput, or of CPU."""
-    every = cell.verdict.judgements if cell.verdict is not None else ()
-    return next(
-        (judgement for judgement in every if is_cpu(judgement.metric) == (by == "cpu")), None
-    )
+    """The judgement of throughput, of undisturbed time or of CPU."""
+    if cell.verdict is None:
+        return None
+    every = (*cell.verdict.judgements, *cell.costs.values())
+    return next((judgement for judgement in every if _is_of(judgement.metric, by)), None)
+
+
+def _is_of(metric: str, by: str) -> bool:
+    if by == "cpu":
+        return is_cpu(metric)
+    return metric == UNDISTURBED if by == "undisturbed" else not is_second(metric)
 
 
 def _failure(comparison: Comparison) -> str:

@@ -15,11 +15,12 @@ from dataclasses import replace
 from dbdyno.judge.arm_vs_base import COMPARED_MIN, ArmInStep, StepKey
 from dbdyno.judge.looks import ArmLooks
 from dbdyno.model import TargetFacts
-from dbdyno.model.metric.primary import UNDISTURBED
-from dbdyno.model.tolerance import StepTolerance
+from dbdyno.model.metric.primary import TAIL, UNDISTURBED
+from dbdyno.model.tolerance import StepTolerance, TailTolerance
 from dbdyno.model.verdict import Aims
 from dbdyno.stats import tolerance
 from dbdyno.stats.look_tests import Unit
+from dbdyno.stats.sample import Sample
 from dbdyno.stats.tolerance import MetricLoss
 
 
@@ -44,10 +45,51 @@ def of_arm(
         list(judged.values()), aims.tolerate, aims, done=len(sights.numbers), coming=sights.coming
     )
     by_step = dict(zip(judged, losses, strict=True))
+    tails = _tails([each for each in contests if each.where in judged], aims, sights, minutes)
     return {
-        contest.where: _of_step(contest, by_step.get(contest.where, ()), minutes)
+        contest.where: replace(
+            _of_step(contest, by_step.get(contest.where, ()), minutes),
+            tail=tails.get(contest.where),
+        )
         for contest in contests
     }
+
+
+def _tails(
+    contests: Sequence[ArmInStep], aims: Aims, sights: ArmLooks, minutes: float | None
+) -> dict[StepKey, TailTolerance]:
+    """The answers of the tail, where undisturbed time is asked and the load tells service times."""
+    assert aims.tolerate is not None
+    units = {
+        contest.where: Unit(
+            samples=samples,
+            looks=tuple(
+                (look, tuple(contest.within(sights.at(look)).samples((TAIL,))))
+                for look in sights.taken
+            ),
+        )
+        for contest in contests
+        if contest.second == UNDISTURBED and (samples := tuple(contest.samples((TAIL,))))
+    }
+    losses = tolerance.losses(
+        list(units.values()), aims.tolerate, aims, done=len(sights.numbers), coming=sights.coming
+    )
+    return {
+        where: _tail(unit.samples[0], loss, minutes)
+        for (where, unit), (loss,) in zip(units.items(), losses, strict=True)
+    }
+
+
+def _tail(sample: Sample, loss: MetricLoss, minutes: float | None) -> TailTolerance:
+    high = None if sample.interval is None else sample.interval.high
+    needed = loss.blocks_needed
+    return TailTolerance(
+        answer="no" if loss.lost else "yes" if loss.excluded else "not yet",
+        us=None if high is None or sample.base is None else high * sample.base,
+        base_us=sample.base,
+        blocks_needed=needed,
+        minutes_needed=None if needed is None or minutes is None else needed * minutes,
+    )
 
 
 def _of_step(

@@ -45,7 +45,7 @@ class Question:
     step: str  # the measured one
     metric: str  # its headline
     config: tuple[str, ...]  # presets: each side takes the first for its version
-    by: str  # what tells good from bad: "throughput", that is the headline, "cpu", "instructions"
+    by: str  # what tells good from bad: "throughput", that is the headline, "undisturbed", "cpu" …
     smallest: float  # the log ratio from which on a change is one
     minutes: float  # of one test, by which steps and tables are sized
     host: Capacity
@@ -63,6 +63,8 @@ class Question:
         """What tells good from bad, in words."""
         if self.counts:
             return "work"
+        if self.by == "undisturbed":
+            return "undisturbed time"
         return "CPU per operation" if self.by == "cpu" else called(self.metric)
 
     @property

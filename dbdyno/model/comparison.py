@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from dbdyno.model.application import ApplicationFacts, ApplicationResult
 from dbdyno.model.attribution import Design
-from dbdyno.model.basis import Basis
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.doubt import DoubtGroup
 from dbdyno.model.facts import F, Facts, among
@@ -15,7 +15,7 @@ from dbdyno.model.looks import LookProgress
 from dbdyno.model.nodes import NodeComparison
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.query_change import QueryChanges
-from dbdyno.model.ratio import Bound, PairedEstimate, Ratio
+from dbdyno.model.ratio import Bound, PairedEstimate
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.service_profile import Mode
 from dbdyno.model.step_run import StepRun
@@ -93,36 +93,6 @@ class StepComparison:
         return any(run.facts.measured for run in self.runs)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ApplicationWork:
-    """Instructions of an arm's counted queries by the base's, each weighted by its calls."""
-
-    instructions: Ratio
-    queries: int  # that were counted on both
-    covered: float | None  # the share of the source's time that these have; None: not known
-    more: tuple[str, ...]  # queries that do more work, those first that weigh most
-    less: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ApplicationResult:
-    """An arm beside the base over an application's queries, each weighted by its calls."""
-
-    workload: str
-    arm: str
-    covered: float | None  # the share of the source's time that its queries have; None: not known
-    queries: int  # that both arms ran in each of the blocks
-    cpu: Ratio | None  # of the application's CPU; None: no block tells it
-    time: Ratio | None  # of the time of its calls, as one client sees it
-    cpu_lacks: int = 0  # queries of which no block tells CPU: the server ended their calls
-    time_bound: Bound = "exact"  # where calls of some were too slow to count
-    failed: tuple[str, ...]  # queries that fail on this arm alone
-    base_failed: tuple[str, ...]  # on the base alone
-    both_failed: tuple[str, ...]  # on both, of which nothing more is said
-    work: ApplicationWork | None = None  # None: none of its queries was counted
-    basis: Basis | None = None
-
-
 OF_SOME = "settings that not all have"
 """What a difference in the names of settings is called."""
 
@@ -158,8 +128,6 @@ class Comparison:
     plan: PlanRecord
     steps: tuple[StepComparison, ...]
     overall: tuple[OverallRatio, ...] = ()
-    applications: tuple[ApplicationResult, ...] = ()
-    queries: QueryChanges = field(default_factory=QueryChanges)  # of applications
     calibration: Calibration | None = None  # where an A/A arm was shown
     looked: LookProgress | None = None  # how far the looks have come; None where nothing is judged
     aims: Aims = field(default_factory=Aims)
@@ -173,6 +141,16 @@ class Comparison:
     def of(self, facts: type[F]) -> F:
         """What a finding tells of the result; facts without values where it tells nothing."""
         return among(self.findings, facts)
+
+    @property
+    def applications(self) -> tuple[ApplicationResult, ...]:
+        """The applications of workloads that are some, for each arm beside the base."""
+        return self.of(ApplicationFacts).applications
+
+    @property
+    def queries(self) -> QueryChanges:
+        """What became of applications' queries: their answers and plans."""
+        return self.of(QueryChanges)
 
     def name_of(self, step: StepComparison | NodeComparison) -> str:
         """A step's name, with its workload's where there are several."""

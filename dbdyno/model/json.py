@@ -23,6 +23,11 @@ def plain(value: object) -> Any:
     return msgspec.to_builtins(value, enc_hook=_path_text)
 
 
+def turned(value: object, form: type[Value]) -> Value:
+    """A Struct or dataclass as another type has it, of whose keys it has those without default."""
+    return msgspec.convert(plain(value), form, dec_hook=_path)
+
+
 def encoder() -> msgspec.json.Encoder:
     """Writes Structs, dataclasses and dicts, which may hold paths, as JSON."""
     return msgspec.json.Encoder(enc_hook=_path_text)

@@ -36,7 +36,7 @@ def rows(
 ) -> tuple[Row, ...]:
     """A group for each key of `groups`, named as its value; in it what `cells` has of each arm."""
     return tuple(
-        Row(cells=(TableCell(text=result.arm), *cells(result, key)), group=name, arm=result.arm)
+        Row.of(result.arm, *cells(result, key), group=name, arm=result.arm)
         for key, name in groups.items()
         for result in step.cells
     )

@@ -52,16 +52,13 @@ class Grid(Generic[R]):
         return Table(
             name=name,
             title=title,
-            columns=(
-                Column(text=self.heading, left=True),
-                *(Column(text=arm, group=figure.heading) for figure, arm in under),
+            columns=Column.heads(
+                self.heading, *(Column(text=arm, group=figure.heading) for figure, arm in under)
             ),
             rows=tuple(
-                Row(
-                    cells=(
-                        TableCell(text=called),
-                        *(figure.cell(by_arm.get(arm, ())) for figure, arm in under),
-                    ),
+                Row.of(
+                    called,
+                    *(figure.cell(by_arm.get(arm, ())) for figure, arm in under),
                     group=group if several else "",
                 )
                 for (group, called), by_arm in things.items()

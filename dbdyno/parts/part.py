@@ -1,7 +1,6 @@
 """What a report is made of: the parts that HTML, Markdown and the terminal show.
 
-Strings are final; a format only lays them out. Numbers appear raw only where something is drawn
-to scale (`Bar`, `Line`, `RatioPoint`).
+Strings are final; formats lay them out. Numbers are raw only where drawn to scale (`Bar`, `Line`).
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from dbdyno.model.flame import FlameGraph
 from dbdyno.parts import number
 from dbdyno.parts.colors import Scheme, Tone
 from dbdyno.parts.density import Densities
+from dbdyno.parts.plateaus import Plateaus
 
 Depth = Literal["answer", "brief", "report", "detail"]
 """`answer`: of `dyno compare`; `brief`: of that with `--full`, too; `detail`: folded in a post."""
@@ -51,6 +51,12 @@ class Column:
     left: bool = False  # words are set to the left, numbers to the right
     arm: str | None = None  # whose column it is, where the text does not say it
 
+    @classmethod
+    def heads(cls, first: str, *others: str | Column) -> tuple[Column, ...]:
+        """The columns of a table: what its rows are, then others, or their words alone."""
+        columns = (each if isinstance(each, Column) else cls(text=each) for each in others)
+        return cls(text=first, left=True), *columns
+
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
@@ -59,6 +65,12 @@ class Row:
     cells: tuple[TableCell, ...]
     group: str = ""  # rows of one group stand together under its name
     arm: str | None = None  # whose row it is
+
+    @classmethod
+    def of(cls, *cells: str | TableCell, group: str = "", arm: str | None = None) -> Row:
+        """A row of cells, or of words alone."""
+        made = (each if isinstance(each, TableCell) else TableCell(text=each) for each in cells)
+        return cls(cells=tuple(made), group=group, arm=arm)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,39 +296,6 @@ class Curves:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dot:
-    """A figure of an arm in one result."""
-
-    arm: str
-    x: float  # milliseconds of Unix time, or a place in their order
-    y: float
-    low: float  # of its blocks
-    high: float
-    shown: Mapping[str, str]  # on hover, by name
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlateauLine:
-    """The mean of dots among which there is no change point."""
-
-    arm: str | None  # whose they are; None: of several
-    x: float
-    x2: float
-    y: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plateaus:
-    """A figure over many results in their order, its plateaus, and the change points between."""
-
-    marks: Mapping[float, str]  # names along x by place; none: x is time
-    scale: float  # what figures are multiplied by to be in the title's unit
-    dots: tuple[Dot, ...]
-    plateaus: tuple[PlateauLine, ...]
-    changes: tuple[float, ...]  # where they lie, between two dots
-
-
-@dataclass(frozen=True, kw_only=True)
 class Finding:
     """A sentence of the headline or of a step, with what it counts, which may have lists too."""
 
@@ -331,7 +310,7 @@ class Text:
     """Sentences, each with what it counts."""
 
     name: str
-    title: str
+    title: str = ""
     items: tuple[Finding, ...]
     depth: Depth = "report"
     form: Form = "list"
@@ -383,7 +362,7 @@ class Group:
     """Parts that are read together, under a heading where they have one."""
 
     name: str  # its anchor; none where it only sets parts side by side
-    title: str
+    title: str = ""
     parts: tuple[AnyPart, ...]
     depth: Depth = "report"
     of: Scope | Literal[""] = ""

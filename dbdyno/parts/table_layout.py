@@ -48,17 +48,15 @@ def transposed(table: Table) -> Table:
         for row in table.rows
     )
     rows = tuple(
-        Row(
-            cells=(
-                TableCell(text=column.text, title=column.title),
-                *(row.cells[place] for row in table.rows),
-            ),
+        Row.of(
+            TableCell(text=column.text, title=column.title),
+            *(row.cells[place] for row in table.rows),
             group=column.group,
         )
         for place, column in enumerate(table.columns)
         if place > 0
     )
-    return replace(table, columns=(Column(text="", left=True), *columns), rows=rows)
+    return replace(table, columns=Column.heads("", *columns), rows=rows)
 
 
 def standing(table: Table, characters_max: int) -> Table:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
 
 from dbdyno.model import Comparison, Json
 from dbdyno.model.error import DynoError, ResultError
-from dbdyno.model.metric.primary import called
+from dbdyno.model.metric.primary import UNDISTURBED, called
 from dbdyno.model.tolerance import Answer, StepTolerance, Tolerance, worst
 from dbdyno.parts import known, number
 
@@ -73,12 +74,37 @@ def _arm(tolerance: Tolerance) -> str:
     steps = [step for step in tolerance.steps if step.answer == given]
     whole = f"{count} step{'s' * (count != 1)}"
     if given == "yes":
-        return f"no loss beyond it in {whole}"
+        return f"no loss beyond it in {whole}{_undisturbed(tolerance)}"
     if given == "not yet":
         return f"{len(steps)} of {whole} open; {_price(steps)}"
     lost = [f"{step.step} by {' and '.join(map(called, step.by))}" for step in steps if step.by]
     words = [f"more is lost in {number.few(lost, NAMES_MAX)}"] if lost else []
     return "; ".join([*words, *(f"{step.step} {step.reason}" for step in steps if not step.by)])
+
+
+def _undisturbed(tolerance: Tolerance) -> str:
+    """What undisturbed time, which gave answers alone, does not exclude; and what the tail says."""
+    alone = [step for step in tolerance.steps if step.by == (UNDISTURBED,)]
+    if not alone:
+        return ""
+    steps = f" in {len(alone)} of them" if len(alone) < len(tolerance.steps) else ""
+    tails = [step for step in alone if step.tail is not None and step.tail.answer != "yes"]
+    words = f" by undisturbed time{steps}, which does not see what only some operations lose"
+    return f"{words}; {_tail(tails)}" if tails else words
+
+
+def _tail(steps: Sequence[StepTolerance]) -> str:
+    """The slowest operation in a thousand, of the step in which that takes most to exclude."""
+    dearest = max(steps, key=lambda step: (step.tail and step.tail.blocks_needed) or math.inf)
+    tail = dearest.tail
+    assert tail is not None
+    limit = f"1 in 1,000 takes up to {number.time_us(tail.us)} in {dearest.step}"
+    limit += f", the base's {number.time_us(tail.base_us)}"
+    if tail.answer == "no":
+        return f"{limit}: more is lost"
+    if tail.minutes_needed is None or tail.minutes_needed > known.NIGHT_MINUTES:
+        return f"{limit}: {known.NOT_HERE}"
+    return f"{limit}: to exclude the loss there takes {number.minutes(tail.minutes_needed)} more"
 
 
 def _price(steps: Sequence[StepTolerance]) -> str:

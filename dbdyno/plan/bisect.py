@@ -183,9 +183,10 @@ def counted(name: str, steps: Sequence[str], engine: str) -> tuple[str, tuple[St
 def shares_processor(step: Step, by: str) -> bool:
     """Whether one client and the server are to share a processor in the tests of a step.
 
-    So it is where the server's CPU is compared, and nothing of the server writes meanwhile.
+    So it is where the server's CPU or undisturbed time is compared, and nothing of the server
+    writes meanwhile.
     """
-    return by == "cpu" and not step.writes
+    return by in ("cpu", "undisturbed") and not step.writes
 
 
 def measured(name: str, steps: Sequence[str], engine: str) -> dict[str, Step]:

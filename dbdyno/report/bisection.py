@@ -45,7 +45,6 @@ def framed(searched: str, answer: Iterable[str], parts: Iterable[AnyPart]) -> Pa
     """The page of a search: what is searched, the answer in sentences, then the parts."""
     sayings = Text(
         name="answer",
-        title="",
         depth="brief",
         form="sayings",
         items=tuple(Finding(text=line) for line in answer),
@@ -185,10 +184,8 @@ def commits(search: Bisection, found: ProbableChange | None, chances: Sequence[f
         depth="brief",
         narrow="figures",
         columns=(
-            Column(text="", left=False),
-            Column(text="commit", left=True),
-            Column(text="change"),
-            Column(text="blocks"),
+            Column(text=""),
+            *Column.heads("commit", "change", "blocks"),
             Column(text="probable", title="that this commit is the first that changed it"),
             Column(text="subject", left=True),
         ),
@@ -221,18 +218,16 @@ def row(
             text=number.change(math.exp(test.log_ratio)),
             detail=f"[{number.change_interval(*ends)}]",
         )
-    return Row(
-        cells=(
-            TableCell(text=str(index)),
-            TableCell(text=commit.short, title=commit.sha),
-            said,
-            TableCell(text=str(test.blocks) if test is not None else ""),
-            TableCell(
-                text=percent(chance) if chance >= LIKELY else "",
-                tone="notice" if index in suspects else "",
-            ),
-            TableCell(text=short(commit.subject), title=commit.subject),
-        )
+    return Row.of(
+        str(index),
+        TableCell(text=commit.short, title=commit.sha),
+        said,
+        str(test.blocks) if test is not None else "",
+        TableCell(
+            text=percent(chance) if chance >= LIKELY else "",
+            tone="notice" if index in suspects else "",
+        ),
+        TableCell(text=short(commit.subject), title=commit.subject),
     )
 
 

@@ -139,7 +139,7 @@ def commits(search: Bisection, found: Sequence[CommitChange]) -> Table:
         depth="brief",
         narrow="figures",
         columns=(
-            Column(text="", left=False),
+            Column(text=""),
             Column(text="commit", left=True),
             *(Column(text=name, title="instructions an operation") for name in question.steps),
             Column(text="subject", left=True),
@@ -159,13 +159,11 @@ def row(search: Bisection, index: int, counts: Mapping[int, CommitCount], *, mar
     else:
         good = counts[0].steps if 0 in counts else count.steps
         cells = [work(count.steps[name], good[name]) for name in search.question.steps]
-    return Row(
-        cells=(
-            TableCell(text=str(index), tone="notice" if marked else ""),
-            TableCell(text=commit.short, title=commit.sha),
-            *cells,
-            TableCell(text=short(commit.subject), title=commit.subject),
-        )
+    return Row.of(
+        TableCell(text=str(index), tone="notice" if marked else ""),
+        TableCell(text=commit.short, title=commit.sha),
+        *cells,
+        TableCell(text=short(commit.subject), title=commit.subject),
     )
 
 

@@ -17,14 +17,14 @@ from msgspec import to_builtins
 from dbdyno import __version__
 from dbdyno.findings.application.show import ApplicationAnswer
 from dbdyno.model import Cell, Comparison, Json, StepComparison
-from dbdyno.model.comparison import ApplicationResult
+from dbdyno.model.application import ApplicationResult
 from dbdyno.model.doubt import DoubtGroup
 from dbdyno.model.looks import LookProgress
 from dbdyno.model.metric.primary import second_of
 from dbdyno.model.verdict import Explanation, Judgement, OverallRatio
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import tolerate
-from dbdyno.report.estimate_form import of_estimate, of_judgement, of_ratio
+from dbdyno.report.estimate_form import of_estimate, of_judgement
 from dbdyno.report.export import derived
 
 FORMAT = 6
@@ -62,8 +62,7 @@ def form(comparison: Comparison) -> Json:
         "overall": [_overall(one) for one in comparison.overall],
         "steps": [_step(step) for step in comparison.steps],
         "work": of_work(work) if work.repeats else None,
-        "applications": [_application(comparison, result) for result in comparison.applications],
-        "queries": to_builtins(comparison.queries),
+        "applications": [_application(comparison, each) for each in comparison.applications],
         "tables": by_table(derived.of_comparison(comparison)),
         "doubts": [_doubt(group) for group in comparison.doubts],
         "incomplete": comparison.incomplete,
@@ -238,12 +237,6 @@ def _overall(one: OverallRatio) -> Json:
 
 
 def _application(comparison: Comparison, result: ApplicationResult) -> Json:
-    costs = {"cpu": result.cpu, "time": result.time}
-    work = None
-    if result.work is not None:
-        work = asdict(result.work) | {"instructions": of_ratio(result.work.instructions)}
-    return (
-        asdict(result)
-        | {name: None if ratio is None else of_ratio(ratio) for name, ratio in costs.items()}
-        | {"work": work, "answer": ApplicationAnswer(comparison, result).sentence}
-    )
+    """The answer for an arm; its figures are in tables."""
+    answer = ApplicationAnswer(comparison, result).sentence
+    return {"workload": result.workload, "arm": result.arm, "answer": answer}

@@ -36,7 +36,6 @@ def _workload(subject: Subject, title: str) -> Group:
     """The sections about its steps together, then each step worth showing."""
     overview = Group(
         name=subject.overview,
-        title="",
         parts=_made(shown.WORKLOAD, subject),
         depth="brief",
         entry="",
@@ -44,9 +43,7 @@ def _workload(subject: Subject, title: str) -> Group:
     steps = [step for step in subject.steps if _worth_showing(subject.comparison, step)]
     names = own_query.names(subject.comparison, title)
     queries = [_step(subject, step) for step in steps if step.step in names]
-    together = Group(
-        name=f"{subject.anchor}-queries", title="", parts=tuple(queries), entry="Each query"
-    )
+    together = Group(name=f"{subject.anchor}-queries", parts=tuple(queries), entry="Each query")
     return Group(
         name=subject.anchor,
         title=title,

@@ -21,7 +21,6 @@ from dbdyno.parts.part import (
     Group,
     Lines,
     Page,
-    Plateaus,
     Ratios,
     ScaleUp,
     Table,
@@ -30,6 +29,7 @@ from dbdyno.parts.part import (
     flat,
     scoped,
 )
+from dbdyno.parts.plateaus import Plateaus
 from dbdyno.report import page
 
 CHARTS_MAX = 3

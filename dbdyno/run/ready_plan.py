@@ -14,8 +14,8 @@ from dbdyno.engine.access import RemoteAccess
 from dbdyno.engine.golden_copy import Copy
 from dbdyno.engine.settings import ArmSettings
 from dbdyno.host import place, placement
-from dbdyno.host.observe import device
 from dbdyno.model import Arm, Block, Plan, Step, WorkloadUse, can
+from dbdyno.model.host_facts import Storage
 from dbdyno.model.plan import fill_of
 from dbdyno.model.size import Capacity
 from dbdyno.plan import schedule
@@ -41,7 +41,7 @@ class ReadyPlan:
     copy_bytes: Mapping[str, int]  # by key: of those that are there, and a guess of the others
     disk: tuple[Need, ...]  # of the largest run, and of the golden copies that are still to be made
     data_path: Path
-    device: device.Device | None
+    device: Storage | None
     wishes: Mapping[str, BuildRequest] = field(
         default_factory=dict
     )  # by arm: builds still to be made

@@ -125,8 +125,8 @@ def choose_other(indexes: Sequence[Index], serving: PageContext, left: Chosen, q
     return View(title="Beside each other", at="beside", ways=(back,), search=search, parts=(table,))
 
 
-_COLUMNS = (
-    Column(text="arm", left=True),
+_COLUMNS = Column.heads(
+    "arm",
     Column(text="result", left=True),
     Column(text="version", left=True),
     Column(text="configuration", left=True),
@@ -135,15 +135,13 @@ _COLUMNS = (
 
 
 def _row(side: Side, there: str, last: str) -> Row:
-    return Row(
-        cells=(
-            TableCell(text=side.arm, link=there),
-            TableCell(text=side.result, link=report(side.result)),
-            TableCell(text=f"{side.planned.engine} {side.version}"),
-            TableCell(text=configuration(side.planned)),
-            TableCell(text=day(side.begun_unix_ns)),
-            TableCell(text=last),
-        )
+    return Row.of(
+        TableCell(text=side.arm, link=there),
+        TableCell(text=side.result, link=report(side.result)),
+        f"{side.planned.engine} {side.version}",
+        configuration(side.planned),
+        day(side.begun_unix_ns),
+        last,
     )
 
 
@@ -273,20 +271,17 @@ def _ratios(found: ArmPair, names: tuple[str, str]) -> Chart | None:
 
 def _figures(found: ArmPair, names: tuple[str, str]) -> Table:
     groups = ("throughput", title(COST), title(RESPONSE))
-    heads = (*names, number.TIMES)
+    under = (*names, number.TIMES)
     return Table(
         name="figures",
         title="Figures",
-        columns=(
-            Column(text="step", left=True),
-            *(Column(text=head, group=group) for group in groups for head in heads),
+        columns=Column.heads(
+            "step", *(Column(text=head, group=group) for group in groups for head in under)
         ),
         rows=tuple(
-            Row(
-                cells=(
-                    TableCell(text=step.work.step, mark=OTHER_WORK if step.other_work else ""),
-                    *(cell for metric in step.metrics for cell in _cells(step, metric)),
-                ),
+            Row.of(
+                TableCell(text=step.work.step, mark=OTHER_WORK if step.other_work else ""),
+                *(cell for metric in step.metrics for cell in _cells(step, metric)),
                 group=step.work.workload,
             )
             for step in found.steps
@@ -347,13 +342,11 @@ def _unlike(found: ArmPair, names: tuple[str, str]) -> Table:
         name="unlike",
         title="What differs",
         look="words",
-        columns=(Column(text="", left=True), *(Column(text=name, left=True) for name in names)),
+        columns=Column.heads("", *(Column(text=name, left=True) for name in names)),
         rows=tuple(
-            Row(
-                cells=(
-                    TableCell(text=one.what),
-                    *(TableCell(text=one.values.get(side, MISSING)) for side in (LEFT, RIGHT)),
-                ),
+            Row.of(
+                one.what,
+                *(one.values.get(side, MISSING) for side in (LEFT, RIGHT)),
                 group="named by the plans" if one.planned else "not named by the plans",
             )
             for one in found.unlike

@@ -176,7 +176,7 @@ def choose(farms: Sequence[FarmFolder]) -> View:
     if not farms:
         return View(title="Farm", at=AT, parts=(_said("No farm has its folder here."),))
     rows = tuple(
-        Row(cells=(TableCell(text=each.name, link=link(PATH, farm=each.key)),)) for each in farms
+        Row.of(TableCell(text=each.name, link=link(PATH, farm=each.key))) for each in farms
     )
     columns = (Column(text="farm", left=True),)
     return View(

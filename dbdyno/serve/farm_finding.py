@@ -39,7 +39,7 @@ def _parts(finding: FindingOverview, places: FarmAddresses) -> Iterator[AnyPart]
         sentence = f"Changed by {finding.first}; dyno has not named the commit yet."
         yield Text(name="open", title="Commit", form="paragraphs", items=(Finding(text=sentence),))
         return
-    yield Text(name="facts", title="", form="pairs", items=tuple(_facts(report)))
+    yield Text(name="facts", form="pairs", items=tuple(_facts(report)))
     yield _changes(report)
     if report.suspects:
         yield _suspects(report)
@@ -48,7 +48,6 @@ def _parts(finding: FindingOverview, places: FarmAddresses) -> Iterator[AnyPart]
     if report.command:
         yield Text(
             name="command",
-            title="",
             form="code",
             lead=("To see it again:",),
             items=(Finding(text=report.command),),
@@ -69,28 +68,22 @@ def _facts(report: FindingReport) -> Iterator[Finding]:
 
 def _changes(report: FindingReport) -> Table:
     rows = tuple(
-        Row(
-            cells=(
-                TableCell(text=change.step),
-                TableCell(text=change.metric),
-                TableCell(
-                    text=number.change(1 + change.change, 2),
-                    detail=" to ".join(
-                        number.change(1 + end, 2) for end in (change.low, change.high)
-                    ),
-                    tone="slower" if change.worse else "faster",
-                ),
-                TableCell(
-                    text="the pinned release" if change.against == "pinned" else "the commit before"
-                ),
-            )
+        Row.of(
+            change.step,
+            change.metric,
+            TableCell(
+                text=number.change(1 + change.change, 2),
+                detail=" to ".join(number.change(1 + end, 2) for end in (change.low, change.high)),
+                tone="slower" if change.worse else "faster",
+            ),
+            "the pinned release" if change.against == "pinned" else "the commit before",
         )
         for change in report.changes
     )
-    columns = (
-        Column(text="step", left=True),
+    columns = Column.heads(
+        "step",
         Column(text="metric", left=True),
-        Column(text="change, 95 % interval"),
+        "change, 95 % interval",
         Column(text="seen against", left=True),
     )
     return Table(name="changes", title="Changes", columns=columns, rows=rows)
@@ -100,11 +93,8 @@ def _suspects(report: FindingReport) -> Table:
     return Table(
         name="suspects",
         title="Suspects",
-        columns=(Column(text="commit", left=True), Column(text="subject", left=True)),
-        rows=tuple(
-            Row(cells=(TableCell(text=each.commit), TableCell(text=each.subject)))
-            for each in report.suspects
-        ),
+        columns=Column.heads("commit", Column(text="subject", left=True)),
+        rows=tuple(Row.of(each.commit, each.subject) for each in report.suspects),
         note=f"One of them is the commit; this finding is {number.percent(report.probability)} "
         "sure of its first.",
     )
@@ -112,14 +102,12 @@ def _suspects(report: FindingReport) -> Table:
 
 def _functions(report: FindingReport) -> Table:
     rows = tuple(
-        Row(
-            cells=(
-                TableCell(text=cost.function),
-                TableCell(text=cost.step),
-                TableCell(text=number.number(cost.before, 1)),
-                TableCell(text=number.number(cost.after, 1)),
-                TableCell(text=number.difference(cost.after, cost.before, 1)),
-            )
+        Row.of(
+            cost.function,
+            cost.step,
+            number.number(cost.before, 1),
+            number.number(cost.after, 1),
+            number.difference(cost.after, cost.before, 1),
         )
         for cost in report.functions
     )
@@ -127,12 +115,8 @@ def _functions(report: FindingReport) -> Table:
     return Table(
         name="functions",
         title="Functions",
-        columns=(
-            Column(text="function", left=True),
-            Column(text="step", left=True),
-            Column(text="before"),
-            Column(text="after"),
-            Column(text="change"),
+        columns=Column.heads(
+            "function", Column(text="step", left=True), "before", "after", "change"
         ),
         rows=rows,
         note=f"{unit[:1].upper()}{unit[1:]} of an operation, of each function by itself.",

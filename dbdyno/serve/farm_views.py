@@ -150,14 +150,13 @@ def _grid(branch: BranchOverview, of: tuple[str, str], places: FarmAddresses) ->
     columns = steps(branch.series)[of]
     several = len({series.step[0] for series in columns}) > 1
     rows = tuple(
-        Row(cells=tuple(_row(branch, commit, columns, places)))
-        for commit in reversed(branch.commits)
+        Row.of(*_row(branch, commit, columns, places)) for commit in reversed(branch.commits)
     )
     return Table(
         name="grid",
         title=f"Commits and steps: {measure(*of)}",
-        columns=(
-            Column(text="commit", left=True),
+        columns=Column.heads(
+            "commit",
             Column(text="day (UTC)", left=True),
             Column(text="", left=True),
             *(
@@ -221,17 +220,11 @@ def tone(series: HeadSeries, ratio: LogRatio) -> Tone:
 
 def _findings(branch: BranchOverview, places: FarmAddresses) -> Table:
     rows = tuple(
-        Row(
-            cells=(
-                TableCell(text=finding.title, link=places.finding(finding.name)),
-                TableCell(text=short(finding.first)),
-                TableCell(text=finding.standing),
-                TableCell(
-                    text=", ".join(
-                        f"{series.step[1]} ({words(series)})" for series in finding.series
-                    )
-                ),
-            )
+        Row.of(
+            TableCell(text=finding.title, link=places.finding(finding.name)),
+            short(finding.first),
+            finding.standing,
+            ", ".join(f"{series.step[1]} ({words(series)})" for series in finding.series),
         )
         for finding in reversed(branch.findings)
     )
@@ -248,17 +241,16 @@ def _findings(branch: BranchOverview, places: FarmAddresses) -> Table:
 
 def _readings(branch: BranchOverview, series: HeadSeries, places: FarmAddresses) -> Table:
     rows = tuple(
-        Row(cells=tuple(_reading(branch, commit, series, places)))
-        for commit in reversed(branch.commits)
+        Row.of(*_reading(branch, commit, series, places)) for commit in reversed(branch.commits)
     )
     return Table(
         name="readings",
         title="Readings",
-        columns=(
-            Column(text="commit", left=True),
+        columns=Column.heads(
+            "commit",
             Column(text="measured (UTC)", left=True),
-            Column(text="against the pinned release"),
-            Column(text="against the commit before"),
+            "against the pinned release",
+            "against the commit before",
             Column(text="", left=True),
         ),
         rows=rows,

@@ -30,15 +30,13 @@ from dbdyno.parts.part import (
     Callout,
     Chart,
     Column,
-    Dot,
     Finding,
-    PlateauLine,
-    Plateaus,
     Row,
     Table,
     TableCell,
     Text,
 )
+from dbdyno.parts.plateaus import Dot, PlateauLine, Plateaus
 from dbdyno.serve import chained, charted, farm
 from dbdyno.serve.charted import Search, View, ViewLink, ViewLinks, day, link, report
 from dbdyno.serve.listing import has_words
@@ -93,14 +91,12 @@ def choose(found: Sequence[Steps], query: str) -> View:
         if has_words(" ".join((one.work.step, described(one.work), *one.arms)).lower(), query)
     ]
     rows = tuple(
-        Row(
-            cells=(
-                TableCell(text=one.work.step, link=link(PATH, of=one.work.key)),
-                TableCell(text=f"{one.results:,}"),
-                TableCell(text=number.few(one.arms, 4), title=", ".join(one.arms)),
-                TableCell(text=day(one.first_unix_ns)[:10]),
-                TableCell(text=day(one.last_unix_ns)[:10]),
-            ),
+        Row.of(
+            TableCell(text=one.work.step, link=link(PATH, of=one.work.key)),
+            f"{one.results:,}",
+            TableCell(text=number.few(one.arms, 4), title=", ".join(one.arms)),
+            day(one.first_unix_ns)[:10],
+            day(one.last_unix_ns)[:10],
             group=described(one.work),
         )
         for one in its
@@ -108,13 +104,7 @@ def choose(found: Sequence[Steps], query: str) -> View:
     table = Table(
         name="steps",
         title="Steps",
-        columns=(
-            Column(text="step", left=True),
-            Column(text="results"),
-            Column(text="arms", left=True),
-            Column(text="first"),
-            Column(text="last"),
-        ),
+        columns=Column.heads("step", "results", Column(text="arms", left=True), "first", "last"),
         rows=rows,
         note="Results stand under one heading where host, engine, workload, parameters and turns "
         "are alike. A step is one work where its whole job is.",
@@ -333,20 +323,16 @@ def _change(line: HistoryLine, one: HistoryChange, metric: str, by: By) -> Row:
     its, after = one.change_point, one.after.side
     plateaus = (its.before, one.points_before), (its.after, one.points_after)
     change = number.change(its.after / its.before) if its.before > 0 else number.MISSING
-    return Row(
-        cells=(
-            TableCell(
-                text=day(after.begun_unix_ns), detail=after.result, link=report(after.result)
-            ),
-            TableCell(text=line.name),
-            *(
-                TableCell(text=figure_words(metric, plateau), detail=_results_words(count))
-                for plateau, count in plateaus
-            ),
-            TableCell(text=change),
-            TableCell(text="< 0.000001" if its.p < 1e-6 else f"{its.p:.6f}"),
-            TableCell(text=differing(one.unlike) or "nothing that is known"),
+    return Row.of(
+        TableCell(text=day(after.begun_unix_ns), detail=after.result, link=report(after.result)),
+        line.name,
+        *(
+            TableCell(text=figure_words(metric, plateau), detail=_results_words(count))
+            for plateau, count in plateaus
         ),
+        change,
+        "< 0.000001" if its.p < 1e-6 else f"{its.p:.6f}",
+        differing(one.unlike) or "nothing that is known",
         arm=line.name if by == "date" else None,
     )
 
@@ -371,15 +357,15 @@ def _results(line: HistoryLine, found: History) -> Table:
     return Table(
         name=f"results-{line.name}",
         title=f"Results of {line.name}",
-        columns=(
-            Column(text="begun (UTC)", left=True),
+        columns=Column.heads(
+            "begun (UTC)",
             Column(text="result", left=True),
             Column(text="arm", left=True),
             Column(text="version", left=True),
             Column(text="configuration", left=True),
-            Column(text=values.title(found.metric)),
-            Column(text="range of blocks"),
-            Column(text="blocks"),
+            values.title(found.metric),
+            "range of blocks",
+            "blocks",
             Column(text="", left=True),
         ),
         rows=rows,
@@ -391,18 +377,16 @@ def _result(point: Point, metric: str) -> Row:
     its, side = point.figure, point.side
     reach = cells.reach(figure_words(metric, its.least), figure_words(metric, its.greatest))
     beside = link("/beside", left=side.result, left_arm=side.arm)
-    return Row(
-        cells=(
-            TableCell(text=day(side.begun_unix_ns)),
-            TableCell(text=side.result, link=report(side.result)),
-            TableCell(text=side.arm),
-            TableCell(text=side.version),
-            TableCell(text=_configuration(point)),
-            TableCell(text=cells.signed(figure_words(metric, its.value), point.bound)),
-            TableCell(text=reach if its.blocks > 1 else ""),
-            TableCell(text=str(its.blocks)),
-            TableCell(text="beside …", link=beside, title="Beside another arm of this host"),
-        ),
+    return Row.of(
+        day(side.begun_unix_ns),
+        TableCell(text=side.result, link=report(side.result)),
+        side.arm,
+        side.version,
+        _configuration(point),
+        cells.signed(figure_words(metric, its.value), point.bound),
+        reach if its.blocks > 1 else "",
+        str(its.blocks),
+        TableCell(text="beside …", link=beside, title="Beside another arm of this host"),
         arm=side.arm,
     )
 

@@ -161,8 +161,11 @@ def of_steps(comparison: Comparison) -> Table:
             figures = [figure(by_metric.get(cpu)) for cpu in (False, True)]
             name = TableCell(text=step.step)
             rows.append(
-                Row(
-                    cells=(name, TableCell(text=cell.arm), word, *figures),
+                Row.of(
+                    name,
+                    cell.arm,
+                    word,
+                    *figures,
                     group=step.workload,
                     arm=cell.arm if len(comparison.arms) > 2 else None,
                 )
@@ -170,8 +173,8 @@ def of_steps(comparison: Comparison) -> Table:
     return Table(
         name="evidence-table",
         title=f"Against {comparison.base}, {number.blocks(comparison.blocks)} so far",
-        columns=(
-            Column(text="step", left=True),
+        columns=Column.heads(
+            "step",
             Column(text="arm", left=True),
             Column(text="at the last look", left=True),
             Column(text="throughput", group="all blocks so far"),

@@ -251,7 +251,7 @@ def _figures(
         own_low=None if alone is None else alone.low,
         own_high=None if alone is None else alone.high,
         dependence=dependence,
-        base_us=sample.base_us,
+        base_us=sample.base,
     )
 
 

@@ -41,7 +41,7 @@ class Sample:
     known: Ratio | None = None  # the interval of `logs`, where it is computed already
     fills: FillCount | None = None  # where fills are the units; None: blocks are
     between_fills: FillVariance | None = None  # where all blocks begin from one, if it is known
-    base_us: float | None = None  # of undisturbed time: the base's
+    base: float | None = None  # of service times: the base's own, in microseconds
     free_cost: float = 1.0  # an operation's where it is placed freely, by the one that is measured
 
     @cached_property

@@ -27,6 +27,8 @@ POINTS = 33
 """Quantiles whose mean is the mean of the operations between the first and the last."""
 SHARE_MIN = 0.02
 """With a smaller share of the operations of an arm, or of a block, there is no mode."""
+SHARES_APART = 2.0
+"""By so much the shares of a mode, and of all that is faster, may differ between arms."""
 ALIKE_MIN = 0.8
 """The least Bhattacharyya coefficient of two arms that have a mode in common."""
 DIP_MAX = 0.7
@@ -96,14 +98,17 @@ class Density:
         """By how many cells another arm's operations are slower than these, up to a cell of these.
 
         Where what is faster is distributed most alike, by the Bhattacharyya coefficient of both,
-        cut there. None where it is alike nowhere.
+        cut there; its share of all operations is about the same, as arms meet the same neighbours.
+        None where it is alike nowhere.
         """
         own = self.shares[:end]
+        share = own.sum()
         wide = np.concatenate((np.zeros(end), other.shares, np.zeros(end)))
-        mass = np.concatenate(([0.0], np.cumsum(wide)))[end:]
+        shares = np.concatenate(([0.0], np.cumsum(wide)))[end:]
+        near = (shares * SHARES_APART >= share) & (shares <= share * SHARES_APART)
         overlap = np.correlate(np.sqrt(wide), np.sqrt(own), "valid")
-        alike = overlap / np.sqrt(np.maximum(mass, SHARE_MIN) * own.sum())
-        place = int(np.argmax(np.where(mass >= SHARE_MIN, alike, 0.0)))
+        alike = np.where(near, overlap / np.sqrt(np.maximum(shares, SHARE_MIN) * share), 0.0)
+        place = int(np.argmax(alike))
         return place - end if alike[place] >= ALIKE_MIN else None
 
 

@@ -11,9 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
+
 from dbdyno.model.error import WorkloadError
 from dbdyno.model.literal import literal, of_setting, taking
-from dbdyno.model.own_query import Application, Exclusion, OwnQuery, QuerySource
+from dbdyno.model.own_query import Application, OwnQuery, QuerySource
 from dbdyno.workload import maker_schema, own_text, schema
 
 TOP = 50
@@ -83,19 +85,7 @@ def of_file(file: schema.WorkloadFile, place: QueryFile) -> Application:
     queries = read(file, place)
     lacking = tuple(query for query in queries if lacks_values(query))
     return Application(
-        source=QuerySource(
-            engine=of_source.engine,
-            version=of_source.version,
-            encoding=of_source.encoding,
-            locale=of_source.locale,
-            seconds=of_source.seconds,
-            time_s=of_source.time_s,
-            calls=of_source.calls,
-            settings=of_source.settings,
-            first=of_source.first,
-            last=of_source.last,
-            left_out=tuple(Exclusion(**each.model_dump()) for each in of_source.left_out),
-        ),
+        source=msgspec.convert(of_source, QuerySource, from_attributes=True),
         queries=tuple(query for query in queries if query not in lacking),
         without_values=lacking,
     )

@@ -11,11 +11,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from dbdyno.analysis.compare import application, provider, query_changes, restores, void_blocks
+from dbdyno.analysis.compare import provider, void_blocks
 from dbdyno.analysis.step import collect
 from dbdyno.evidence import damaged_files
 from dbdyno.evidence.damaged_files import Damage
 from dbdyno.findings import plans
+from dbdyno.findings.application import plan as application
+from dbdyno.findings.application import restores
 from dbdyno.findings.plan_finding import JudgedResult
 from dbdyno.findings.work import plan as work
 from dbdyno.judge import (
@@ -40,10 +42,12 @@ from dbdyno.judge import (
 )
 from dbdyno.judge.arm_vs_base import StepKey
 from dbdyno.model import Comparison, Ending, StepComparison, StepRun
+from dbdyno.model.application import ApplicationFacts
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import PlanRecord
+from dbdyno.model.query_change import QueryChanges
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts.number import ARMS_NAMED_MAX, listed
@@ -65,23 +69,25 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
     derived, copies = _derived(results, blocks, lost), golden_copies.read(blocks, lost)
     orders, where = arms_and_blocks.orders(blocks, plan), nodes.of_blocks(blocks)
     runs = pairing.placed(_complete(blocks, find.with_searches(derived), copies, plan), orders)
-    servers = _servers(blocks or work.repeats(results), arms.planned, derived, lost)
+    repeats = work.repeats(results)
+    servers = _servers(blocks or repeats, arms.planned, derived, lost)
     host, hosts, about_hosts = _hosts(results, blocks, lost)
     counted = fills.of_result(results, arms.base, runs, copies, load)
     own = step_cells.rows(plan, arms, runs, counted.units)
     rows = arm_order.with_orders(own, blocks, arms, plan)
-    compared = plans.derived(JudgedResult(results, plan, blocks, arms, aims, rows, lost))
-    known, sights = _known(compared), _sights(results, blocks, arms.shown, lost)
+    compared = plans.derived(JudgedResult(results, plan, blocks, repeats, arms, aims, rows, lost))
+    sights = _sights(results, blocks, arms.shown, lost)
     rules = conclusions.Rules(
         aims=aims,
         sights=sights,
         minutes=cost_to_decide.minutes_per_block(blocks, copies, lost),
         blocks_each=plan.schedule.comparison,
         nodes=where,
-        plans=known.queries.plans,
+        plans=compared.of(QueryChanges).plans,
     )
     ended = conclusions.conclude(application.without_common_failures(rows, plan), arms, rules)
-    steps = witness.with_counts(ended.steps, known.counts)
+    steps = witness.with_counts(ended.steps, compared.of(WorkComparison))
+    compared = plans.derived(replace(compared, steps=steps, judged=True))
     looked = looks.fewest([sights[arm].looked for arm in arms.shown[1:]])
     needed = _in_every_block(ended.steps, blocks, copies)
     incomplete = arms_and_blocks.incomplete(results, arms, looked, needed)
@@ -103,14 +109,12 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
         steps=steps,
         design=plan.design,
         overall=ended.overall,
-        applications=(applications := application.results(rows, plan, arms.shown, known)),
-        queries=query_changes.with_effects(known.queries, ended.steps, known.counts),
         calibration=ended.calibration,
         looked=looked,
         aims=aims,
         differences=differences.differences(list(last), last, plan.arms),
         one_fill=counted.alone,
-        findings=plans.derived(replace(compared, steps=steps)).findings,
+        findings=compared.findings,
         doubts=doubts.groups(
             arms.shown,
             void_blocks.doubts(results, arms, ended.steps, incomplete),
@@ -118,21 +122,11 @@ def load(source: Source, base: str | None = None, tolerate: float | None = None)
             doubts.of_steps(ended.steps, runs, plan.schedule.void, aims.margin),
             validity.doubts(arms.shown, runs, servers, _boot_ids(blocks)),
             counted.doubts,
-            restores.doubts(known.restores, [each.workload for each in applications]),
+            restores.doubts(compared.of(ApplicationFacts)),
             about_hosts,
             map(DoubtSubject.DAMAGED.doubt, lost.lines),
         ),
         incomplete=incomplete,
-    )
-
-
-def _known(compared: JudgedResult) -> application.QueryFacts:
-    """The answers and plans of queries, what was counted, and what was restored."""
-    blocks, lost = compared.blocks, compared.lost
-    return application.QueryFacts(
-        queries=query_changes.load(blocks, compared.arms, lost),
-        counts=compared.of(WorkComparison),
-        restores=restores.load([*blocks, *work.repeats(compared.results)], lost),
     )
 
 

@@ -94,6 +94,7 @@ def throughput(evidence: Evidence) -> Metrics:
         "rate_max": max(rates, default=None),
         "maxop": service.max_us / 1e6 if service.count else None,
         "service_p99_us": service.percentile_us(0.99) if service.count else None,
+        "service_p999_us": service.percentile_us(0.999) if service.count else None,
         "response_p99_us": response.percentile_us(0.99) if response.count else None,
         "response_us_max": float(response.max_us) if response.count else None,
         "told_latency_ms": raw_files.number(evidence.load.report, "latency_ms"),

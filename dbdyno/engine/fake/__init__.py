@@ -12,11 +12,11 @@ from typing import Any
 
 from dbdyno.engine.fake.sampler import FakeSampler
 from dbdyno.engine.interface import HostSampler, Keeper, Server
-from dbdyno.host.observe.device import Device
 from dbdyno.host.observe.sampler import ReadingSink
 from dbdyno.model import Address, Arm, Json, can
 from dbdyno.model.engine import Capability, Traits
 from dbdyno.model.error import PlanError
+from dbdyno.model.host_facts import Storage
 from dbdyno.model.job import Job
 from dbdyno.model.server_facts import ServerFacts
 
@@ -113,7 +113,7 @@ class FakeServer:
         """None: it is always well."""
         return None
 
-    def sampler(self, kept: ReadingSink, *, device: Device | None, foreign: bool) -> HostSampler:
+    def sampler(self, kept: ReadingSink, *, device: Storage | None, foreign: bool) -> HostSampler:
         """The sampler that writes the costs that the plan plants into `kept`."""
         return FakeSampler(kept, self._arm.fake)
 

@@ -32,7 +32,6 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
     for place, (arm, changes) in enumerate(by_arm.items()):
         yield Text(
             name=f"answers-{place}",
-            title="",
             items=(
                 Finding(
                     text=f"Answers of {arm} beside those of {comparison.base}",

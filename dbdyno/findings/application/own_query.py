@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Sequence
 
 from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Bound, Cell, Comparison, StepComparison
-from dbdyno.model.comparison import ApplicationResult
+from dbdyno.model.application import ApplicationResult
 from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.query_change import QueryPlace

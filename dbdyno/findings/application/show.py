@@ -15,7 +15,7 @@ from dbdyno.findings.application import basis as basis
 from dbdyno.findings.application import own_query as own_query
 from dbdyno.model import Cell, Comparison, Ratio
 from dbdyno.model.answer_word import AnswerWord
-from dbdyno.model.comparison import ApplicationResult
+from dbdyno.model.application import ApplicationResult
 from dbdyno.model.metric.primary import is_cpu
 from dbdyno.model.plan_record import ApplicationRecord
 from dbdyno.model.query_change import AnswerChange, PlanChange, QueryPlace
@@ -42,7 +42,6 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
         answer = ApplicationAnswer(comparison, result)
         yield Text(
             name=f"application-{place}",
-            title="",
             items=(
                 Finding(text=answer.sentence, items=(*answer.lists(), *answer.sums())),
                 *basis.findings(result),
@@ -115,7 +114,7 @@ class ApplicationAnswer:
         arm, of = self.result.arm, number.queries(self.result.queries)
         if not self._answered:
             return f"Counted alone: the work of {of} on {arm} stands below."
-        asked = 0 if self.result.basis is None else self.result.basis.queries("answered")
+        asked = self.result.asked("answered")
         plans = "some are planned otherwise, " if self.planned else ""
         return (
             f"As far as asked: of {number.queries(asked)} none fails or answers differently on "
@@ -125,8 +124,7 @@ class ApplicationAnswer:
     @property
     def _whole(self) -> bool:
         """Whether nothing is open, and nearly all of the source's calls were answered and timed."""
-        parts = () if self.result.basis is None else self.result.basis.parts
-        low = [part.stage for part in parts if part.share < WHOLE_MIN]
+        low = [reach.stage for reach in self.result.stages if reach.share < WHOLE_MIN]
         return not self.open and "timed" not in low and "answered" not in low
 
     @property
@@ -335,13 +333,13 @@ def _loss(cell: Cell) -> tuple[float, bool]:
 
 def often(change: AnswerChange) -> str:
     """In how many of a query's calls, where not in all."""
-    some = change.tuples < change.of or change.word.startswith("times out")
-    return f" (in {change.tuples} of {change.of} calls)" if some else ""
+    some = change.calls_so < change.calls or change.word.startswith("times out")
+    return f" (in {change.calls_so} of {change.calls} calls)" if some else ""
 
 
 def _costs(change: PlanChange) -> str:
     """Where two plans part, and what the planner expects of each."""
-    costs = (change.base_cost, change.cost)
+    costs = (change.base_cost, change.arm_cost)
     cost = " → ".join(f"{cost:,.0f}" for cost in costs if cost is not None)
     return "; ".join(filter(None, (change.words, f"cost {cost}" if cost else "")))
 

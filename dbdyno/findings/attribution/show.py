@@ -88,7 +88,7 @@ def table(facts: AttributionFacts, steps: Sequence[StepComparison], design: Desi
         title=f"What makes {design.arm} differ from {design.base}",
         depth="brief",
         entry="factors",
-        columns=(Column(text="factor", left=True), *(Column(text=metric) for metric in metrics)),
+        columns=Column.heads("factor", *metrics),
         rows=tuple(
             row
             for step in steps
@@ -118,7 +118,7 @@ def _rows(by_metric: ByMetric, metrics: Sequence[str], group: str) -> Iterable[R
     }
     for name in dict.fromkeys(name for figure in figures.values() for name in figure):
         row = (figures.get(metric, {}).get(name, TableCell(text="")) for metric in metrics)
-        yield Row(cells=(TableCell(text=name), *row), group=group)
+        yield Row.of(name, *row, group=group)
 
 
 def _name(effect: FactorEffect) -> str:
@@ -158,18 +158,9 @@ def values(design: Design) -> Table:
         name="design",
         title="Design",
         depth="detail",
-        columns=(
-            Column(text="arm", left=True),
-            *(Column(text=factor.name) for factor in design.factors),
-        ),
+        columns=Column.heads("arm", *(factor.name for factor in design.factors)),
         rows=tuple(
-            Row(
-                cells=(
-                    TableCell(text=arm),
-                    *(TableCell(text="+" if value else number.MINUS) for value in row),
-                ),
-                arm=arm,
-            )
+            Row.of(arm, *("+" if value else number.MINUS for value in row), arm=arm)
             for arm, row in design.values.items()
         ),
         note=f"{number.MINUS}: as in {design.base}; +: as in {design.arm}.",

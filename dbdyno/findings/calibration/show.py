@@ -218,14 +218,12 @@ def _filled(
         look="inline",
         entry=table.title,
         arm=calibration.arm,
-        columns=(Column(text="step", left=True), Column(text="metric", left=True), *table.columns),
+        columns=Column.heads("step", Column(text="metric", left=True), *table.columns),
         rows=tuple(
-            Row(
-                cells=(
-                    TableCell(text=noise.step),
-                    TableCell(text=called(noise.metric), title=title_of(noise.metric)),
-                    *figures,
-                ),
+            Row.of(
+                noise.step,
+                TableCell(text=called(noise.metric), title=title_of(noise.metric)),
+                *figures,
                 group=noise.workload if several else "",
             )
             for noise, figures in rows
@@ -255,7 +253,7 @@ def tables(comparison: Comparison) -> Iterable[Table]:
 
 def _parts(subject: Subject) -> Iterable[Group]:
     for table in tables(subject.comparison):
-        yield Group(name="", title="", parts=(table,), depth=table.depth, of="page", entry="")
+        yield Group(name="", parts=(table,), depth=table.depth, of="page", entry="")
 
 
 SECTION = Section("page", _parts)

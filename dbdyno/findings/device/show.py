@@ -9,8 +9,7 @@ from dbdyno.model.host_facts import Storage
 from dbdyno.model.host_reading import Device
 from dbdyno.model.metric.device import COLUMNS, DEVICES, DeviceColumn, name_of
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import Column as Heading
-from dbdyno.parts.part import Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table
 
 SELDOM = ("discards", "flushes")
 """What is left out where there was none of it."""
@@ -28,9 +27,9 @@ def tables(step: StepComparison, comparison: Comparison, prefix: str) -> Iterabl
         depth="detail",
         look="wide",
         columns=(
-            Heading(text="arm", left=True),
+            Column(text="arm", left=True),
             *(
-                Heading(
+                Column(
                     text=column.heading,
                     group=column.requests,
                     title=f"{column.title} ({column.unit}): {column.how}",
@@ -39,8 +38,9 @@ def tables(step: StepComparison, comparison: Comparison, prefix: str) -> Iterabl
             ),
         ),
         rows=tuple(
-            Row(
-                cells=tuple(TableCell(text=text) for text in (cell.arm, *texts)),
+            Row.of(
+                cell.arm,
+                *texts,
                 group=_title(comparison, device) if len(devices) > 1 else "",
                 arm=cell.arm,
             )
@@ -111,7 +111,6 @@ def _parts(subject: Subject) -> Iterable[Group]:
     if parts:
         yield Group(
             name=f"{subject.anchor}-device",
-            title="",
             parts=parts,
             depth="detail",
             entry="device",

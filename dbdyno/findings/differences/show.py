@@ -8,7 +8,7 @@ from dataclasses import replace
 from dbdyno.findings.measured_on.show import UNKNOWN
 from dbdyno.model import Difference
 from dbdyno.model.comparison import OF_SOME
-from dbdyno.parts.part import AnyPart, Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import AnyPart, Column, Group, Row, Section, Subject, Table
 
 
 def table(found: Sequence[Difference], arms: Sequence[str]) -> Table | None:
@@ -17,16 +17,14 @@ def table(found: Sequence[Difference], arms: Sequence[str]) -> Table | None:
         return None
     ordered = sorted(found, key=lambda difference: difference.planned)
     rows = tuple(
-        Row(
-            cells=(
-                TableCell(text=difference.what),
-                *(TableCell(text=difference.values.get(arm, UNKNOWN)) for arm in arms),
-            ),
+        Row.of(
+            difference.what,
+            *(difference.values.get(arm, UNKNOWN) for arm in arms),
             group="named by the plan" if difference.planned else "not named by the plan",
         )
         for difference in ordered
     )
-    columns = (Column(text="", left=True), *(Column(text=arm, left=True) for arm in arms))
+    columns = Column.heads("", *(Column(text=arm, left=True) for arm in arms))
     unplanned = sum(not difference.planned for difference in found)
     note = (
         "A difference in speed may come from the differences that the plan does not name."
@@ -51,7 +49,7 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
     if names is not None:
         title = OF_SOME.capitalize()
         parts = (replace(names, name="settings-of-some", title=title),)
-        yield Group(name="of-some", title="", parts=parts, entry="", click=title)
+        yield Group(name="of-some", parts=parts, entry="", click=title)
 
 
 SECTION = Section("page", _parts)

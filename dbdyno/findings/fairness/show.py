@@ -138,8 +138,8 @@ def _whole(step: StepComparison, roles: dict[str, str], prefix: str) -> Table:
     finish = _FINISH if _bound_by_work(step) else ()
     groups = {role: f"{role}, {unit}/s" for role, unit in roles.items()}
     rows = cells.rows(step, groups, lambda result, role: _whole_cells(result, role, finish))
-    columns = (
-        Column(text="arm", left=True),
+    columns = Column.heads(
+        "arm",
         *(Column(text=f"{name}, s", group="finish") for name, _ in finish),
         *((Column(text="pct", group="finish", title="diff / min_time · 100"),) if finish else ()),
         Column(text="Jain", title="(Σ rate)² / (clients · Σ rate²): 1 if all are equal"),
@@ -207,12 +207,7 @@ def _stalls(step: StepComparison, prefix: str) -> Table:
         name=f"{prefix}-stalls",
         title="Stalls",
         narrow="figures",
-        columns=(
-            Column(text="arm", left=True),
-            Column(text="median second, 1/s"),
-            Column(text="stalled seconds"),
-            Column(text="longest run, s"),
-        ),
+        columns=Column.heads("arm", "median second, 1/s", "stalled seconds", "longest run, s"),
         rows=cells.rows(step, {role: role for role in roles}, _stall_cells),
         note="Whole seconds, all clients together, with under 10 % of the median second's rate; "
         "counted over all blocks. The median second: mean of the blocks.",
@@ -253,15 +248,13 @@ def summary(steps: Sequence[StepComparison], prefix: str) -> Table | None:
         ("Jain's index", lambda fair: fair.jain, index),
     )
     rows = tuple(
-        Row(
-            cells=(
-                TableCell(text=arm),
-                *(
-                    _summary_cell(step.cells[place], of, words)
-                    if group != "pct" or _bound_by_work(step)
-                    else TableCell(text="")
-                    for step in shown
-                ),
+        Row.of(
+            arm,
+            *(
+                _summary_cell(step.cells[place], of, words)
+                if group != "pct" or _bound_by_work(step)
+                else TableCell(text="")
+                for step in shown
             ),
             group=group,
             arm=arm,
@@ -272,7 +265,7 @@ def summary(steps: Sequence[StepComparison], prefix: str) -> Table | None:
     return Table(
         name=f"{prefix}-fairness",
         title="Fairness between clients",
-        columns=(Column(text="arm", left=True), *(Column(text=step.step) for step in shown)),
+        columns=Column.heads("arm", *(step.step for step in shown)),
         rows=rows,
         note="For the clients whose work the step's throughput counts. pct, as published: how much "
         "later the last client ended than the first, in percent of the first one's time; steps "
@@ -330,8 +323,8 @@ def _parts(subject: Subject) -> Iterable[Group]:
     shown = list(tables(step, subject.anchor))
     if shown:
         more = (replace(table, depth="detail") for table in shown[1:])
-        pair = Group(name="", title="", parts=(shown[0], *more), entry="", pair=True)
-        yield Group(name=name, title="", parts=(pair,), entry="fairness")
+        pair = Group(name="", parts=(shown[0], *more), entry="", pair=True)
+        yield Group(name=name, parts=(pair,), entry="fairness")
     clients = tuple(charts(step, subject.anchor))
     if clients:
         yield Group(

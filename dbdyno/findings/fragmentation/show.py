@@ -27,12 +27,7 @@ def _parts(subject: Subject) -> Iterable[Table]:
         depth="brief",
         look="inline",
         entry="before and after the writes",
-        columns=(
-            Column(text="arm", left=True),
-            Column(text="before"),
-            Column(text="after"),
-            Column(text="after / before"),
-        ),
+        columns=Column.heads("arm", "before", "after", "after / before"),
         rows=rows,
         note=cells.sentences(
             f"Throughput before and after the writes, and their ratio{interval}: below 1, the "
@@ -51,15 +46,13 @@ def _rows(
     after = twins.get(name)
     for place, result in enumerate(step.cells):
         twin = after.cells[place] if after is not None else None
-        yield Row(
-            cells=(
-                TableCell(text=result.arm),
-                cells.absolute_cell(result, ""),
-                TableCell(text="not run", tone="failed")
-                if twin is None
-                else cells.absolute_cell(twin, ""),
-                _by_before(result, twin, ratios.get((step.step, result.arm))),
-            ),
+        yield Row.of(
+            result.arm,
+            cells.absolute_cell(result, ""),
+            TableCell(text="not run", tone="failed")
+            if twin is None
+            else cells.absolute_cell(twin, ""),
+            _by_before(result, twin, ratios.get((step.step, result.arm))),
             group=name,
             arm=result.arm,
         )

@@ -68,23 +68,19 @@ def note(steps: Sequence[StepComparison], base: str) -> str:
 def _rows(step: StepComparison) -> Iterable[Row]:
     cpu = cpu_of(step.cells)
     for result in step.cells:
-        yield Row(
-            cells=(
-                *(_value(step, result, metric or cpu, digits) for _, metric, digits, _ in SHORT),
-                _per_second(step, result),
-                TableCell(text=result.arm),
-            ),
+        yield Row.of(
+            *(_value(step, result, metric or cpu, digits) for _, metric, digits, _ in SHORT),
+            _per_second(step, result),
+            result.arm,
             group=step.step,
             arm=result.arm,
         )
     base, *others = step.cells
     for result in others:
-        yield Row(
-            cells=(
-                *(cells.estimate_cell(step, result, metric or cpu) for _, metric, _, _ in SHORT),
-                cells.estimate_cell(step, result, _rate(step)),
-                TableCell(text=f"{result.arm} / {base.arm}"),
-            ),
+        yield Row.of(
+            *(cells.estimate_cell(step, result, metric or cpu) for _, metric, _, _ in SHORT),
+            cells.estimate_cell(step, result, _rate(step)),
+            f"{result.arm} / {base.arm}",
             group=step.step,
             arm=result.arm,
         )

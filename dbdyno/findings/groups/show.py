@@ -54,14 +54,12 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
     legend = (f"Relative to: {base}", *columns) if len(others) > 1 else ()
     yield Text(
         name=f"{subject.anchor}-legend",
-        title="",
         items=tuple(Finding(text=line) for line in legend),
         depth="brief",
         form="legend",
     )
     yield Group(
         name=f"{subject.anchor}-groups",
-        title="",
         parts=tuple(
             _group(title, some, _anchor(subject, title), chosen) for title, some in groups.items()
         ),
@@ -93,7 +91,6 @@ def _throughputs(subject: Subject, groups: Mapping[str, Sequence[StepComparison]
     """The basis of the ratios: the throughput of every arm, a table for each group."""
     return Group(
         name=f"{subject.anchor}-absolute-groups",
-        title="",
         parts=tuple(
             _absolute(title, steps, _anchor(subject, title)) for title, steps in groups.items()
         ),
@@ -113,7 +110,7 @@ def _costs(subject: Subject, groups: Mapping[str, Sequence[StepComparison]], not
     return Group(
         name=f"{subject.anchor}-per-operation",
         title="What an operation costs",
-        parts=(Group(name="", title="", parts=tuple(tables), entry="", pair=True),),
+        parts=(Group(name="", parts=tuple(tables), entry="", pair=True),),
         depth="detail",
         note=note,
         entry="what an operation costs",
@@ -130,7 +127,6 @@ def _fairness(subject: Subject, steps: Sequence[StepComparison]) -> Iterable[Gro
     table = table_layout.without_blank(table_layout.transposed(wide))
     yield Group(
         name=f"{subject.anchor}-fairness-part",
-        title="",
         parts=(replace(table, look="inline", narrow="figures"),),
         depth="detail",
         entry="",
@@ -176,7 +172,6 @@ def _group(title: str, steps: Sequence[StepComparison], name: str, chosen: Color
     drawn = ratio_chart(steps, base, name, title.capitalize())
     return Group(
         name=name,
-        title="",
         parts=(
             replace(table, depth="brief", look="inline", short=title),
             *((drawn,) if drawn is not None else ()),
@@ -194,12 +189,10 @@ def _relative(title: str, steps: Sequence[StepComparison], name: str, chosen: Co
     numbers = [f"col-{place}" for place in range(1, len(others) + 1)]
     headings = numbers if len(others) > 1 else others
     rows = tuple(
-        Row(
-            cells=(
-                *(_relative_cell(step, cell, chosen) for cell in step.cells[1:]),
-                _absolute_cell(step.cells[0]),
-                TableCell(text=step.step),
-            )
+        Row.of(
+            *(_relative_cell(step, cell, chosen) for cell in step.cells[1:]),
+            _absolute_cell(step.cells[0]),
+            step.step,
         )
         for step in steps
     )
@@ -229,9 +222,7 @@ def _relative_cell(step: StepComparison, result: Cell, chosen: Colors) -> TableC
 
 def _absolute(title: str, steps: Sequence[StepComparison], name: str) -> Table:
     """The throughput of every arm, and the step's name."""
-    rows = tuple(
-        Row(cells=(*map(_absolute_cell, step.cells), TableCell(text=step.step))) for step in steps
-    )
+    rows = tuple(Row.of(*map(_absolute_cell, step.cells), step.step) for step in steps)
     arms = [result.arm for result in steps[0].cells]
     bounds = (result.value_bound for step in steps for result in step.cells)
     return Table(

@@ -24,13 +24,13 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
         depth="brief",
         look="inline",
         entry="highest rate",
-        columns=(
-            Column(text="arm", left=True),
-            Column(text="operations/s"),
+        columns=Column.heads(
+            "arm",
+            "operations/s",
             *((Column(text=f"{number.TIMES} {subject.base}"),) if beside else ()),
         ),
         rows=tuple(
-            Row(cells=tuple(_cells(cell, beside)), group=step.step, arm=cell.arm)
+            Row.of(*_cells(cell, beside), group=step.step, arm=cell.arm)
             for step in steps
             for cell in step.cells
         ),

@@ -14,7 +14,7 @@ from dbdyno.model.host_facts import Cpu, HostFacts, Storage
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.parts import cells, number
 from dbdyno.parts.number import of_blocks
-from dbdyno.parts.part import Column, Finding, Group, Row, Section, Subject, Table, TableCell, Text
+from dbdyno.parts.part import Column, Finding, Group, Row, Section, Subject, Table, Text
 
 UNKNOWN = "not known"
 GENERATOR = "Load generator"
@@ -104,13 +104,9 @@ def hosts(comparison: Comparison) -> Table | None:
     return Table(
         name="hosts",
         title="What the hosts do not have alike",
-        columns=(
-            Column(text="", left=True),
-            *(Column(text=heading, left=True) for heading in headings),
-        ),
+        columns=Column.heads("", *(Column(text=heading, left=True) for heading in headings)),
         rows=tuple(
-            Row(cells=(TableCell(text=name), *(TableCell(text=text or UNKNOWN) for text in texts)))
-            for name, texts in lines.items()
+            Row.of(name, *(text or UNKNOWN for text in texts)) for name, texts in lines.items()
         ),
         look="words",
     )
@@ -334,10 +330,8 @@ def servers(comparison: Comparison) -> Table:
         values = [read(comparison.servers.get(arm, ServerFacts())) for arm in arms]
         if any(value not in (None, "") for value in values):
             texts = (UNKNOWN if value is None else str(value) for value in values)
-            rows.append(
-                Row(cells=(TableCell(text=name), *(TableCell(text=text) for text in texts)))
-            )
-    columns = (Column(text="", left=True), *(Column(text=arm, left=True) for arm in arms))
+            rows.append(Row.of(name, *texts))
+    columns = Column.heads("", *(Column(text=arm, left=True) for arm in arms))
     return Table(name="servers", title="The arms", columns=columns, rows=tuple(rows), look="words")
 
 
@@ -348,7 +342,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
         name="measured-on",
         title="Measured on",
         parts=(
-            Text(name="facts", title="", items=facts, form="pairs"),
+            Text(name="facts", items=facts, form="pairs"),
             *((its,) if its is not None else ()),
             servers(subject.comparison),
         ),

@@ -21,19 +21,19 @@ def table(steps: Sequence[StepComparison], prefix: str) -> Table | None:
     if not shown:
         return None
     blocks = len({len(_well(step)) for step in shown}) > 1
-    columns = (
-        Column(text="step", left=True),
+    columns = Column.heads(
+        "step",
         Column(text="counts", left=True),
-        Column(text="clients"),
-        Column(text="connections"),
-        Column(text="tables"),
+        "clients",
+        "connections",
+        "tables",
         Column(text="rows", group="each client", title="inserted; indexed in a step that indexes"),
         Column(text="rows/s asked", group="each client"),
-        Column(text="seconds"),
+        "seconds",
         Column(text="r/o", title="device reads per operation"),
         *((Column(text="runs", title="of all arms that ended well"),) if blocks else ()),
     )
-    rows = tuple(Row(cells=tuple(_step_cells(step, with_runs=blocks))) for step in shown)
+    rows = tuple(Row.of(*_step_cells(step, with_runs=blocks)) for step in shown)
     return table_layout.without_blank(
         Table(
             name=f"{prefix}-steps",
@@ -117,7 +117,6 @@ def _parts(subject: Subject) -> Iterable[Group]:
         many = any(map(step_groups.listed, subject.steps))
         yield Group(
             name="",
-            title="",
             parts=(part,),
             depth="detail" if many else "report",
             entry="",

@@ -46,7 +46,6 @@ _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "The device's greatest second",
         ("rmbps_max", "wmbps_max", "rwmbps_max", "read_share_of", "write_share_of"),
     ),
-    ("The machine, idle, before and after", ("canary",)),
 )
 
 
@@ -64,28 +63,20 @@ def _published(step: StepComparison, base: str, prefix: str) -> Table:
     """The published columns in their order: a row for each arm, then the same as ratios."""
     shown = [one for one in metric.METRICS if one.published]
     rows = [
-        Row(
-            cells=(TableCell(text=result.arm), *(_value_cell(step, result, one) for one in shown)),
-            arm=result.arm,
-        )
+        Row.of(result.arm, *(_value_cell(step, result, one) for one in shown), arm=result.arm)
         for result in step.cells
     ]
     rows += [
-        Row(
-            cells=(
-                TableCell(text=result.arm),
-                *(replace(cells.estimate_cell(step, result, one.name), detail="") for one in shown),
-            ),
+        Row.of(
+            result.arm,
+            *(replace(cells.estimate_cell(step, result, one.name), detail="") for one in shown),
             group=f"beside {base}",
             arm=result.arm,
         )
         for result in step.cells
         if result.arm != base
     ]
-    columns = (
-        Column(text="arm", left=True),
-        *(Column(text=one.name, title=_hover(one)) for one in shown),
-    )
+    columns = Column.heads("arm", *(Column(text=one.name, title=_hover(one)) for one in shown))
     return Table(
         name=f"{prefix}-metrics",
         title="Published metrics",
@@ -121,12 +112,16 @@ def _hover(one: metric.Metric) -> str:
 
 
 def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
-    """The other metrics, a row each, grouped by what they tell; devices have their own table."""
+    """The other metrics, a row each, grouped by what they tell.
+
+    Devices have their own table, and what a canary shows of the machine is a doubt.
+    """
     others = [
         one
         for one in metric.METRICS
         if not one.published
         and one.name not in device.NAMES
+        and not one.name.startswith("canary")
         and any(result.metrics.get(one.name) is not None for result in step.cells)
     ]
     if not others:
@@ -135,19 +130,17 @@ def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
     others.sort(key=lambda one: groups.index(_group(one.name)))
     compared = [result for result in step.cells if result.arm != base]
     rows = tuple(
-        Row(
-            cells=(
-                TableCell(text=other.title, title=f"{other.name}: {other.how}"),
-                TableCell(text=other.unit),
-                *(_value_cell(step, result, other) for result in step.cells),
-                *(cells.estimate_cell(step, result, other.name) for result in compared),
-            ),
+        Row.of(
+            TableCell(text=other.title, title=f"{other.name}: {other.how}"),
+            other.unit,
+            *(_value_cell(step, result, other) for result in step.cells),
+            *(cells.estimate_cell(step, result, other.name) for result in compared),
             group=_group(other.name),
         )
         for other in others
     )
-    columns = (
-        Column(text="metric", left=True),
+    columns = Column.heads(
+        "metric",
         Column(text="unit", left=True),
         *(Column(text=result.arm, group="of the blocks") for result in step.cells),
         *(Column(text=result.arm, group=f"beside {base}") for result in compared),
@@ -176,17 +169,12 @@ def _uncounted(step: StepComparison) -> str:
 
 
 def _group(name: str) -> str:
-    return next(
-        (
-            group
-            for group, starts in _GROUPS
-            if (
-                name.startswith(starts)
-                or ("cpu" in starts and "cpu" in name and "canary" not in name)
-            )
-        ),
-        "Other",
+    of = (
+        group
+        for group, starts in _GROUPS
+        if name.startswith(starts) or ("cpu" in starts and "cpu" in name)
     )
+    return next(of, "Other")
 
 
 def _parts(subject: Subject) -> Iterable[Group]:
@@ -194,7 +182,6 @@ def _parts(subject: Subject) -> Iterable[Group]:
     if found:
         yield Group(
             name=f"{subject.anchor}-metrics-part",
-            title="",
             parts=found,
             entry="metrics",
             click="Published metrics",

@@ -85,21 +85,19 @@ def hosts(comparison: Comparison, links: Links) -> Table:
     return Table(
         name="network-hosts",
         title="Round trips and clocks",
-        columns=(
-            Column(text="arm", left=True),
+        columns=Column.heads(
+            "arm",
             Column(text="host", left=True, title="where a generator ran"),
             Column(text="round trip", title="the median over steps and blocks"),
             Column(text="clock, ±", title="the largest bound of its offset"),
             *(Column(text=way, group="MiB/s, busiest step", title=busiest) for way in WAYS),
         ),
         rows=tuple(
-            Row(
-                cells=(
-                    TableCell(text=arm),
-                    TableCell(text=host),
-                    *_host_cells(own),
-                    *(_most(comparison, arm, host, way) for way in WAYS),
-                ),
+            Row.of(
+                arm,
+                host,
+                *_host_cells(own),
+                *(_most(comparison, arm, host, way) for way in WAYS),
                 arm=arm,
             )
             for (arm, host), own in links.items()
@@ -149,8 +147,9 @@ def steps(comparison: Comparison) -> Table:
     """A row for each arm, in a group for each measured step whose load came from other hosts."""
     several = len({step.workload for step in comparison.steps}) > 1
     rows = tuple(
-        Row(
-            cells=(TableCell(text=cell.arm), *_bytes(_of(cell))),
+        Row.of(
+            cell.arm,
+            *_bytes(_of(cell)),
             group=f"{step.workload} {step.step}" if several else step.step,
             arm=cell.arm,
         )
@@ -163,8 +162,8 @@ def steps(comparison: Comparison) -> Table:
         name="network-steps",
         title="Bytes by step",
         depth="detail",
-        columns=(
-            Column(text="arm", left=True),
+        columns=Column.heads(
+            "arm",
             *(Column(text=way, group="bytes per operation") for way in WAYS),
             *(Column(text=way, group="MiB/s") for way in WAYS),
         ),

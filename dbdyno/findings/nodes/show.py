@@ -135,8 +135,8 @@ def _summary(comparison: Comparison, arm: str, rows: Sequence[NodeComparison], n
     names = _names(comparison)
     few = len(names) <= NODES_SHOWN_MAX
     metrics = any(is_second(row.metric) for row in rows)
-    columns = (
-        Column(text="step", left=True),
+    columns = Column.heads(
+        "step",
         *((Column(text="metric", left=True),) if metrics else ()),
         *(
             Column(text=text, group="change on node, %", title=_TITLE)
@@ -158,13 +158,11 @@ def _summary(comparison: Comparison, arm: str, rows: Sequence[NodeComparison], n
         arm=arm,
         columns=columns,
         rows=tuple(
-            Row(
-                cells=(
-                    TableCell(text=comparison.name_of(row)),
-                    *((TableCell(text=called(row.metric)),) if metrics else ()),
-                    *(_of_nodes(row, names) if few else _ends(row)),
-                    *_together(row),
-                )
+            Row.of(
+                comparison.name_of(row),
+                *((TableCell(text=called(row.metric)),) if metrics else ()),
+                *(_of_nodes(row, names) if few else _ends(row)),
+                *_together(row),
             )
             for row in rows
         ),
@@ -250,14 +248,12 @@ def _each(comparison: Comparison, arm: str, rows: Sequence[NodeComparison], name
         title=f"What each node found: {arm} against {comparison.base}",
         look="inline",
         arm=arm,
-        columns=(
-            Column(text="node", left=True),
-            Column(text="blocks"),
-            Column(text="change, %", title=_TITLE),
-        ),
+        columns=Column.heads("node", "blocks", Column(text="change, %", title=_TITLE)),
         rows=tuple(
-            Row(
-                cells=(TableCell(text=node.node), TableCell(text=str(node.blocks)), _change(node)),
+            Row.of(
+                node.node,
+                str(node.blocks),
+                _change(node),
                 group=f"{comparison.name_of(row)}, {called(row.metric)}",
             )
             for row in rows
@@ -273,7 +269,6 @@ def _parts(subject: Subject) -> Iterable[Group]:
     several = len(set(comparison.nodes.values())) > 1
     said = Text(
         name="nodes-said",
-        title="",
         items=tuple(Finding(text=text) for text in sentences(comparison)),
         depth="brief" if several else "report",
         form="paragraphs",

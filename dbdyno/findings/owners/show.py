@@ -71,8 +71,8 @@ def cost_tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     yield Table(
         name=f"{prefix}-costs",
         title=f"Cost of a {kind.singular}, by owner",
-        columns=(
-            Column(text="owner", left=True),
+        columns=Column.heads(
+            "owner",
             *(
                 Column(text=cell.arm, group=quantity)
                 for quantity, _, _ in _QUANTITIES
@@ -80,7 +80,7 @@ def cost_tables(step: StepComparison, prefix: str) -> Iterable[Table]:
             ),
         ),
         rows=tuple(
-            Row(cells=row, group=group)
+            Row.of(*row, group=group)
             for group, listed, title, summed in groups
             if listed or group == _OUTSIDE
             for row in (
@@ -114,7 +114,6 @@ def _row(
 def _parts(subject: Subject) -> Iterable[Group]:
     yield Group(
         name=f"{subject.anchor}-cost",
-        title="",
         parts=tuple(cost_tables(subject.step, subject.anchor)),
         depth="detail",
         entry="cost",

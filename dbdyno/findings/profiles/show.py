@@ -163,14 +163,12 @@ def _row(cost: FunctionCost, form: CostForm) -> Row:
     place = (cost.subsystem or "", cost.binary or "") if cost.kind == "function" else ()
     arms, whole = 2 if form.beside else 1, (cost.base_whole_us, cost.arm_whole_us)
     tone: Tone = "slower" if cost.more_us > 0 else "faster"
-    return Row(
-        cells=(
-            *(TableCell(text=text) for text in (named, *place)),
-            *(TableCell(text=form.figure(us)) for us in (cost.base_us, cost.arm_us)[:arms]),
-            *_change(form, cost.more_us, cost.low_us, cost.high_us, tone if cost.changed else ""),
-            *(TableCell(text=form.figure(us)) for us in whole[:arms]),
-            *_change(form, cost.more_whole_us, cost.low_whole_us, cost.high_whole_us),
-        )
+    return Row.of(
+        *(named, *place),
+        *(form.figure(us) for us in (cost.base_us, cost.arm_us)[:arms]),
+        *_change(form, cost.more_us, cost.low_us, cost.high_us, tone if cost.changed else ""),
+        *(form.figure(us) for us in whole[:arms]),
+        *_change(form, cost.more_whole_us, cost.low_whole_us, cost.high_whole_us),
     )
 
 
@@ -197,14 +195,12 @@ def _total(
         TableCell(text=form.figure(value), tone=tone) for value in (own if form.beside else own[:1])
     )
     change = (TableCell(text=form.more(own[1] - own[0]), tone=tone),) if form.beside else ()
-    return Row(
-        cells=(
-            TableCell(text=words, tone=tone),
-            *empty * (width - 1),
-            *figures,
-            *change,
-            *empty * (3 if form.beside else 1),
-        )
+    return Row.of(
+        TableCell(text=words, tone=tone),
+        *empty * (width - 1),
+        *figures,
+        *change,
+        *empty * (3 if form.beside else 1),
     )
 
 
@@ -315,7 +311,6 @@ def _parts(subject: Subject) -> Iterable[Group]:
     if profiles:
         yield Group(
             name=f"{anchor}-functions-part",
-            title="",
             parts=(*_sentences(profiles, anchor), *tables(runs, profiles, anchor)),
             depth="detail",
             entry="functions",

@@ -10,7 +10,7 @@ from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.findings.work import show as work
 from dbdyno.model import Bound, Cell, Comparison
 from dbdyno.model.answer_word import WORDS
-from dbdyno.model.comparison import ApplicationResult
+from dbdyno.model.application import ApplicationResult
 from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.query_change import AnswerChange, PlanChange, QueryPlace
 from dbdyno.model.verdict import Verdict
@@ -32,7 +32,6 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
     if comparison.applications:
         yield Group(
             name="query-texts",
-            title="",
             parts=(_texts(comparison),),
             depth="detail",
             entry="Texts",
@@ -44,23 +43,17 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
 def _texts(comparison: Comparison) -> Table:
     """Every query with its whole text, also of those that were not timed."""
     rows = [
-        Row(
-            cells=(
-                TableCell(text=query.name, detail=own_query.CUT if query.cut else ""),
-                TableCell(text=number.number(query.calls, 0)),
-                TableCell(text=query.text),
-            )
+        Row.of(
+            TableCell(text=query.name, detail=own_query.CUT if query.cut else ""),
+            number.number(query.calls, 0),
+            query.text,
         )
         for _, query in own_query.queries(comparison)
     ]
     return Table(
         name="query-texts-table",
         title="Texts of all queries",
-        columns=(
-            Column(text="query", left=True),
-            Column(text="calls"),
-            Column(text="text", left=True),
-        ),
+        columns=Column.heads("query", "calls", Column(text="text", left=True)),
         rows=tuple(rows),
         depth="detail",
         look="words texts",
@@ -85,10 +78,10 @@ def _table(comparison: Comparison, result: ApplicationResult, place: int) -> Tab
             -application.share(query),
         ),
     )
-    columns = (
-        Column(text="query", left=True),
+    columns = Column.heads(
+        "query",
         Column(text="share", title=whole),
-        Column(text="calls/s"),
+        "calls/s",
         Column(text="word", left=True),
         Column(text="time", left=True, title="of a call, with its 95 % interval"),
         Column(text="CPU", left=True, title="of a call, with its 95 % interval"),
@@ -123,26 +116,24 @@ def _row(
     sure = colors.trusted(comparison.calibration, comparison.aims)
     place = QueryPlace(workload=result.workload, query=query.name, arm=result.arm)
     cut = f"; {own_query.CUT}" if query.cut else ""
-    return Row(
-        cells=(
-            TableCell(
-                text=own_query.short(query.text),
-                detail=query.name + (DRAWN if query.drawn else "") + cut,
-            ),
-            TableCell(text=own_query.share(application.share(query))),
-            TableCell(text=_rate(application, query)),
-            TableCell(
-                text=NOT_TIMED if cell is None else _word(cell, verdict, sure),
-                tone="" if verdict is None else colors.tone(verdict, sure),
-                detail="" if verdict is None else known.bound(verdict, bound),
-                title="" if cell is None else answer.failure(cell),
-            ),
-            TableCell(text=_change(verdict, bound, cpu=False)),
-            TableCell(text=_change(verdict, bound, cpu=True)),
-            TableCell(text=_counted(comparison, place)),
-            TableCell(text=_word_of(comparison.queries.answers, place)),
-            TableCell(text=_word_of(comparison.queries.plans, place)),
-        )
+    return Row.of(
+        TableCell(
+            text=own_query.short(query.text),
+            detail=query.name + (DRAWN if query.drawn else "") + cut,
+        ),
+        own_query.share(application.share(query)),
+        _rate(application, query),
+        TableCell(
+            text=NOT_TIMED if cell is None else _word(cell, verdict, sure),
+            tone="" if verdict is None else colors.tone(verdict, sure),
+            detail="" if verdict is None else known.bound(verdict, bound),
+            title="" if cell is None else answer.failure(cell),
+        ),
+        _change(verdict, bound, cpu=False),
+        _change(verdict, bound, cpu=True),
+        _counted(comparison, place),
+        _word_of(comparison.queries.answers, place),
+        _word_of(comparison.queries.plans, place),
     )
 
 

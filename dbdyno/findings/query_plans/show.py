@@ -34,11 +34,10 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
     """Of each arm the changed plans; nothing where no plan was asked for."""
     by_arm: dict[str, list[PlanChange]] = {}
     for change in comparison.queries.plans:
-        by_arm.setdefault(change.place.arm, []).append(change)
+        by_arm.setdefault(change.arm, []).append(change)
     for place, (arm, changes) in enumerate(by_arm.items()):
         yield Group(
             name=f"query-plans-{place}",
-            title="",
             parts=(
                 Text(
                     name=f"query-plans-{place}-summary",
@@ -68,7 +67,6 @@ def _of_arm(comparison: Comparison, changes: Sequence[PlanChange], place: int) -
         words = f"{number.queries(len(rest))} without another plan, or without an effect"
         yield Group(
             name=f"query-plans-{place}-fold",
-            title="",
             parts=(table,),
             depth="detail",
             entry="",
@@ -79,7 +77,6 @@ def _of_arm(comparison: Comparison, changes: Sequence[PlanChange], place: int) -
     if trees:
         yield Group(
             name=f"query-plans-{place}-trees",
-            title="",
             parts=tuple(trees),
             depth="detail",
             entry="",
@@ -108,9 +105,9 @@ def cell_of(comparison: Comparison, change: PlanChange) -> Cell | None:
     cells = (
         cell
         for step in comparison.steps
-        if step.step == change.place.query and step.workload == change.place.workload
+        if step.step == change.step and step.workload == change.workload
         for cell in step.cells
-        if cell.arm == change.place.arm
+        if cell.arm == change.arm
     )
     return next(cells, None)
 
@@ -132,14 +129,14 @@ def summary(comparison: Comparison, changes: Sequence[PlanChange]) -> str:
 def _table(comparison: Comparison, changes: Sequence[PlanChange], name: str, what: str) -> Table:
     table = Table(
         name=name,
-        title=f"Other plans of {changes[0].place.arm} {what}",
-        columns=(
-            Column(text="query", left=True),
+        title=f"Other plans of {changes[0].arm} {what}",
+        columns=Column.heads(
+            "query",
             Column(text="word", left=True),
             Column(text="change", title="of throughput"),
             Column(text="where the plans part", left=True),
             Column(text=comparison.base, group="cost"),
-            Column(text=changes[0].place.arm, group="cost"),
+            Column(text=changes[0].arm, group="cost"),
         ),
         rows=tuple(_row(comparison, change) for change in changes),
         look="words queries",
@@ -155,31 +152,26 @@ def _row(comparison: Comparison, change: PlanChange) -> Row:
     sure = colors.trusted(comparison.calibration, comparison.aims)
     speed = _speed(comparison, change)
     query = own_query.finding(comparison, change.place, "")
-    return Row(
-        cells=(
-            TableCell(text=query.label, detail=query.text),
-            TableCell(
-                text=change.effect if verdict is None else verdicts.said(verdict, sure),
-                tone="" if verdict is None else colors.tone(verdict, sure),
-            ),
-            TableCell(text="" if speed is None else number.changes(speed, None, None, "rate")),
-            TableCell(text=change.words),
-            *(
-                TableCell(text="" if cost is None else f"{cost:,.0f}")
-                for cost in (change.base_cost, change.cost)
-            ),
+    return Row.of(
+        TableCell(text=query.label, detail=query.text),
+        TableCell(
+            text=change.effect if verdict is None else verdicts.said(verdict, sure),
+            tone="" if verdict is None else colors.tone(verdict, sure),
         ),
-        arm=change.place.arm,
+        "" if speed is None else number.changes(speed, None, None, "rate"),
+        change.words,
+        *("" if cost is None else f"{cost:,.0f}" for cost in (change.base_cost, change.arm_cost)),
+        arm=change.arm,
     )
 
 
 def _trees(comparison: Comparison, change: PlanChange) -> Iterator[Text]:
-    arms = ((comparison.base, change.base), (change.place.arm, change.plan))
+    arms = ((comparison.base, change.base_plan), (change.arm, change.arm_plan))
     for place, (arm, lines) in enumerate(arms):
         yield Text(
-            name=f"tree-{change.place.query}-{change.place.arm}-{place}",
-            title=f"{change.place.query} on {arm}",
-            items=(Finding(text="\n".join(lines), label="text"),),
+            name=f"tree-{change.step}-{change.arm}-{place}",
+            title=f"{change.step} on {arm}",
+            items=(Finding(text=lines, label="text"),),
             form="code",
             depth="detail",
         )

@@ -24,7 +24,6 @@ def _parts(subject: Subject) -> Iterable[Group]:
     pinned = tuple(Finding(label=name, text=text) for name, text in _pinned(plan))
     settled = Text(
         name="repeat-pinned",
-        title="",
         items=pinned,
         form="pairs",
         lead_in_post=("The first run settled what the plan leaves open:",),
@@ -46,7 +45,6 @@ def _command(plan: PlanRecord) -> Text:
     text, dyno = (plan.text or "").rstrip(), version(plan)
     return Text(
         name="repeat-command",
-        title="",
         items=(
             Finding(label="sh", text=command),
             *((Finding(label="toml", text=text),) if text else ()),

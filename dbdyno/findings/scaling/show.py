@@ -60,7 +60,6 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
         chart = _chart(sweep, name)
         yield Group(
             name="",
-            title="",
             parts=(table,) if chart is None else (table, chart),
             depth=depth,
             entry="",
@@ -82,15 +81,15 @@ def _overview(sweeps: Sequence[_ClientSweep], blocks: int, prefix: str) -> Table
     fewest = sweeps[0].fewest
     counts = sorted({clients for sweep in sweeps for clients in sweep.others})
     ideal = (TableCell(text=number.number(clients / fewest), tone="quiet") for clients in counts)
-    first = Row(cells=(TableCell(text="ideal", tone="quiet"), TableCell(text=""), *ideal))
+    first = Row.of(TableCell(text="ideal", tone="quiet"), "", *ideal)
     return Table(
         name=f"{prefix}-scale-up",
         title="Scale-up",
         depth="brief",
         look="inline",
         entry="scale-up",
-        columns=(
-            Column(text="arm", left=True),
+        columns=Column.heads(
+            "arm",
             Column(text=f"{fewest:,}", group="clients"),
             *(Column(text=f"{clients:,}", group="clients") for clients in counts),
         ),
@@ -109,7 +108,7 @@ def _overview_rows(sweep: _ClientSweep, counts: Sequence[int]) -> Iterable[Row]:
             for clients in counts
         )
         row = (TableCell(text=result.arm), cells.absolute_cell(result, ""), *more)
-        yield Row(cells=row, group=sweep.title, arm=result.arm)
+        yield Row.of(*row, group=sweep.title, arm=result.arm)
 
 
 def _sweeps(steps: Sequence[StepComparison], pairs: Iterable[StepPair]) -> list[_ClientSweep]:
@@ -140,16 +139,14 @@ def _sweep(steps: Sequence[StepComparison], pairs: Sequence[StepPair]) -> _Clien
 def _table(sweep: _ClientSweep, blocks: int, name: str) -> Table:
     """A row for each number of clients, and for each arm its throughput, also by the first."""
     arms = [result.arm for result in sweep.first.cells]
-    first = Row(
-        cells=(
-            TableCell(text=f"{sweep.fewest:,}"),
-            TableCell(text="1.00"),
-            *(
-                cell
-                for result in sweep.first.cells
-                for cell in (cells.absolute_cell(result, ""), TableCell(text="1.00"))
-            ),
-        )
+    first = Row.of(
+        f"{sweep.fewest:,}",
+        "1.00",
+        *(
+            cell
+            for result in sweep.first.cells
+            for cell in (cells.absolute_cell(result, ""), TableCell(text="1.00"))
+        ),
     )
     interval = f", with its 95 % t interval over {blocks} blocks" if blocks > 1 else ""
     counted = headline_of(sweep.first).rate
@@ -186,7 +183,7 @@ def _row(sweep: _ClientSweep, clients: int) -> Row:
         for cell in (cells.absolute_cell(result, ""), _times(sweep, clients, first, result))
     ]
     ideal = number.number(clients / sweep.fewest)
-    return Row(cells=(TableCell(text=f"{clients:,}"), TableCell(text=ideal), *own))
+    return Row.of(f"{clients:,}", ideal, *own)
 
 
 def _times(sweep: _ClientSweep, clients: int, first: Cell, result: Cell) -> TableCell:

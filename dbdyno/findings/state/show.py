@@ -48,18 +48,15 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
         return
     shown.sort(key=lambda row: _ORDER.index(_group(row)))
     rows = tuple(
-        Row(
-            cells=(
-                TableCell(text=row.title, title=f"{row.name}: {row.how}"),
-                *(_cell(result, when, row.name) for result in step.cells for when in _MOMENTS),
-            ),
+        Row.of(
+            TableCell(text=row.title, title=f"{row.name}: {row.how}"),
+            *(_cell(result, when, row.name) for result in step.cells for when in _MOMENTS),
             group=_group(row),
         )
         for row in shown
     )
-    columns = (
-        Column(text="", left=True),
-        *(Column(text=when, group=result.arm) for result in step.cells for when in _MOMENTS),
+    columns = Column.heads(
+        "", *(Column(text=when, group=result.arm) for result in step.cells for when in _MOMENTS)
     )
     left = " ".join(text for result in step.cells if (text := undone(result)))
     means = "Means of the blocks." if step.blocks > 1 else ""
@@ -106,7 +103,7 @@ def _cell(result: Cell, moment: str, name: str) -> TableCell:
 def _parts(subject: Subject) -> Iterable[Group]:
     parts = tuple(tables(subject.step, subject.anchor))
     if parts:
-        yield Group(name=f"{subject.anchor}-state", title="", parts=parts, entry="state", pair=True)
+        yield Group(name=f"{subject.anchor}-state", parts=parts, entry="state", pair=True)
 
 
 SECTION = Section("step", _parts)

@@ -47,23 +47,14 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
 
 def _rates(step: StepComparison, shown: Sequence[Rate], prefix: str, title: str) -> Table:
     rows = tuple(
-        Row(
-            cells=(
-                TableCell(text=result.arm),
-                *(_rate(step, result, names) for _, names, _ in shown),
-            ),
-            arm=result.arm,
-        )
+        Row.of(result.arm, *(_rate(step, result, names) for _, names, _ in shown), arm=result.arm)
         for result in step.cells
     )
     meanings = "; ".join(f"{text}: {what}" for text, _, what in shown)
     return Table(
         name=f"{prefix}-counted",
         title=title,
-        columns=(
-            Column(text="arm", left=True),
-            *(Column(text=text, title=what) for text, _, what in shown),
-        ),
+        columns=Column.heads("arm", *(Column(text=text, title=what) for text, _, what in shown)),
         rows=rows,
         note=f"{meanings}. {cells.blocks_note(step.blocks)}".strip(),
     )
@@ -121,7 +112,6 @@ def _parts(subject: Subject) -> Iterable[Group]:
     if parts:
         yield Group(
             name=f"{subject.anchor}-statements-part",
-            title="",
             parts=parts,
             entry="statements",
             pair=True,

@@ -151,10 +151,7 @@ def _rows(
 ) -> tuple[Row, ...]:
     """A row for each arm, a cell for each step."""
     return tuple(
-        Row(
-            cells=(TableCell(text=result.arm), *(cell(step, step.cells[place]) for step in steps)),
-            arm=result.arm,
-        )
+        Row.of(result.arm, *(cell(step, step.cells[place]) for step in steps), arm=result.arm)
         for place, result in enumerate(steps[0].cells)
     )
 
@@ -202,12 +199,11 @@ def _background(steps: Sequence[StepComparison], prefix: str) -> Table | None:
     if not steps:
         return None
     targets = (TableCell(text=number.number(cells.target(step)), tone="quiet") for step in steps)
-    last = Row(cells=(TableCell(text="target", tone="quiet"), *targets))
+    last = Row.of(TableCell(text="target", tone="quiet"), *targets)
     rows = (*_rows(steps, lambda _, cell: _background_cell(cell)), last)
     marks = cells.legend(rows, {cells.MISSED: "under 95 % of the target in at least one block"})
-    columns = (
-        Column(text="arm", left=True),
-        *(Column(text=step.step, group="rows inserted/s") for step in steps),
+    columns = Column.heads(
+        "arm", *(Column(text=step.step, group="rows inserted/s") for step in steps)
     )
     return Table(
         name=f"{prefix}-background",
@@ -245,7 +241,7 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
     every = (*made, fairness.summary(few, subject.anchor))
     shown = tuple(replace(table, depth="brief", look="summary") for table in every if table)
     if shown:
-        yield Group(name="", title="", parts=shown, depth="brief", entry="", alike=True)
+        yield Group(name="", parts=shown, depth="brief", entry="", alike=True)
     drawn = ratio_chart(few, subject.base, subject.anchor)
     if drawn is not None:
         yield drawn

@@ -47,7 +47,7 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
             _charts(sweep, facts.peaks_of(sweep), f"{subject.anchor}-{anchored(sweep.title)}")
         )
         if drawn:
-            yield Group(name="", title="", parts=drawn, entry="", pair=True, fold="Sweeps")
+            yield Group(name="", parts=drawn, entry="", pair=True, fold="Sweeps")
 
 
 SECTION = Section("workload", _parts)
@@ -70,8 +70,8 @@ def _table(peaks: Sequence[tuple[Sweep, Peak]], subject: Subject) -> Table:
         depth="brief",
         look="inline",
         entry="peaks",
-        columns=(
-            Column(text="arm", left=True),
+        columns=Column.heads(
+            "arm",
             Column(text="clients", group="peak"),
             Column(text=counted.pop() if len(counted) == 1 else "throughput/s", group="peak"),
             *(Column(text=text, group="peak") for text in by_base),
@@ -100,19 +100,17 @@ def _row(peak: Peak, beside: bool) -> Row:
     least = f"{LIMITED} " if peak.limited else ""
     greatest = peak.peak.value if peak.peak is not None else None
     drop = peak.drop_factor
-    return Row(
-        cells=(
-            TableCell(text=peak.arm),
-            TableCell(text=f"{peak.clients:,}", detail=_range(peak), title=said(peak)),
-            TableCell(text=f"{least}{number.number(greatest)}"),
-            *by_base[0],
-            TableCell(
-                text=number.MISSING if drop is None else number.ratio(drop.value),
-                detail="" if drop is None else number.interval(drop.low, drop.high),
-                mark=cells.STOOD_STILL if peak.stood_still else "",
-            ),
-            *by_base[1],
+    return Row.of(
+        peak.arm,
+        TableCell(text=f"{peak.clients:,}", detail=_range(peak), title=said(peak)),
+        f"{least}{number.number(greatest)}",
+        *by_base[0],
+        TableCell(
+            text=number.MISSING if drop is None else number.ratio(drop.value),
+            detail="" if drop is None else number.interval(drop.low, drop.high),
+            mark=cells.STOOD_STILL if peak.stood_still else "",
         ),
+        *by_base[1],
         group=peak.sweep,
         arm=peak.arm,
     )

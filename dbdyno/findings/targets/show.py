@@ -23,13 +23,13 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     yield Table(
         name=f"{prefix}-target-rates",
         title="Target rates",
-        columns=(
-            Column(text="arm", left=True),
-            Column(text="asked, rows/s"),
-            Column(text="achieved, rows/s"),
-            Column(text="share, %"),
-            Column(text="held in blocks"),
-            Column(text="seconds missed"),
+        columns=Column.heads(
+            "arm",
+            "asked, rows/s",
+            "achieved, rows/s",
+            "share, %",
+            "held in blocks",
+            "seconds missed",
         ),
         rows=cells.rows(step, groups, _cells),
         note="All clients together. An arm holds a target with at least 95 % of it over the "
@@ -70,7 +70,7 @@ def percent(value: float | None) -> str:
 def _parts(subject: Subject) -> Iterable[Group]:
     parts = tuple(tables(subject.step, subject.anchor))
     if parts:
-        yield Group(name=f"{subject.anchor}-targets", title="", parts=parts, entry="targets")
+        yield Group(name=f"{subject.anchor}-targets", parts=parts, entry="targets")
 
 
 SECTION = Section("step", _parts)

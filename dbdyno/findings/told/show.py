@@ -25,22 +25,20 @@ def tables(step: StepComparison, base: str, prefix: str) -> Iterable[Table]:
     yield Table(
         name=f"{prefix}-told",
         title="What the step tells",
-        columns=(
-            Column(text="metric", left=True),
+        columns=Column.heads(
+            "metric",
             *(Column(text=cell.arm, arm=cell.arm) for cell in step.cells),
             *(Column(text=cell.arm, group=f"beside {base}", arm=cell.arm) for cell in others),
             Column(text="unit", left=True),
             Column(text="better", left=True, title="which way is better"),
         ),
         rows=tuple(
-            Row(
-                cells=(
-                    TableCell(text=value.title),
-                    *(_cell(step, cell, value.metric) for cell in step.cells),
-                    *(cells.beside(cell.own_values.get(value.metric), DIGITS) for cell in others),
-                    TableCell(text=value.unit or ""),
-                    TableCell(text=value.better or ""),
-                )
+            Row.of(
+                value.title,
+                *(_cell(step, cell, value.metric) for cell in step.cells),
+                *(cells.beside(cell.own_values.get(value.metric), DIGITS) for cell in others),
+                value.unit or "",
+                value.better or "",
             )
             for value in shown.values()
         ),
@@ -74,7 +72,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
     parts = tuple(tables(subject.step, subject.base, subject.anchor))
     if parts:
         name = f"{subject.anchor}-told-part"
-        yield Group(name=name, title="", parts=parts, entry="told", pair=True)
+        yield Group(name=name, parts=parts, entry="told", pair=True)
 
 
 SECTION = Section("step", _parts)

@@ -81,7 +81,7 @@ def ledger(step: StepComparison, prefix: str) -> Iterable[Table]:
         look="inline",
         title=f"Where the time of a {kind.singular} goes",
         columns=_columns(step, "µs", f"for each {kind.singular}"),
-        rows=tuple(Row(cells=tuple(_ledger_cells(step, row, digits))) for row in _LEDGER),
+        rows=tuple(Row.of(*_ledger_cells(step, row, digits)) for row in _LEDGER),
         note=_ledger_note(step, kind.many),
     )
 
@@ -224,8 +224,8 @@ def _rows(loads: Sequence[Sessions | None]) -> Iterable[Row]:
                 for value in others
             ),
         )
-        return Row(
-            cells=tuple(TableCell(text=text, tone=tone if text else "") for text in texts),
+        return Row.of(
+            *(TableCell(text=text, tone=tone if text else "") for text in texts),
             group=owners.words(owner) if owner else "all owners",
         )
 
@@ -316,7 +316,6 @@ def _parts(subject: Subject) -> Iterable[Group]:
     if parts:
         yield Group(
             name=f"{anchor}-time",
-            title="",
             parts=tuple(parts),
             depth="detail",
             entry="time",

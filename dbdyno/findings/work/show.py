@@ -279,7 +279,7 @@ def both(
         for base, arm in figures
     )
     cells = (TableCell(text=text) for text in (change.step, change.arm, *texts))
-    return Row(cells=tuple(cells), arm=change.arm)
+    return Row.of(*cells, arm=change.arm)
 
 
 def background_table(work: WorkComparison) -> Iterator[Table]:
@@ -321,10 +321,7 @@ def subsystem_table(work: WorkComparison, change: WorkChange) -> Table:
         title=f"Work by subsystem, {change.step}, {change.arm} against {work.base}",
         depth="detail",
         columns=figures_columns(work, change, ("subsystem",)),
-        rows=tuple(
-            Row(cells=(TableCell(text=name), *figures(before, after)))
-            for name, (before, after) in ordered
-        ),
+        rows=tuple(Row.of(name, *figures(before, after)) for name, (before, after) in ordered),
         narrow="figures",
         arm=change.arm,
     )
@@ -381,19 +378,17 @@ def function_rows(change: WorkChange) -> Iterator[Row]:
     )
     empty = TableCell(text="")
     name = TableCell(text=f"{len(rest)} other functions")
-    yield Row(cells=(name, empty, *figures(before, after), empty, empty))
+    yield Row.of(name, empty, *figures(before, after), empty, empty)
 
 
 def function_row(function: FunctionChange) -> Row:
     """One function."""
-    return Row(
-        cells=(
-            TableCell(text=named(function)),
-            TableCell(text=function.subsystem),
-            *figures(function.base_instructions, function.arm_instructions),
-            TableCell(text=number.number(function.base_calls, 2)),
-            TableCell(text=number.number(function.arm_calls, 2)),
-        )
+    return Row.of(
+        named(function),
+        function.subsystem,
+        *figures(function.base_instructions, function.arm_instructions),
+        number.number(function.base_calls, 2),
+        number.number(function.arm_calls, 2),
     )
 
 

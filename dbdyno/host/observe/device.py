@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno.host.observe import files, procfs
 from dbdyno.host.observe.procfs import Mount
+from dbdyno.model.host_facts import Storage
 
 SYS = Path("/sys")
 MOUNTINFO = Path("/proc/self/mountinfo")
@@ -21,27 +21,10 @@ SHARED_POOLS = ("btrfs", "bcachefs")
 """File systems that may lie on more devices than the one their mount names."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Device:
-    """What a folder's data lies on. What cannot be told is None, and `unsure` says why."""
+def find(path: Path, *, sys: Path = SYS, mountinfo: Path = MOUNTINFO) -> Storage:
+    """The device under `path` (or under its nearest parent that exists), without what is free.
 
-    path: str  # the folder asked for
-    mount_point: str | None
-    file_system: str | None
-    mount_options: str | None
-    name: str | None  # "vda", "md0": the device whose counters hold all of the folder's traffic
-    devices: tuple[str, ...]  # the physical devices at the bottom, partitions given as their disk
-    model: str | None
-    rotational: bool | None
-    scheduler: str | None
-    size_bytes: int | None
-    unsure: str | None
-
-
-def find(path: Path, *, sys: Path = SYS, mountinfo: Path = MOUNTINFO) -> Device:
-    """The device under `path` (or under its nearest parent that exists).
-
-    Never raises for a machine that tells less: the fields are None then.
+    Never raises for a machine that tells less: the fields are None then, and `unsure` says why.
     """
     folder = existing(path)
     mount = mount_of(folder, procfs.mountinfo(files.text(mountinfo) or ""))
@@ -140,17 +123,17 @@ def doubt(mount: Mount | None, leaves: tuple[Path, ...]) -> str | None:
 
 def describe(
     path: Path, mount: Mount | None, node: Path | None, leaves: tuple[Path, ...], unsure: str | None
-) -> Device:
+) -> Storage:
     """Reads what /sys tells of the device."""
     leaf = leaves[0] if leaves else None
     sectors = files.number(node / "size") if node else None
     rotational = files.number(node / "queue/rotational") if node else None
-    return Device(
+    return Storage(
         path=str(path),
         mount_point=mount.mount_point if mount else None,
         file_system=mount.file_system if mount else None,
         mount_options=mount.options if mount else None,
-        name=node.name if node else None,
+        device=node.name if node else None,
         devices=tuple(leaf.name for leaf in leaves),
         model=files.line(leaf / "device/model") if leaf else None,
         rotational=None if rotational is None else bool(rotational),

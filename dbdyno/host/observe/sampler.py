@@ -15,7 +15,6 @@ from typing import Protocol
 import msgspec
 
 from dbdyno.host.observe import files, procfs
-from dbdyno.host.observe.device import Device
 from dbdyno.host.observe.foreign_load import ForeignObserver
 from dbdyno.host.observe.owned_processes import Processes, ServerProcesses
 from dbdyno.host.observe.owners import EXITED
@@ -23,6 +22,7 @@ from dbdyno.host.observe.usage import TICKS_PER_S
 from dbdyno.model import host_reading
 from dbdyno.model.error import DiskError, LabDied
 from dbdyno.model.events import AnyEvent, ConnectedEvent, HelloEvent
+from dbdyno.model.host_facts import Storage
 
 OUTSIDE_WINDOW = ("start", "end")
 WINDOW_ENDS = ("open", "close")
@@ -55,16 +55,16 @@ class Sampler:
         self,
         kept: ReadingSink,
         *,
-        device: Device | None,
+        device: Storage | None,
         server: ServerProcesses | None,
-        wal_device: Device | None = None,
+        wal_device: Storage | None = None,
         interval_s: float = 1.0,
         foreign: bool = True,
     ) -> None:
         self.roles: MutableMapping[int, str] = {}
         self.cpu_us = 0.0  # CPU time of all readings so far, with their writing
-        self._device = device.name if device else None
-        self._wal_device = wal_device.name if wal_device else None
+        self._device = device.device if device else None
+        self._wal_device = wal_device.device if wal_device else None
         self._processes = Processes(server, self.roles, os.getpid())
         self._foreign = ForeignObserver(os.getpid()) if foreign else None
         self._interval_s = interval_s

@@ -8,6 +8,8 @@ import time
 from math import ceil
 from pathlib import Path
 
+from msgspec import structs
+
 from dbdyno.host.observe import device, files
 from dbdyno.host.observe.reader import HostReader
 from dbdyno.model.host_facts import Queue, Storage, SyncTimes
@@ -27,20 +29,10 @@ def data(reader: HostReader, path: Path) -> Storage:
     layers = tuple(queue(folder) for folder in device.layers(path, sys=sys, mountinfo=mountinfo))
     if below.unsure is not None and not layers:
         reader.nothing("data.layers", below.unsure)
-    return Storage(
-        path=below.path,
-        file_system=below.file_system,
-        mount_point=below.mount_point,
-        mount_options=below.mount_options,
-        device=below.name,
-        devices=tuple(below.devices),
-        model=below.model,
-        rotational=below.rotational,
-        scheduler=below.scheduler,
-        size_bytes=below.size_bytes,
+    return structs.replace(
+        below,
         free_bytes=space.f_bavail * space.f_frsize,
         total_bytes=space.f_blocks * space.f_frsize,
-        unsure=below.unsure,
         layers=layers,
     )
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from msgspec import Struct
 
 from dbdyno.model.address import Address, Tls
-from dbdyno.model.json import always
-from dbdyno.model.plan import Password
+from dbdyno.model.json import always, turned
 
 
 class PasswordPlace(Struct, frozen=True, omit_defaults=True):
@@ -34,41 +31,9 @@ class Endpoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @classmethod
     def of(cls, address: Address) -> Endpoint:
         """The server at an address."""
-        password = address.password
-        return cls(
-            host=address.host,
-            ip=address.ip,
-            port=address.port,
-            user=address.user,
-            database=address.database,
-            options=address.options,
-            password=None
-            if password is None
-            else PasswordPlace(
-                env=password.env,
-                passfile=None if password.passfile is None else str(password.passfile),
-                insecure=password.insecure,
-            ),
-            tls=address.tls,
-        )
+        return turned(address, cls)
 
     @property
     def address(self) -> Address:
         """The address of which `of` made the server."""
-        password = self.password
-        return Address(
-            host=self.host,
-            ip=self.ip,
-            port=self.port,
-            user=self.user,
-            database=self.database,
-            options=self.options,
-            password=None
-            if password is None
-            else Password(
-                env=password.env,
-                passfile=None if password.passfile is None else Path(password.passfile),
-                insecure=password.insecure,
-            ),
-            tls=self.tls,
-        )
+        return turned(self, Address)

@@ -6,7 +6,14 @@ from dbdyno.model.metric import row
 from dbdyno.model.metric.row import Metric
 
 RESPONSES = frozenset(
-    ("response_p99_us", "response_us_max", "response_us_mean", "service_p99_us", "maxop")
+    (
+        "response_p99_us",
+        "response_us_max",
+        "response_us_mean",
+        "service_p99_us",
+        "service_p999_us",
+        "maxop",
+    )
 )
 """Those that contain the load generator's own delay."""
 
@@ -111,6 +118,10 @@ SERVICE: tuple[Metric, ...] = (
         "service_p99_us", "µs", "lower", 0,
         """service time p99 | same, from sending to completion, as the published histograms of
         response times count. NA in results that lack it""",
+    ),
+    row.own(
+        "service_p999_us", "µs", "lower", 0,
+        """service time p99.9 | same, of which one operation in a thousand takes longer""",
     ),
     row.own(
         "undisturbed_us", "µs", "lower", 2,

@@ -21,11 +21,11 @@ from dbdyno.parts.part import (
     Layers,
     Lines,
     Page,
-    Plateaus,
     Ratios,
     ScaleUp,
     charts,
 )
+from dbdyno.parts.plateaus import Plateaus
 from dbdyno.report.chart import bars, curves, densities, effects, layers, lines, plateaus, style
 
 PICTURE_WIDTH = 760  # pixels of a picture's drawing, without what stands around it

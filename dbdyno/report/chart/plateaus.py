@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from dbdyno.model import Json
-from dbdyno.parts.part import Dot, PlateauLine, Plateaus
+from dbdyno.parts.plateaus import Dot, PlateauLine, Plateaus
 from dbdyno.report.chart.lines import PANEL_WIDTH, color, short
 
 HEIGHT = 260

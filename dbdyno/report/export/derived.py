@@ -3,9 +3,9 @@
 A field of facts that has a meaning (`dbdyno.model.facts.says`) is a table of its name; it is a
 tuple of rows. Of a row, a field that has a meaning is a column; a ratio has its interval beside
 it; a nested row adds columns that begin with the field's name (`of_base`: with `base`); a tuple of
-figures is a column for each (`columns`). A tuple of further rows makes a row of each, which begins
-with the outer one; if they have a meaning they are a table of their own: `work_functions` of
-`functions` in a row of `work`.
+figures is a column for each (`columns`), a tuple of names one text. A tuple of further rows makes a
+row of each, which begins with the outer one; if they have a meaning they are a table of their own:
+`work_functions` of `functions` in a row of `work`.
 """
 
 from __future__ import annotations
@@ -152,6 +152,9 @@ def _of_field(field: RowField, prefix: str) -> Iterator[Told]:
         for column, inner in _own(nested, f"{prefix}{field.name.removeprefix('of_')}_"):
             what = f"{column.what}, {field.what}" if field.what else column.what
             yield replace(column, what=what), _then(get, inner)
+    elif get_args(field.form) == (str, ...):
+        text = ExportColumn(name=name, type="text", unit="", what=field.what)
+        yield text, lambda row: ", ".join(get(row))
     elif get_origin(field.form) is tuple:
         form = TYPES[get_args(field.form)[0]]
         for place, (title, what) in enumerate(field.extra.items()):

@@ -22,7 +22,6 @@ ROWS_MAX = 10_000
 MAKERS: tuple[tuple[frozenset[str], Callable[[ExportSource], Rows]], ...] = (
     (
         frozenset({"plans", "arms", "settings", "comparisons", "verdicts", "doubts"})
-        | step_rows.CAUSES.keys()
         | {table.name for table in OF_RESULT},
         step_rows.facts,
     ),

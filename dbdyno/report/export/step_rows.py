@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 
 from msgspec import structs
 
-from dbdyno.model import Cell, Comparison, Json, StepComparison, StepRun, TargetFacts, metric
+from dbdyno.model import Cell, Json, StepComparison, StepRun, TargetFacts, metric
 from dbdyno.model.plan_record import ArmRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.report.estimate_form import of_estimate, of_judgement
-from dbdyno.report.export import derived, query_rows
+from dbdyno.report.export import derived
 from dbdyno.report.export.source import ExportPlace, ExportSource, started
 from dbdyno.report.export.tables import by_name
 
 Rows = Iterator[tuple[str, Json]]
 """Rows by the name of their table."""
-
-CAUSES: Mapping[str, Callable[[Comparison], Iterator[Json]]] = {
-    "answers": query_rows.answers,
-    "plan_trees": query_rows.plan_trees,
-}
-"""The tables whose rows have files of their own."""
-
 
 # --- The whole result ------------------------------------------------------------------------
 
@@ -46,8 +39,6 @@ def facts(source: ExportSource) -> Rows:
                 yield "comparisons", source.key | row
             for row in _verdicts(step, cell, comparison.base):
                 yield "verdicts", source.key | row
-    for table, rows in CAUSES.items():
-        yield from ((table, source.key | row) for row in rows(comparison))
     yield from ((table, source.key | row) for table, row in derived.of_comparison(comparison))
     for group in comparison.doubts:
         for item in group.items:

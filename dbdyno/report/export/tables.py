@@ -11,7 +11,6 @@ from dbdyno.model.metric.device import COLUMNS, IN_FLIGHT
 from dbdyno.report.estimate_form import ESTIMATE
 from dbdyno.report.export.derived import tables
 from dbdyno.report.export.form import RUN, ExportTable, table
-from dbdyno.report.export.query_tables import QUERIES
 
 _COLUMNS = "\n".join(
     f"{column.name} | number | {column.unit} | {column.heading}: {column.title}"
@@ -161,7 +160,6 @@ TABLES: tuple[ExportTable, ...] = (
         (),
     ),
     *OF_RESULT,
-    *QUERIES,
     table(
         "doubts", "a reason to doubt a figure (docs/doubts.md), of one block or of the whole",
         """

@@ -335,7 +335,7 @@ def kind(part: AnyPart) -> str:
 
 def arranged(parts: Iterable[AnyPart]) -> tuple[AnyPart, ...]:
     """Returns the parts, each that joins a group at the end of that."""
-    whole = Group(name="", title="", parts=tuple(parts))
+    whole = Group(name="", parts=tuple(parts))
     joining = [part for part in flat_groups(whole.parts) if _joins(part)]
     return tuple(_placed(whole, joining))
 

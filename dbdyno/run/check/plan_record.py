@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import msgspec
 
@@ -26,6 +26,7 @@ from dbdyno.model import (
     Void,
     WorkloadUse,
 )
+from dbdyno.model.json import turned
 from dbdyno.model.own_query import Application, OwnQuery
 from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.verdict import Aims
@@ -237,13 +238,4 @@ def application_json(application: Application | None) -> Json:
 
 def query_record(query: OwnQuery) -> QueryRecord:
     """A query as plan.json has it, without values."""
-    return QueryRecord(
-        name=query.name,
-        text=workload.masked(query.text),
-        calls=query.calls,
-        time_s=query.time_s,
-        rows=query.rows,
-        writes=query.writes,
-        drawn=query.drawn,
-        cut=query.cut,
-    )
+    return turned(replace(query, text=workload.masked(query.text)), QueryRecord)

@@ -151,12 +151,10 @@ class Level:
         """All that is fixed where these are."""
         return closure(known, self.dependencies, self.first)
 
-    def fresh(self, reason: str = "", *, floating: bool = False) -> RowValue:
+    def fresh(self, reason: str = "") -> RowValue:
         """A value that nothing else fixes."""
         number = self.reading.number()
-        return RowValue(
-            look=number, equal=number, needs=frozenset({number}), open=reason, floating=floating
-        )
+        return RowValue(look=number, equal=number, needs=frozenset({number}), open=reason)
 
     def fixes(self, known: frozenset[int], value: RowValue) -> bool:
         """Whether these numbers fix how a value looks; constants and outer columns are fixed."""

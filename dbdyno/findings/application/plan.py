@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 
-from dbdyno.analysis.compare import application_work, basis
-from dbdyno.analysis.compare.restores import EARLIER, Restores
 from dbdyno.evidence import generator_limit
+from dbdyno.findings.application import counted, restores, stages
+from dbdyno.findings.application.restores import EARLIER, Restores
+from dbdyno.findings.plan_finding import JudgedResult, PlanFinding
 from dbdyno.judge.step_cells import StepRow
 from dbdyno.model import Bound, Cell, Ratio, StepComparison, StepRun
-from dbdyno.model.basis import Basis
-from dbdyno.model.comparison import ApplicationResult
+from dbdyno.model.application import ApplicationFacts, ApplicationResult
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.plan_record import ApplicationRecord, PlanRecord, WorkloadRecord
 from dbdyno.model.query_change import QueryChanges
@@ -36,6 +36,21 @@ class QueryFacts:
     queries: QueryChanges = field(default_factory=QueryChanges)
     counts: WorkComparison = field(default_factory=WorkComparison)
     restores: Restores = field(default_factory=dict)
+
+
+def of_plan(compared: JudgedResult) -> ApplicationFacts:
+    """The applications of a result, with what was restored for them."""
+    restored = restores.load([*compared.blocks, *compared.repeats], compared.lost)
+    known = QueryFacts(
+        queries=compared.of(QueryChanges), counts=compared.of(WorkComparison), restores=restored
+    )
+    return ApplicationFacts(
+        applications=results(compared.rows, compared.plan, compared.arms.shown, known),
+        restores=restored,
+    )
+
+
+FINDING = PlanFinding(facts=ApplicationFacts, of_plan=of_plan)
 
 
 def results(
@@ -127,16 +142,14 @@ class _ArmApplication:
         cpu = cpu_of([run for pair in ran for cell in (pair.own, pair.base) for run in cell.runs])
         telling = _told(ran, lambda run: run.metrics.get(cpu))
         bounds = {pair.bound for pair in ran} - {"exact"}
-        counted = application_work.of_arm(
-            self.application, self.workload, self.arm, self.known.counts
-        )
+        work = counted.of_arm(self.application, self.workload, self.arm, self.known.counts)
         timed = sum(self.application.share(queries[pair.step.step]) for pair in ran)
         covered = min(1.0, timed) if self.application.whole_s and ran else None
-        return ApplicationResult(
+        result = ApplicationResult(
             workload=self.workload,
             arm=self.arm,
-            covered=covered if ran or counted is None else counted.covered,
-            queries=len(ran) if ran or counted is None else counted.queries,
+            covered=covered if ran or work is None else work.covered,
+            queries=len(ran) if ran or work is None else work.queries,
             cpu=_ratio(telling, lambda run: run.metrics.get(cpu)),
             cpu_lacks=len(ran) - len(telling) if telling else 0,
             time=_ratio(ran, time_of),
@@ -148,9 +161,9 @@ class _ArmApplication:
             failed=_names(pairs, own=True, base=False),
             base_failed=_names(pairs, own=False, base=True),
             both_failed=_names(pairs, own=True, base=True),
-            work=counted,
-            basis=self._basis(pairs, {pair.step.step for pair in ran}),
+            work=work,
         )
+        return self._based(result, pairs, {pair.step.step for pair in ran})
 
     def _pair(self, step: StepComparison) -> _QueryPair:
         own, base = step.cells[self.place], step.cells[0]
@@ -162,26 +175,30 @@ class _ArmApplication:
             bound=generator_limit.slow_bound(base.runs, own.runs),
         )
 
-    def _basis(self, pairs: Sequence[_QueryPair], timed: Container[str]) -> Basis:
-        absent = basis.NOT_COUNTED if timed else "not timed"
-        reasons = dict.fromkeys(self.application.by_name, absent) | {
+    def _based(
+        self, result: ApplicationResult, pairs: Sequence[_QueryPair], timed: Container[str]
+    ) -> ApplicationResult:
+        absent = stages.NOT_COUNTED if timed else "not timed"
+        untimed = {
             pair.step.step: "" if pair.step.step in timed else pair.lacking(self.arm)
             for pair in pairs
         }
-        counts = self.known.counts
-        return basis.of_arm(
+        uncounted = {
+            change.step: "" if change.of_arm is not None else "fails while it is counted"
+            for change in self.known.counts.changes
+            if (change.workload, change.arm) == (self.workload, self.arm)
+        }
+        return stages.of_arm(
+            result,
             self.application,
             answers={
-                change.place.query: change
+                change.step: change
                 for change in self.known.queries.answers
-                if (change.place.workload, change.place.arm) == (self.workload, self.arm)
-            },
-            timed=reasons,
-            counted={
-                change.step: "" if change.of_arm is not None else "fails while it is counted"
-                for change in counts.changes
                 if (change.workload, change.arm) == (self.workload, self.arm)
             },
+            lacking=stages.Lacking(
+                timed=dict.fromkeys(self.application.by_name, absent) | untimed, counted=uncounted
+            ),
             restored=self.known.restores.get(
                 (self.workload, self.arm), EARLIER if self.use.restore else None
             ),

@@ -4,9 +4,11 @@ restored, answered, timed and counted, and why the rest was not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
-from dbdyno.model.basis import Basis, BasisPart, BasisStage, Gap
+from dbdyno.model.application import ApplicationResult, Stage, StageGap, StageReach
 from dbdyno.model.golden import RestoreSummary
 from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.query_change import AnswerChange
@@ -17,47 +19,62 @@ NO_VALUES = "no values for their parameters"
 NOT_ASKED = "not asked"
 NOT_COUNTED = "not among the costliest"
 
+
 Reasons = Mapping[str, str]
 """By query why it is not in a part; empty: it is in it."""
 
 
+class Lacking(NamedTuple):
+    """Why queries were not timed, and not counted."""
+
+    timed: Reasons
+    counted: Reasons
+
+
+StagePart = tuple[StageReach, Sequence[StageGap]]
+"""What reached a stage, and what did not."""
+
+
 def of_arm(
+    result: ApplicationResult,
     application: ApplicationRecord,
     *,
     answers: Mapping[str, AnswerChange],
-    timed: Reasons,
-    counted: Reasons,
+    lacking: Lacking,
     restored: RestoreSummary | None,
-) -> Basis:
-    """The basis of one arm beside the base."""
-    lacking = {query.name for query in application.without_values}
-    every = application.every
+) -> ApplicationResult:
+    """The result of one arm beside the base, with what it stands on."""
+    every, without = application.every, {each.name for each in application.without_values}
 
-    def part(stage: BasisStage, reasons: Reasons, absent: str) -> BasisPart:
+    def part(stage: Stage, own: Reasons, absent: str) -> StagePart:
         said = {
-            query.name: NO_VALUES if query.name in lacking else reasons.get(query.name, absent)
+            query.name: NO_VALUES if query.name in without else own.get(query.name, absent)
             for query in every
         }
         return _part(stage, application, said)
 
-    captured = _part("captured", application, {query.name: "" for query in every})
-    gaps = tuple(
-        Gap(reason=left.reason, share=application.share(left), calls=left.calls)
+    captured, _ = _part("captured", application, {query.name: "" for query in every})
+    left_out = [
+        StageGap(
+            stage="captured", reason=left.reason, share=application.share(left), calls=left.calls
+        )
         for left in application.left_out
-    )
-    parts = [
-        BasisPart(stage="captured", share=captured.share, queries=captured.queries, gaps=gaps),
+    ]
+    parts: list[StagePart] = [
+        (captured, left_out),
         part("answered", {name: _unanswered(each) for name, each in answers.items()}, NOT_ASKED),
-        part("timed", timed, "not timed"),
-        part("counted", counted, NOT_COUNTED if counted else "not counted"),
+        part("timed", lacking.timed, "not timed"),
+        part("counted", lacking.counted, NOT_COUNTED if lacking.counted else "not counted"),
     ]
     if restored is not None:
         unknown = {name: _unknown(each) for name, each in answers.items()}
         there = {query.name: unknown.get(query.name, "") for query in every}
         parts.insert(1, _part("restored", application, there))
-    return Basis(
+    return replace(
+        result,
         by="time" if application.whole_s else "calls",
-        parts=tuple(parts),
+        stages=tuple(reach for reach, _ in parts),
+        gaps=tuple(gap for _, gaps in parts for gap in gaps),
         lacks=() if restored is None else restored.lacks,
         dumped=None if restored is None else restored.dumped,
         first=application.first,
@@ -66,22 +83,18 @@ def of_arm(
     )
 
 
-def _part(stage: BasisStage, application: ApplicationRecord, reasons: Reasons) -> BasisPart:
+def _part(stage: Stage, application: ApplicationRecord, reasons: Reasons) -> StagePart:
     """The queries without a reason, and by reason the others."""
     by_reason: dict[str, list[QueryRecord]] = {}
     for query in application.every:
         by_reason.setdefault(reasons[query.name], []).append(query)
     there = by_reason.pop("", [])
     gaps = (
-        Gap(reason=reason, share=_sum(application, left), queries=len(left))
+        StageGap(stage=stage, reason=reason, share=_sum(application, left), queries=len(left))
         for reason, left in by_reason.items()
     )
-    return BasisPart(
-        stage=stage,
-        share=_sum(application, there),
-        queries=len(there),
-        gaps=tuple(sorted(gaps, key=lambda gap: -gap.share)),
-    )
+    reach = StageReach(stage=stage, share=_sum(application, there), queries=len(there))
+    return reach, sorted(gaps, key=lambda gap: -gap.share)
 
 
 def _sum(application: ApplicationRecord, queries: Iterable[QueryRecord]) -> float:

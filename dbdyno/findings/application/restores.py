@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from dbdyno.evidence.damaged_files import Damage
+from dbdyno.model.application import ApplicationFacts
 from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.model.golden import RESTORED, RestoreSummary
 from dbdyno.store import BlockFolder
@@ -32,9 +33,9 @@ def load(blocks: Iterable[BlockFolder], lost: Damage) -> Restores:
     return restores
 
 
-def doubts(restores: Restores, applications: Iterable[str]) -> Iterator[Doubt]:
-    """What data lack that are no application's, whose basis says it."""
-    said = set(applications)
-    for (workload, arm), restored in restores.items():
+def doubts(facts: ApplicationFacts) -> Iterator[Doubt]:
+    """What data lack that are no application's, whose first screen says it."""
+    said = {each.workload for each in facts.applications}
+    for (workload, arm), restored in facts.restores.items():
         for lacks in () if workload in said else restored.lacks:
             yield DoubtSubject.RESTORED.doubt(lacks, workload=workload, arm=arm)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
-from dbdyno.analysis import plan_tree
 from dbdyno.evidence.damaged_files import Damage
-from dbdyno.judge.arms_and_blocks import Arms
+from dbdyno.findings.plan_finding import JudgedResult, PlanFinding
+from dbdyno.findings.queries import plan_tree
 from dbdyno.model import StepComparison
 from dbdyno.model.answer import Answers
 from dbdyno.model.answer_word import WORDS, AnswerMatch, compared
@@ -27,32 +27,41 @@ from dbdyno.model.query_change import (
 )
 from dbdyno.model.verdict import CHANGED, Verdict
 from dbdyno.model.work import WorkComparison, WorkWord
-from dbdyno.store import BlockFolder
 from dbdyno.store.folder import RunFolder
 
 File = TypeVar("File", Answers, PlanTrees)
 
 
-def load(blocks: Sequence[BlockFolder], arms: Arms, lost: Damage) -> QueryChanges:
+class ArmNames(NamedTuple):
+    """An arm and the base, by their names."""
+
+    base: str
+    arm: str
+
+
+def of_plan(compared: JudgedResult) -> QueryChanges:
     """The changes by the files of the first block that has them; none where no plan asks."""
-    runs = next(({run.arm: run for run in block.runs()} for block in blocks), {})
-    others = [arm for arm in arms.shown if arm != arms.base and arm in runs]
+    arms, lost = compared.arms, compared.lost
+    runs = next(({run.arm: run for run in block.runs()} for block in compared.blocks), {})
     if arms.base not in runs:
         return QueryChanges()
+    others = [
+        ArmNames(base=arms.base, arm=arm) for arm in arms.shown if arm != arms.base and arm in runs
+    ]
     answers = _read(runs, lost, RunFolder.answers)
     trees = _read(runs, lost, RunFolder.plan_trees)
     return QueryChanges(
         answers=tuple(
             change
-            for arm in others
-            for base, other in _paired(answers[arms.base], answers[arm])
-            for change in answer_changes(base, other, arm)
+            for pair in others
+            for base, other in _paired(answers[pair.base], answers[pair.arm])
+            for change in answer_changes(base, other, pair)
         ),
         plans=tuple(
             change
-            for arm in others
-            for base, other in _paired(trees[arms.base], trees[arm])
-            for change in plan_changes(base, other, arm)
+            for pair in others
+            for base, other in _paired(trees[pair.base], trees[pair.arm])
+            for change in plan_changes(base, other, pair)
         ),
     )
 
@@ -74,7 +83,7 @@ def _paired(base: Sequence[File], other: Sequence[File]) -> Iterator[tuple[File,
 # --- Answers ----------------------------------------------------------------------------------
 
 
-def answer_changes(base: Answers, other: Answers, arm: str) -> Iterator[AnswerChange]:
+def answer_changes(base: Answers, other: Answers, arms: ArmNames) -> Iterator[AnswerChange]:
     """The word of each query, in the base's order."""
     own = {(answer.query, answer.place): answer for answer in other.answers}
     by_query: dict[str, list[AnswerMatch]] = {}
@@ -86,11 +95,14 @@ def answer_changes(base: Answers, other: Answers, arm: str) -> Iterator[AnswerCh
     for query, words in by_query.items():
         worst = min(words, key=lambda each: (WORDS.index(each.word), not each.detail))
         yield AnswerChange(
-            place=QueryPlace(workload=base.workload, query=query, arm=arm),
+            workload=base.workload,
+            step=query,
+            base=arms.base,
+            arm=arms.arm,
             word=worst.word,
             detail=worst.detail,
-            tuples=sum(each.word == worst.word for each in words),
-            of=len(words),
+            calls=len(words),
+            calls_so=sum(each.word == worst.word for each in words),
         )
 
 
@@ -100,15 +112,17 @@ def answer_changes(base: Answers, other: Answers, arm: str) -> Iterator[AnswerCh
 OTHER_ENGINE = "plans of two engines are not compared"
 
 
-def plan_changes(base: PlanTrees, other: PlanTrees, arm: str) -> Iterator[PlanChange]:
+def plan_changes(base: PlanTrees, other: PlanTrees, arms: ArmNames) -> Iterator[PlanChange]:
     """The word of each query's plans, in the base's order; engines have plans of their own."""
     alike = not base.engine or not other.engine or base.engine == other.engine
     for query in dict.fromkeys(tree.query for tree in base.trees):
-        place = QueryPlace(workload=base.workload, query=query, arm=arm)
+        same = PlanChange(
+            workload=base.workload, step=query, base=arms.base, arm=arms.arm, word="same"
+        )
         if alike:
-            yield _plan_change(place, _of(base, query), _of(other, query))
+            yield _plan_change(same, _of(base, query), _of(other, query))
         else:
-            yield PlanChange(place=place, word="not known", where=OTHER_ENGINE)
+            yield replace(same, word="not known", detail=OTHER_ENGINE)
 
 
 def with_effects(
@@ -142,6 +156,15 @@ def _effect(verdict: Verdict | None, counted: WorkWord | None) -> Effect:
     return "not timed" if word is None and counted is None else "none"
 
 
+FINDING = PlanFinding(
+    facts=QueryChanges,
+    of_plan=of_plan,
+    before_verdicts=True,
+    with_verdicts=lambda compared, changes: with_effects(
+        changes, compared.steps, compared.of(WorkComparison)
+    ),
+)
+
 Trees = Sequence[PlanTree]
 
 
@@ -149,33 +172,32 @@ def _of(trees: PlanTrees, query: str) -> Trees:
     return [tree for tree in trees.trees if tree.query == query]
 
 
-def _plan_change(place: QueryPlace, base: Trees, other: Trees) -> PlanChange:
+def _plan_change(same: PlanChange, base: Trees, other: Trees) -> PlanChange:
     pairs = _pairs(base, other, generic=False)
     changed = [pair for pair in pairs if pair[0].form != pair[1].form]
     of_any = _pairs(base, other, generic=True)
     generic = [pair for pair in of_any if pair[0].form != pair[1].form]
     if not pairs and not of_any:
         reasons = [tree.unavailable for tree in (*base, *other) if tree.unavailable]
-        return PlanChange(place=place, word="not known", where=next(iter(reasons), ""))
+        return replace(same, word="not known", detail=next(iter(reasons), ""))
     if changed or generic:
         first, second = (changed or generic)[0]
         word: PlanWord = "changed" if changed else "generic changed"
-        return PlanChange(
-            place=place,
+        return replace(
+            same,
             word="unstable" if _unstable(base) or _unstable(other) else word,
-            where=plan_tree.parting(first, second),
-            tuples=len(changed),
-            of=len(pairs),
-            base=tuple(plan_tree.lines(first)),
-            plan=tuple(plan_tree.lines(second)),
+            detail=plan_tree.parting(first, second),
+            calls=len(pairs),
+            calls_so=len(changed),
             base_cost=first.cost,
-            cost=second.cost,
+            arm_cost=second.cost,
+            base_plan="\n".join(plan_tree.lines(first)),
+            arm_plan="\n".join(plan_tree.lines(second)),
         )
     estimates = [plan_tree.other_estimate(*pair) for pair in pairs]
     where = next(filter(None, estimates), "")
-    return PlanChange(
-        place=place, word="other estimate" if where else "same", where=where, of=len(pairs)
-    )
+    word = "other estimate" if where else "same"
+    return replace(same, word=word, detail=where, calls=len(pairs))
 
 
 def _pairs(base: Trees, other: Trees, *, generic: bool) -> list[tuple[PlanNode, PlanNode]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dbdyno.model.comparison import ApplicationWork
+from dbdyno.model.application import ApplicationWork
 from dbdyno.model.plan_record import ApplicationRecord
 from dbdyno.model.ratio import Ratio
 from dbdyno.model.work import WorkChange, WorkComparison

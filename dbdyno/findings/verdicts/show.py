@@ -12,6 +12,7 @@ from dataclasses import replace
 from dbdyno.model import Bound, Cell, Comparison, PairedEstimate, StepComparison, metric
 from dbdyno.model.metric.primary import UNDISTURBED, called, is_cpu, is_second, second_of
 from dbdyno.model.ratio import OPPOSITE
+from dbdyno.model.service_profile import ServiceProfiles
 from dbdyno.model.verdict import CHANGED, TOO_FEW, Judgement, Verdict, shaded
 from dbdyno.parts import cells, known, nodes, number, step_groups, undisturbed
 from dbdyno.parts.colors import ARROWS, tone, trusted
@@ -238,6 +239,7 @@ def _table(
         note=cells.sentences(
             _note(comparison, _judgements(steps, arm), sure),
             _left_out(steps),
+            _coarse(steps),
             cells.legend(rows, _MARKS),
         ),
         colors=_COLORS if sure else "",
@@ -294,6 +296,19 @@ def _left_out(steps: Sequence[StepComparison]) -> str:
             reasons.setdefault(step.left_out, []).append(step.step)
     words = (f"{number.few(names)}: {reason}" for reason, names in reasons.items())
     return f"No undisturbed time of {'; of '.join(words)}" if reasons else ""
+
+
+def _coarse(steps: Sequence[StepComparison]) -> str:
+    """How coarsely undisturbed time is known, where a recorder tells no more."""
+    widths = (
+        profile.cell_us
+        for step in steps
+        if step.modes
+        for facts in step.each(ServiceProfiles)
+        for profile in facts.profiles
+    )
+    coarse = any(width >= 1 for width in widths)
+    return "Service times were recorded in whole microseconds" if coarse else ""
 
 
 def _judgements(steps: Iterable[StepComparison], arm: str) -> list[Judgement]:

@@ -11,8 +11,8 @@ import pytest
 TESTS = Path(__file__).parent
 SHIPPED = TESTS.parent / "dbdyno" / "workload" / "shipped"
 CAPABILITIES = (
-    "race", "count", "gate", "bisect", "attribute", "capture", "restore", "own queries", "watch",
-    "serve", "export", "hosts",
+    "race", "count", "gate", "bisect", "attribute", "capture", "restore", "own queries", "plans",
+    "watch", "serve", "export", "hosts",
 )  # fmt: skip
 """What `make test` promises of every change (STYLE.md)."""
 AS_MARKED = {"insert-benchmark": "insert benchmark"}

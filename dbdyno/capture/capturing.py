@@ -65,6 +65,7 @@ class CaptureRequest:
     real_clock: bool = False  # whether now() and its like stay as they are
     accepts_loss: bool = False  # whether much of a log may be not understood
     with_monitoring: bool = False  # whether what others than the application sent is kept
+    beside: Callable[[Path], None] | None = None  # adds to the folder before it takes its place
 
 
 def capture(wish: CaptureRequest, say: Callable[[str], None]) -> Coverage:
@@ -346,7 +347,7 @@ def write(
         arrivals=taken.arrivals,
         coverage=coverage.page(said),
     )
-    folder.write(wish.out, captured)
+    folder.write(wish.out, captured, wish.beside)
     return said
 
 

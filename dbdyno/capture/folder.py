@@ -5,6 +5,7 @@ app/queries/NAME.sql         the text; $1 … are values
 app/values/NAME.jsonl        {"weight": 3, "values": [5, null, "O'Brien"]}; its owner's alone
 app/arrivals.csv             calls by second
 app/coverage.md              what is left out, and why
+app/statistics.json          with --statistics: what the server's planner knows; its owner's alone
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -97,8 +98,11 @@ def refuse(folder: Path) -> None:
         raise DynoError(f"`{folder}`: there is no folder `{folder.absolute().parent}`: make it")
 
 
-def write(folder: Path, captured: Capture) -> None:
-    """Writes the folder beside its place and renames it there. Raises DynoError, OSError."""
+def write(folder: Path, captured: Capture, beside: Callable[[Path], None] | None = None) -> None:
+    """Writes the folder beside its place and renames it there. Raises DynoError, OSError.
+
+    `beside` adds further files first.
+    """
     refuse(folder)
     place = folder.absolute()
     before = os.umask(OTHERS_NOTHING)
@@ -106,6 +110,8 @@ def write(folder: Path, captured: Capture) -> None:
         made = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
         try:
             fill(made, captured)
+            if beside is not None:
+                beside(made)
             with suppress(FileNotFoundError):
                 place.rmdir()  # empty, or `refuse` had said so
             made.rename(place)

@@ -59,7 +59,8 @@ MARKS = re.compile(
 )
 """How texts begin that tell who sent them."""
 MARKED = (
-    *("/*", "SELECT /*", "SHOW /*", "SET /*", "SELECT pg_catalog.set_config(", "START_", "BASE_"),
+    *("/*", "SELECT /*", "SHOW /*", "SET /*", "EXPLAIN /*", "PREPARE /*"),
+    *("SELECT pg_catalog.set_config(", "START_", "BASE_"),
     *("IDENTIFY_", "TIMELINE_", "CREATE_", "DROP_", "READ_", "ALTER_"),
 )
 """How all of these begin; a text that does not needs no expression."""

@@ -17,11 +17,25 @@ import typer
 if TYPE_CHECKING:
     from dbdyno.capture.view import ViewedServer
 
+Sources = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SOURCE…",
+        help="A DSN (postgres:// or mysql://), log files or their folder, or both.",
+    ),
+]
 Loss = Annotated[
     bool, typer.Option("--accept-loss", help="Go on where much of a log is not understood.")
 ]
 Monitoring = Annotated[
     bool, typer.Option("--with-monitoring", help="Keep what agents, dumps, replicas … sent.")
+]
+Statistics = Annotated[
+    bool,
+    typer.Option(
+        "--statistics",
+        help="Of a PostgreSQL's DSN: also keep what its planner knows, for `dyno plans`.",
+    ),
 ]
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -34,13 +48,7 @@ class ValueOrigin(StrEnum):
 
 
 def capture(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SOURCE…",
-            help="A DSN (postgres:// or mysql://), log files or their folder, or both.",
-        ),
-    ],
+    sources: Sources,
     out: Annotated[Path, typer.Option("--out", help="The folder to write.")],
     values: Annotated[
         ValueOrigin, typer.Option("--values", help="none: no value of the application is kept.")
@@ -66,6 +74,7 @@ def capture(
     ] = False,
     accept_loss: Loss = False,
     with_monitoring: Monitoring = False,
+    statistics: Statistics = False,
 ) -> None:
     """Capture an application's queries from a server's log, its statistics, or both; read only.
 
@@ -84,13 +93,15 @@ def capture(
     if seconds is not None and not servers:
         raise DynoError("--for: reads a server's statistics twice: name its DSN, or leave it out")
     engine, server = server_of(servers[0]) if servers else ("", None)
+    keeps_values = values is ValueOrigin.LOG
+    source = StatisticsCapture(engine, server, texts=keeps_values) if statistics else None
     with logs_of([source for source in sources if "://" not in source]) as logs:
         wish = CaptureRequest(
             logs=logs,
             server=server,
             engine=engine,
             out=out,
-            keeps_values=values is ValueOrigin.LOG,
+            keeps_values=keeps_values,
             top=top,
             prefix=prefix,
             database=database,
@@ -99,9 +110,44 @@ def capture(
             real_clock=real_clock,
             accepts_loss=accept_loss,
             with_monitoring=with_monitoring,
+            beside=None if source is None else source.keep,
         )
         said = captured(wish, say)
     say(f"{out}: {coverage.summary(said)}; coverage.md has the rest")
+    if source is not None:
+        source.tell()
+
+
+class StatisticsCapture:
+    """What the planner of the server knows, kept beside the queries."""
+
+    def __init__(self, engine: str, server: ViewedServer | None, *, texts: bool) -> None:
+        """Raises DynoError where there is no server whose planner can be followed."""
+        from dbdyno.engine import planner_lab
+        from dbdyno.model.error import DynoError, PlanError
+
+        if server is None:
+            raise DynoError("--statistics: are a server's: name its DSN, too")
+        try:
+            planner_lab.of(engine)
+        except PlanError as error:
+            raise PlanError(f"--statistics: {error}: leave it out") from None
+        self._engine, self._server, self._texts = engine, server, texts
+        self._said: list[str] = []
+
+    def keep(self, folder: Path) -> None:
+        """Writes statistics.json into a folder. Raises DynoError."""
+        from dbdyno.run import source_plans
+
+        kept = source_plans.keep(self._server, self._engine, folder, texts=self._texts)
+        self._said = list(source_plans.summary(kept))
+
+    def tell(self) -> None:
+        """Says what was kept, and what was hidden."""
+        from dbdyno.cli.exit_status import say
+
+        for line in self._said:
+            say(line)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dbdyno.cli import exit_status, race_options
+from dbdyno.cli import exit_status, flipped, race_options
 from dbdyno.cli.exit_status import say
 from dbdyno.cli.options import RESULTS, AsJson, DryRun, FailOn, Out, Quiet, Tolerate, Wait
 from dbdyno.model import configuration
@@ -47,6 +47,7 @@ def race(
     allow_writes: race_options.AllowWrites = False,
     count: race_options.Count = False,
     answers: race_options.Answers = False,
+    only_flipped: race_options.OnlyFlipped = None,
     out: Out = RESULTS,
     wait: Wait = False,
     dry_run: DryRun = False,
@@ -71,7 +72,7 @@ def race(
     asked = RaceOptions(
         arms=[*(arms or []), *(dsn or [])],
         workload=workload,
-        steps=[*listed(steps), *(["answers"] if answers else [])],
+        steps=[*listed(steps), *flipped.steps(only_flipped, workload), *["answers"] * answers],
         config=listed(config),
         settings=settings or [],
         minutes=minutes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -80,6 +81,15 @@ Answers = Annotated[
         "--answers",
         help="Only ask your own queries on each arm: what fails, answers otherwise or is planned "
         "otherwise. Nothing is timed; the same as `--steps answers`.",
+    ),
+]
+OnlyFlipped = Annotated[
+    Path | None,
+    typer.Option(
+        "--only-flipped",
+        metavar="FOLDER",
+        help="Of your own queries, run those that get another plan, as `dyno plans` wrote into "
+        "this folder.",
     ),
 ]
 Dsn = Annotated[

@@ -343,11 +343,12 @@ def discard(root: Path, key: str) -> None:
 
 
 def sweep(*roots: Path | None) -> None:
-    """Removes what breaks left of copies that were being made or removed.
+    """Removes what breaks left of copies, and servers of labs that were killed as they planned.
 
     Only for who holds the host's lock: nobody else makes or removes any then.
     """
     for root in filter(None, roots):
+        data_folder.sweep_long(root)
         for begun in (UNFINISHED, GONE):
             for folder in (root / FOLDER).glob(begun + "*"):
                 data_folder.remove(folder)

@@ -58,6 +58,7 @@ class Home:
         self._arm = arm
         self.build = build
         self._place = place
+        self.only_plans = False  # its files are long, and have no rows
         self._entry: Path | None = None
 
     @property
@@ -103,6 +104,8 @@ class Home:
         account = self._place.account
         self.register()
         data = data_folder.make(self.folder, "data", account)
+        if self.only_plans:
+            data_folder.mark_long(self.folder)
         wal = data_folder.make(self.wal_folder, "wal", account) if self.wal_folder else None
         account.make_folder(self.socket_dir)
         if self._place.placement.counter:
@@ -124,6 +127,7 @@ class Home:
 
         `parts` determine the content. Raises ServerError, HostError.
         """
+        data_folder.refuse_long(self.folder, self._arm.name)
         source = golden.DataDirectory(
             engine=self.build.engine,
             arm=self._arm.name,
@@ -187,8 +191,13 @@ class Home:
     # --- Its process ---
 
     def start(self, command: Sequence[str | Path]) -> None:
-        """Starts the server's program, whose output goes to the log; it registers itself."""
+        """Starts the server's program, whose output goes to the log; it registers itself.
+
+        Raises ServerError of files that only plans are made by.
+        """
         assert self.pid is None, "the server runs already"
+        if not self.only_plans:
+            data_folder.refuse_long(self.folder, self._arm.name)
         environment = self.build.environment
         if self._place.placement.counter:
             environment = {LIBRARIES: str(self.build.base_dir / "lib"), **environment}

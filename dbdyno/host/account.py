@@ -10,7 +10,8 @@ import os
 import pwd
 import stat
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -47,6 +48,23 @@ class Account:
         if self.other:
             options |= {"user": self.uid, "group": self.gid, "extra_groups": []}
         return options
+
+    @contextmanager
+    def acting(self) -> Iterator[None]:
+        """What dyno itself does within, it does by the account's rights alone."""
+        if not self.other:
+            yield
+            return
+        groups, uid, gid = os.getgroups(), os.geteuid(), os.getegid()
+        os.setgroups([])
+        os.setegid(self.gid)
+        os.seteuid(self.uid)
+        try:
+            yield
+        finally:
+            os.seteuid(uid)
+            os.setegid(gid)
+            os.setgroups(groups)
 
     def own(self, file: int) -> None:
         """Gives an open file or folder to the account."""

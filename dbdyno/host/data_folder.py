@@ -20,6 +20,8 @@ from dbdyno.host.account import Account
 from dbdyno.model.error import HostError, ServerError
 
 MARK = "made-by-dyno"
+LONG = "long-files"
+"""A further mark: files are as long as another server's, and have no rows."""
 SYSTEM = (Path("/usr"), Path("/usr/local"))
 REMOVE_S_MAX, AGAIN_S = 20.0, 0.1
 """So long, and so often, a folder is removed in which processes that end still write."""
@@ -94,6 +96,29 @@ def make(folder: Path, name: str, account: Account) -> Path:
             f"`{folder}` cannot be made: {error.strerror}: choose another folder"
         ) from error
     return folder / name
+
+
+def mark_long(folder: Path) -> None:
+    """Says of a folder that its files are long and empty; `make` begins without that."""
+    (folder / LONG).write_text("The files in here have holes in place of rows: plan only.\n")
+
+
+def sweep_long(root: Path) -> None:
+    """Removes the folders of a root whose lab was killed while it planned.
+
+    The caller has the host's lock, so that no other lab has one.
+    """
+    for mark in root.glob(f"*/{LONG}"):
+        remove(mark.parent)
+
+
+def refuse_long(folder: Path, arm: str) -> None:
+    """Raises ServerError where the files of a folder are long and empty."""
+    if (folder / LONG).exists():
+        raise ServerError(
+            f"arms.{arm}: `{folder}` has long files without rows, by which `dyno plans` plans: "
+            "nothing else runs on them"
+        )
 
 
 def bring(programs: Path, target: Path) -> None:

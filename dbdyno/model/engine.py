@@ -34,6 +34,7 @@ Capability = Literal[
     "standby",  # the lab can make it streaming standbys
     "release",  # its official source is brought by version
     "counted",  # the lab can count the work of its servers under callgrind
+    "followed",  # a lab without data can plan as another server does
 ]
 Protocol = Literal["simple", "extended", "prepared", "execute"]
 OURS = frozenset[Capability](

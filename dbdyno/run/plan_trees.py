@@ -40,8 +40,8 @@ class PlanInquiry:
     def trees(self, runs: Sequence[Run]) -> Mapping[str, PlanTrees]:
         """By arm the plans of all queries; twice of those that the arms plan otherwise."""
         first = {run.arm.name: tuple(self._arm(run, self.queries)) for run in runs}
-        differing = _differing(list(first.values()))
-        again = [query for query in self.queries if query.name in differing]
+        otherwise = differing(list(first.values()))
+        again = [query for query in self.queries if query.name in otherwise]
         return {
             run.arm.name: PlanTrees(
                 workload=self.workload,
@@ -74,10 +74,10 @@ class PlanInquiry:
             if runs and explained.root is None:
                 runs, explained = False, inquirer.explain(call)
             ran = explained.root is not None and explained.root.ran
-            yield _tree(query, place, explained, ran=runs and ran)
+            yield tree(query, place, explained, ran=runs and ran)
         if to_plan and query.protocol == "prepared" and traits_of(run).placeholders:
-            tree = _tree(query, 1, inquirer.explain(to_plan[0], generic=True))
-            yield structs.replace(tree, generic=True)
+            explained = inquirer.explain(to_plan[0], generic=True)
+            yield structs.replace(tree(query, 1, explained), generic=True)
 
     def _again(self, run: Run, queries: Sequence[OwnQuery]) -> Iterator[PlanTree]:
         """The plans by another sample; none where the server cannot be given one for the while."""
@@ -95,12 +95,13 @@ class PlanInquiry:
         self, inquirer: Inquirer, query: OwnQuery, to_plan: Sequence[QueryCall]
     ) -> Iterator[PlanTree]:
         for place, call in enumerate(to_plan, start=1):
-            yield _tree(query, place, inquirer.explain(call), moment="again")
+            yield tree(query, place, inquirer.explain(call), moment="again")
 
 
-def _tree(
+def tree(
     query: OwnQuery, place: int, explained: CallPlan, *, ran: bool = False, moment: Moment = "first"
 ) -> PlanTree:
+    """The plan of a call, as it is kept."""
     return PlanTree(
         query=query.name,
         place=place,
@@ -113,8 +114,8 @@ def _tree(
     )
 
 
-def _differing(arms: Sequence[Sequence[PlanTree]]) -> Collection[str]:
-    """The queries that not all arms plan alike."""
+def differing(arms: Sequence[Sequence[PlanTree]]) -> Collection[str]:
+    """The names of queries that not all arms plan alike."""
     forms: dict[tuple[str, int, bool], set[PlanNode]] = {}
     for tree in chain.from_iterable(arms):
         if tree.root is not None:

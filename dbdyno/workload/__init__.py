@@ -12,6 +12,7 @@ from dbdyno.workload.expand import DROP, brought, expand, loaded
 from dbdyno.workload.file import (
     KEEP,
     Workload,
+    captured,
     load,
     names,
     own_files,
@@ -33,6 +34,7 @@ __all__ = [
     "Estimate",
     "Workload",
     "brought",
+    "captured",
     "estimate",
     "expand",
     "host",

@@ -159,6 +159,15 @@ def load(  # noqa: PLR0913 (each choice of a plan by its name)
     )
 
 
+def captured(path: Path) -> Application:
+    """The application in a captured folder, also one without any value. Raises WorkloadError."""
+    source = str(path / FOLDER_FILE)
+    file = read(WorkloadFile, text(source), source, WorkloadError)
+    if not file.queries:
+        raise WorkloadError(f"{source}: has no captured queries: name a folder of `dyno capture`")
+    return queries.of_file(file, queries.QueryFile(source=source, folder=path))
+
+
 def undrawn(path: Path) -> Sequence[OwnQuery]:
     """The queries of a workload file that lack values, which nobody has tried to draw yet.
 

@@ -70,14 +70,20 @@ def application(file: schema.WorkloadFile, place: QueryFile) -> Application:
 
     Raises WorkloadError: a text cannot be read, or no query has the values that it needs.
     """
-    of_source = file.source
-    queries = read(file, place)
-    lacking = tuple(query for query in queries if lacks_values(query))
-    if queries and len(lacking) == len(queries):
+    whole = of_file(file, place)
+    if not whole.queries:
         raise WorkloadError(
             f"{place.source}: no query has values for its parameters: capture a log, which has "
             "them, or draw them from the data by `dyno race … --restore FILE`"
         )
+    return whole
+
+
+def of_file(file: schema.WorkloadFile, place: QueryFile) -> Application:
+    """The same, also without a value. Raises WorkloadError: a text cannot be read."""
+    of_source = file.source
+    queries = read(file, place)
+    lacking = tuple(query for query in queries if lacks_values(query))
     return Application(
         source=msgspec.convert(of_source, QuerySource, from_attributes=True),
         queries=tuple(query for query in queries if query not in lacking),

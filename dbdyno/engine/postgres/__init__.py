@@ -24,6 +24,7 @@ from dbdyno.engine.postgres import (
     fetch,
     fingerprint,
     footprint,
+    planner_lab,
     probe,
     server,
     settings,
@@ -42,6 +43,9 @@ from dbdyno.model.size import Capacity, buffer_bytes
 
 MEMORY = CacheMemory(setting="shared_buffers", share=0.4, bytes_of=buffer_bytes)
 """PostgreSQL's manual advises a quarter of the memory, and no more than 40 % (19.4.1)."""
+
+
+PLANNER = planner_lab.LAB
 
 
 @dataclass(frozen=True)

@@ -206,7 +206,7 @@ class PostgresInquirer:
         options = ["FORMAT JSON", "VERBOSE"]
         options += ["SETTINGS"] * (self.connection.server_version >= SETTINGS_VERSION_NUM)
         options += ["ANALYZE", "BUFFERS", "TIMING OFF"] * run
-        explain = f"EXPLAIN ({', '.join(options)}) "
+        explain = f"EXPLAIN /* dyno */ ({', '.join(options)}) "
         if generic and self.connection.server_version < GENERIC_VERSION_NUM:
             return CallPlan(unavailable="the server has no plan_cache_mode")
         self._know(call.types)
@@ -225,7 +225,7 @@ class PostgresInquirer:
     def _prepared(self, call: QueryCall) -> str:
         """Prepares the call's text; the EXECUTE of it with its values."""
         types = f"({', '.join(name or 'unknown' for name in call.types)})" if call.types else ""
-        self._do(f"PREPARE dyno_inquiry{types} AS {call.text}")
+        self._do(f"PREPARE /* dyno */ dyno_inquiry{types} AS {call.text}")
         values = ", ".join(
             "NULL" if value is None else literal(value) for value in call.values or ()
         )

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Raw, Struct, json, structs
 
 from dbdyno.engine.inquiry import CallPlan
+from dbdyno.engine.postgres.sql_syntax import as_calls
 from dbdyno.model.plan_tree import PlanNode
 
 Texts = str | tuple[str, ...]
@@ -131,7 +132,7 @@ def _node(raw: ExplainNode, *, gathered: bool) -> PlanNode:
     """A node with those below it; one that only gathers marks them."""
     if raw.node_type in GATHER and len(raw.plans) == 1:
         return _node(raw.plans[0], gathered=True)
-    inputs = tuple(_node(node, gathered=gathered) for node in raw.plans)
+    inputs = tuple(_node(_as_grouped(raw, node), gathered=gathered) for node in raw.plans)
     if raw.node_type in APPEND:
         inputs = folded(tuple(map(without_number, inputs)))
     removed = (raw.rows_removed_by_filter, raw.rows_removed_by_index_recheck)
@@ -149,6 +150,20 @@ def _node(raw: ExplainNode, *, gathered: bool) -> PlanNode:
         start_cost=raw.startup_cost,
         inputs=inputs,
     )
+
+
+def _as_grouped(raw: ExplainNode, below: ExplainNode) -> ExplainNode:
+    """An input whose rows a node groups in order, sorted by what it groups by alone.
+
+    From 16 on a sort also has the order of an aggregate, which before sorted each group itself.
+    """
+    if raw.strategy != "Sorted" or not raw.group_key or isinstance(raw.group_key, str):
+        return below
+    if below.node_type in GATHER and len(below.plans) == 1:
+        return structs.replace(below, plans=(_as_grouped(raw, below.plans[0]),))
+    if not below.node_type.endswith("Sort") or isinstance(below.sort_key, str):
+        return below
+    return structs.replace(below, sort_key=below.sort_key[: len(raw.group_key)])
 
 
 def _name(raw: ExplainNode) -> str:
@@ -177,7 +192,7 @@ def _relation(raw: ExplainNode) -> str:
 def without_values(expression: str) -> str:
     """An expression's columns and operators; `?` stands for each value."""
     text = LITERAL.sub(lambda match: match.group(NAME) or "?", expression)
-    return CAST.sub("?", text)
+    return as_calls(CAST.sub("?", text))
 
 
 NUMBERED = re.compile(r" \S+_\d+$")

@@ -259,6 +259,9 @@ class PostgresDump:
         lacks += self._restore(address, session, taking)
         lacks += self._set(address)
         lacks += self._give_rights(address)
+        if not self.wish.rows:
+            inward.close(address)
+            return lacks
         lacks += inward.finish(address)
         if statistics is not None and (count := shared_statistics.share(address, statistics)):
             lacks.append(f"statistics of {count:,} tables and indexes are the server's own")
@@ -289,6 +292,7 @@ class PostgresDump:
             oids=inward.version_num(address) < OIDS_BEFORE,
             restricts=restricts(self.psql),
             search_path=self.contents.search_path,
+            rows=self.wish.rows,
             absent=frozenset(absent),
             members=frozenset((str(schema), str(name)) for schema, name in members),
         )
@@ -301,7 +305,8 @@ class PostgresDump:
                 yield from restores.readable(stream, self.path)
             return
         try:
-            words = (self.pg_restore.path, "-f", "-", self.path)
+            parts = () if self.wish.rows else ("-s",)
+            words = (self.pg_restore.path, *parts, "-f", "-", self.path)
             yield from session.output(words, restores.ENVIRONMENT)
         except DumpProgramError as error:
             said = complaint(error.said) or f"{PG_RESTORE} broke off"

@@ -104,6 +104,7 @@ class DumpSupport:
     oids: bool  # whether its tables may have them
     restricts: bool  # whether psql knows \restrict
     search_path: str  # of the source's sessions
+    rows: bool = True  # whether it is to have them
     absent: frozenset[str] = frozenset()  # extensions that the server cannot make
     members: frozenset[tuple[str, str]] = frozenset()
     """Schemas and names of what the other extensions make."""
@@ -222,6 +223,8 @@ class PostgresFeed:
         """Whether a section is restored at all."""
         absent, where = self.taking.absent, (section.schema, section.name)
         if section.type in LEFT_OUT or (section.type == "EXTENSION" and section.name in absent):
+            return False
+        if section.type in ROWS and not self.taking.rows:
             return False
         if absent and section.type in (ROWS - {"BLOBS"}) | OF_TABLE:
             return self._has_table(section)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,11 +27,13 @@ from dbdyno.engine.postgres import (
     data_form,
     fingerprint,
     initdb,
+    long_files,
     process_kind,
     read_back,
     settings,
 )
 from dbdyno.engine.postgres.client import PostgresClient
+from dbdyno.engine.postgres.long_files import LongFile
 from dbdyno.engine.postgres.standby import DATABASE, PostgresStandbys, Standby
 from dbdyno.engine.settings import ArmSettings
 from dbdyno.host import account, process
@@ -38,8 +41,9 @@ from dbdyno.host.observe.owners import STANDBY
 from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json, can
 from dbdyno.model.engine import Capability
-from dbdyno.model.error import ServerError
+from dbdyno.model.error import HostError, ServerError
 from dbdyno.model.server_facts import ServerFacts
+from dbdyno.model.size import text_of
 from dbdyno.model.step_files import LogEvent
 
 INCIDENTAL = frozenset({"port", "max_connections", "max_wal_size", "min_wal_size"})
@@ -201,6 +205,30 @@ class PostgresServer(LocalServer):
         if self.standbys:
             self.standbys.stop(CRASH_SIGNALS)
         self._home.stop(CRASH_SIGNALS if crash else STOP_SIGNALS)
+
+    def only_plan(self) -> None:
+        """From its making on it plans, and nothing else; its folder is marked."""
+        self._home.only_plans = True
+
+    def lengthen(self, files: Sequence[LongFile]) -> None:
+        """Makes files as long as another server's, of one that only plans.
+
+        Raises HostError where the file system has no sparse files, and where it refuses.
+        """
+        assert self._home.only_plans, "nothing else runs on such files"
+        self.stop()
+        size = sum(file.blocks for file in files) * long_files.BLOCK_BYTES
+        try:
+            with self._place.account.acting():
+                if not long_files.is_sparse(self.data_dir):
+                    raise HostError(
+                        f"`{self.data_dir}`: the file system has no sparse files, and without "
+                        f"them the lab takes {text_of(size)}: name another (XDG_DATA_HOME)"
+                    )
+                long_files.lengthen(self.data_dir, files)
+        except OSError as error:
+            raise HostError(f"`{error.filename}` cannot be lengthened: {error.strerror}") from error
+        self.start()
 
     def failure(self) -> str | None:
         """None while the server is well; else what happened to it, in a sentence that stays."""

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct
 
 from dbdyno.engine.postgres import connection
 from dbdyno.engine.postgres.inward import version_num
@@ -21,6 +21,10 @@ from dbdyno.engine.restore import RESTORE_S_MAX, keep
 from dbdyno.model import Address
 from dbdyno.model.error import ServerError
 from dbdyno.model.literal import literal
+from dbdyno.model.planner_statistics import ColumnStatistics, StatisticsSlot
+
+if TYPE_CHECKING:
+    import psycopg
 
 SLOTS = range(1, 6)
 COLLATIONS_FROM = 12_00_00
@@ -32,29 +36,6 @@ ELEMENT_BYTE = 8
 """Where an array in binary form says of what type its elements are, in four bytes."""
 
 
-class StatisticsSlot(Struct, frozen=True, array_like=True):
-    """One of the five parts of a column's statistics."""
-
-    code: int  # of what the slot holds
-    operator: str | None
-    collation: str | None
-    numbers: str | None
-    values: str | None
-    type: str | None  # of the values
-
-
-class ColumnStatistics(Struct, frozen=True, array_like=True):
-    """A row of pg_statistic, whose numbers of things are names."""
-
-    relation: str
-    column: int
-    inherited: bool
-    null_share: str
-    width: int
-    distinct: str
-    slots: tuple[StatisticsSlot, ...]
-
-
 def share(address: Address, file: Path) -> int:
     """Takes the statistics that the file has, or makes it of the server's own.
 
@@ -63,26 +44,36 @@ def share(address: Address, file: Path) -> int:
     if file.exists():
         rows = msgspec.json.decode(file.read_bytes(), type=list[ColumnStatistics])
         return take(address, rows)
-    keep(file, msgspec.json.encode(exported(address)))
+    with connection.connected(address, RESTORE_S_MAX) as session:
+        for statement in PLAIN_NAMES:
+            session.execute(statement.encode())
+        keep(file, msgspec.json.encode(exported(session)))
     return 0
 
 
 # --- Out of a server -------------------------------------------------------------------------
 
 
-def exported(address: Address) -> list[ColumnStatistics]:
-    """The statistics of all tables that are no catalogs. Raises ServerError."""
-    collations = version_num(address) >= COLLATIONS_FROM
+def exported(session: psycopg.Connection[Any]) -> list[ColumnStatistics]:
+    """The statistics of all tables that are no catalogs, in a session of PLAIN_NAMES.
+
+    Raises psycopg.Error.
+    """
+    from psycopg import Cursor
+    from psycopg.rows import tuple_row
+
+    collations = session.info.server_version >= COLLATIONS_FROM
     slots = ", ".join(_slot(number, collations=collations) for number in SLOTS)
     question = f"""
-        SELECT pg_class.oid::regclass::text, staattnum::int, stainherit, stanullfrac::text,
+        SELECT pg_class.oid::regclass::text, attname::text, stainherit, stanullfrac::text,
                stawidth, stadistinct::text, {slots}
         FROM pg_statistic JOIN pg_class ON pg_class.oid = starelid
+        JOIN pg_attribute ON attrelid = starelid AND attnum = staattnum
         JOIN pg_namespace ON pg_namespace.oid = relnamespace
         WHERE nspname !~ '^(pg_|information_schema$)'
         ORDER BY pg_class.oid, staattnum, stainherit
     """
-    rows = connection.execute(address, [*PLAIN_NAMES, question], RESTORE_S_MAX)
+    rows = Cursor(session, row_factory=tuple_row).execute(question.encode()).fetchall()
     return [
         msgspec.convert(
             (*row[:FIXED], [row[first : first + PARTS] for first in range(FIXED, len(row), PARTS)]),
@@ -133,9 +124,17 @@ def take(address: Address, rows: Sequence[ColumnStatistics]) -> int:
 def _insert(row: ColumnStatistics, *, collations: bool) -> str:
     """The statement that makes a row."""
     names = ["starelid", "staattnum", "stainherit", "stanullfrac", "stawidth", "stadistinct"]
+    relation = f"{literal(row.relation)}::regclass"
+    place = str(row.column)
+    if isinstance(row.column, str):  # a dump leaves no gaps where columns were dropped
+        place = (
+            f"(SELECT attnum FROM pg_attribute WHERE attrelid = {relation} "
+            f"AND attname = {literal(row.column)})"
+        )
     values = [
-        f"{literal(row.relation)}::regclass",
-        *map(str, (row.column, row.inherited, row.null_share, row.width, row.distinct)),
+        relation,
+        place,
+        *map(str, (row.inherited, row.null_share, row.width, row.distinct)),
     ]
     for number, slot in zip(SLOTS, row.slots, strict=True):
         names += [f"{name}{number}" for name in ("stakind", "staop", "stanumbers", "stavalues")]

@@ -175,8 +175,9 @@ def _of(trees: PlanTrees, query: str) -> Trees:
 def _plan_change(same: PlanChange, base: Trees, other: Trees) -> PlanChange:
     pairs = _pairs(base, other, generic=False)
     changed = [pair for pair in pairs if pair[0].form != pair[1].form]
-    generic = [pair for pair in _pairs(base, other, generic=True) if pair[0].form != pair[1].form]
-    if not pairs:
+    of_any = _pairs(base, other, generic=True)
+    generic = [pair for pair in of_any if pair[0].form != pair[1].form]
+    if not pairs and not of_any:
         reasons = [tree.unavailable for tree in (*base, *other) if tree.unavailable]
         return replace(same, word="not known", detail=next(iter(reasons), ""))
     if changed or generic:

@@ -48,6 +48,7 @@ class Restore(Struct, frozen=True, kw_only=True):
     locale: str | None = None
     statistics: Literal["same", "own"] = "same"  # of the planner: one sample for all arms, or each
     queries: tuple[SuitedQuery, ...] = ()
+    rows: bool = True  # whether rows are restored, or the schema alone
 
 
 class Script(Struct, frozen=True, kw_only=True):

@@ -108,14 +108,15 @@ def text_of(race: Race, plan: Path, host: Capacity) -> str:
     if race.count:
         sizes = counted(sizes)
     parameters = parameters_of(names, sizes, race)
-    way = course(replace(use, parameters=parameters), race.arms, plan)
+    own = loaded.application
+    named = {"top": len(own.queries)} if own is not None and race.steps else {}
+    way = course(replace(use, parameters={**parameters, **named}), race.arms, plan)
     if not way.writes:
         parameters.pop("write_seconds", None)
     chosen = way.interleave == "turn" and race.blocks is None
     open_ones = (LENGTH,) if chosen else ()
     lengths = [name for name in LENGTHS if name in names and name not in open_ones]
     parameters |= dict.fromkeys(lengths, lasting(race, way))
-    own = loaded.application
     if race.answers:
         parameters = {}
     elif own is not None:

@@ -1,0 +1,159 @@
+"""plans.json into words: which queries get another plan on an arm, and of which nothing is told.
+
+The base's plans, made without data as all are, stand beside those that the server itself told at
+its capture: where they differ, the lab does not know enough, and nothing is told of the query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from dbdyno.findings.queries import plan_tree
+from dbdyno.findings.queries.plan import ArmNames, plan_changes
+from dbdyno.model.error import ResultError
+from dbdyno.model.plan_tree import PlanTree
+from dbdyno.model.planner_statistics import HIDDEN_WORDS
+from dbdyno.model.plans_only import (
+    FILE,
+    FORMAT,
+    FlippedQuery,
+    FlipWord,
+    JitChange,
+    PlannedQuery,
+    PlanningArm,
+    PlansRecord,
+)
+from dbdyno.model.query_change import PlanChange, PlanWord
+from dbdyno.store.file import read_struct
+
+WORDS: Mapping[PlanWord, FlipWord] = {
+    "changed": "another plan",
+    "generic changed": "another plan",
+    "unstable": "near",
+    "other estimate": "same",
+    "same": "same",
+    "not known": "not told",
+}
+REFUSED = "42"
+"""How the codes of errors begin by which a server refuses a text."""
+OTHERWISE = "its server plans it otherwise"
+NO_VALUES = "no values of its parameters are known"
+CATALOG = "pg_"
+"""How the server's own tables begin, which the lab has otherwise."""
+FOREIGN = "Foreign"
+"""How the nodes begin that read what is elsewhere."""
+
+
+def load(folder: Path) -> PlansRecord:
+    """The record in a folder of `dyno plans`. Raises ResultError."""
+    path = folder / FILE
+    if not path.is_file():
+        raise ResultError(f"{path}: is not there: name the folder that `dyno plans` wrote")
+    record = read_struct(path, PlansRecord)
+    if record.format != FORMAT:
+        raise ResultError(
+            f"{path}: key `format` is {record.format}, this version of dyno reads {FORMAT}; use "
+            "the version that wrote it"
+        )
+    return record
+
+
+def flipped(record: PlansRecord) -> tuple[FlippedQuery, ...]:
+    """What became of each query on each arm beside the base, the largest share first."""
+    base = record.arms[0]
+    rows = [
+        row
+        for arm in record.arms[1:]
+        for change in plan_changes(base.trees, arm.trees, ArmNames(base.name, arm.name))
+        for row in [_row(record, base, arm, change)]
+    ]
+    return tuple(sorted(rows, key=lambda row: -row.share))
+
+
+def _row(
+    record: PlansRecord, base: PlanningArm, arm: PlanningArm, change: PlanChange
+) -> FlippedQuery:
+    name = change.step
+    query = next(each for each in record.queries if each.name == name)
+    own, other, source = (
+        [tree for tree in trees if tree.query == name and tree.moment == "first"]
+        for trees in (base.trees.trees, arm.trees.trees, record.source)
+    )
+    word, where, proven = WORDS[change.word], change.detail, False
+    reason = next(_unknown(record, query, own), "")
+    planned = bool(own) and all(tree.root is not None for tree in own)
+    if planned and (refused := _refused(other)):
+        word, where, reason = "fails", refused, ""
+    elif reason or word == "not told":
+        word, where = "not told", reason or change.detail
+        reason = reason or change.detail or NO_VALUES
+    else:
+        proven, otherwise = _proof(source, own)
+        if otherwise:
+            word, where, reason = "not told", f"{OTHERWISE}: {otherwise}", OTHERWISE
+    return FlippedQuery(
+        query=name,
+        arm=arm.name,
+        word=word,
+        share=query.time_s / record.time_s if record.time_s else 0.0,
+        where="" if word == "same" else where,
+        reason=reason,
+        proven=proven,
+        generic=change.word == "generic changed" or all(tree.generic for tree in own),
+        tuples=change.calls_so,
+        of=change.calls,
+        jit=_jit(base, own, arm, other),
+        base=tuple(change.base_plan.splitlines()),
+        plan=tuple(change.arm_plan.splitlines()),
+    )
+
+
+def _refused(trees: Sequence[PlanTree]) -> str:
+    """Why an arm refuses a text; empty where it does not."""
+    reasons = (tree.unavailable for tree in trees if tree.unavailable.startswith(REFUSED))
+    return next(reasons, "")
+
+
+def _unknown(record: PlansRecord, query: PlannedQuery, own: Sequence[PlanTree]) -> Iterator[str]:
+    """Reasons for which the lab cannot know a query's plan."""
+    nodes = [node for tree in own if tree.root is not None for node in tree.root.walk()]
+    read = {node.relation.partition(" ")[0] for node in nodes if node.relation}
+    words = {*query.words, *(word.lower() for word in query.words)}
+    if (hidden := record.hidden.concerning(read, words)) is not None:
+        yield f"{HIDDEN_WORDS[hidden.subject]} are hidden: {record.hidden.grant}"
+    if any(node.node.startswith(FOREIGN) for node in nodes):
+        yield "it reads a foreign table"
+    if any(name.startswith(CATALOG) for name in read):
+        yield "it reads the server's catalogs"
+    if reading := sorted(words & {*record.reading}):
+        yield f"`{reading[0]}` reads tables while it is planned"
+
+
+def _proof(source: Sequence[PlanTree], own: Sequence[PlanTree]) -> tuple[bool, str]:
+    """Whether the base's plans are the server's own; where they part."""
+    of_source = {(tree.place, tree.generic): tree.root for tree in source}
+    pairs = [
+        (root, tree.root)
+        for tree in own
+        if tree.root is not None and (root := of_source.get((tree.place, tree.generic))) is not None
+    ]
+    parted = (plan_tree.parting(*pair) for pair in pairs if pair[0].form != pair[1].form)
+    otherwise = next(parted, "")
+    return bool(pairs) and not otherwise, otherwise
+
+
+def _jit(
+    base: PlanningArm, own: Sequence[PlanTree], arm: PlanningArm, other: Sequence[PlanTree]
+) -> JitChange:
+    """Whether the plan for the first values is compiled on one of the two alone."""
+    before, after = _compiled(base, own), _compiled(arm, other)
+    return "" if before == after else "begins" if after else "ends"
+
+
+def _compiled(arm: PlanningArm, trees: Sequence[PlanTree]) -> bool:
+    """Whether an arm would compile the first plan, by its cost; builds of the lab may not."""
+    root = next((tree.root for tree in trees if tree.root is not None), None)
+    if root is None or root.cost is None or arm.jit_above is None:
+        return False
+    return root.cost > arm.jit_above

@@ -1,0 +1,363 @@
+"""Another server's statistics in a lab without data: its planner then plans as that server does.
+
+All is written by a superuser, the same way from 13 to 18: rows of pg_statistic, bytes of extended
+statistics, sizes in pg_class, and the ends of indexes as two rows a table. Files become as long as
+the server's after that (long_files.py), while this one is down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from msgspec import json
+
+from dbdyno.engine.postgres import connection, plan_form, shared_statistics
+from dbdyno.engine.postgres.long_files import LongFile
+from dbdyno.engine.postgres.sections import quoted
+from dbdyno.engine.postgres.statistics_export import (
+    LINE_BYTES,
+    PAGE_BYTES,
+    TUPLE_BYTES,
+    aligned,
+    reckoned_height,
+)
+from dbdyno.engine.restore import RESTORE_S_MAX
+from dbdyno.model import Address
+from dbdyno.model.error import PlanError, ServerError
+from dbdyno.model.literal import literal
+from dbdyno.model.planner_statistics import (
+    ColumnEnds,
+    ExtendedStatistics,
+    RelationSize,
+    ServerStatistics,
+)
+
+if TYPE_CHECKING:
+    import psycopg
+
+UNKNOWN_FROM, INHERITED_FROM = 14_00_00, 15_00_00
+"""From which versions reltuples can be unknown, and extended statistics of children stand apart."""
+TYPES = ("pg_ndistinct", "pg_dependencies", "pg_mcv_list")
+"""The types of extended statistics, which no cast makes of bytes but one that we make for it."""
+OWN_FROM = 16384
+RELATIONS = f"""SELECT c.oid::regclass::text, relkind::text, pg_relation_filepath(c.oid)
+FROM pg_class c WHERE oid >= {OWN_FROM} AND relkind IN ('r', 'i', 'm', 'p', 'I', 'f')"""
+OPENED = (
+    "SET LOCAL session_replication_role = replica",
+    f"""CREATE TEMP TABLE dyno_class ON COMMIT DROP AS SELECT c.oid AS number, relkind, relchecks,
+        relispartition, reloptions, amname = 'gin' AS pending
+    FROM pg_class c LEFT JOIN pg_am a ON a.oid = relam
+    WHERE c.oid >= {OWN_FROM} AND relpersistence <> 't'
+      AND (relkind = 'm' OR relchecks > 0 OR relispartition OR amname = 'gin')""",
+    f"""CREATE TEMP TABLE dyno_column ON COMMIT DROP AS SELECT attrelid, attnum AS place
+    FROM pg_attribute WHERE attrelid >= {OWN_FROM} AND attnotnull AND attnum > 0""",
+    """UPDATE pg_class SET relchecks = 0, relispartition = false,
+        relkind = CASE d.relkind WHEN 'm' THEN 'r' ELSE d.relkind END,
+        reloptions = CASE WHEN pending THEN '{fastupdate=off}' ELSE d.reloptions END
+    FROM dyno_class d WHERE oid = number""",
+    """UPDATE pg_attribute a SET attnotnull = false FROM dyno_column d
+    WHERE a.attrelid = d.attrelid AND attnum = place""",
+)
+CLOSED = (
+    """UPDATE pg_class SET relchecks = d.relchecks, relispartition = d.relispartition,
+        relkind = d.relkind, reloptions = d.reloptions FROM dyno_class d WHERE oid = number""",
+    """UPDATE pg_attribute a SET attnotnull = true FROM dyno_column d
+    WHERE a.attrelid = d.attrelid AND attnum = place""",
+)
+"""What keeps two rows of ends out of their tables, and its return."""
+NEW_INDEX = """SELECT indrelid::regclass::text, pg_get_expr(indpred, indrelid),
+    indnatts = indnkeyatts, relam = (SELECT oid FROM pg_am WHERE amname = 'btree'), ARRAY(
+    SELECT ROW(attlen, attalign, coalesce(stawidth, 32), coalesce(stadistinct, 0),
+      coalesce(stanullfrac, 0), atttypid IN ('numeric'::regtype, 'float4'::regtype,
+      'float8'::regtype, 'jsonb'::regtype))::text
+    FROM pg_attribute a LEFT JOIN pg_statistic ON starelid = indrelid AND NOT stainherit
+      AND staattnum = indkey[attnum - 1] AND staattnum > 0
+    WHERE attrelid = indexrelid ORDER BY attnum)
+FROM pg_index JOIN pg_class c ON c.oid = indexrelid WHERE indexrelid = {}::regclass"""
+ALIGNMENTS = {"c": 1, "s": 2, "i": 4, "d": 8}
+POSTING_BYTES, POINTER_BYTES, LEAF_FILLED = 800, 6, 0.9
+"""About as many bytes of pointers share a key of a btree (nbtdedup.c); how full leaves are built.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportOutcome:
+    """What came of an import."""
+
+    files: tuple[LongFile, ...]  # that are to be as long as the server's
+    lacks: tuple[str, ...]  # sentences
+
+
+def take(address: Address, statistics: ServerStatistics) -> ImportOutcome:
+    """Gives the lab's database the statistics. Raises ServerError where it cannot connect."""
+    import psycopg
+
+    lacks: list[str] = []
+    try:
+        with connection.connected(address, RESTORE_S_MAX) as session:
+            for statement in shared_statistics.PLAIN_NAMES:
+                session.execute(statement.encode())
+            relations = {row[0]: row[1:] for row in ask(session, RELATIONS)}
+            there = [each for each in statistics.relations if each.name in relations]
+            lacks += _take_extended(session, statistics.extended)
+            lacks += _plant_ends(session, statistics.ends)
+            _take_sizes(session, there)
+    except psycopg.Error as error:
+        raise ServerError(f"statistics: {' '.join(str(error).split())}") from error
+    if failed := shared_statistics.take(address, statistics.columns):
+        lacks.append(f"statistics of {failed:,} tables and indexes are not taken")
+    files = tuple(
+        LongFile(path=relations[each.name][1], blocks=each.blocks, height=each.height or 0)
+        for each in there
+        if each.blocks and relations[each.name][1]
+    )
+    return ImportOutcome(files=files, lacks=tuple(lacks))
+
+
+def ask(session: psycopg.Connection[Any], text: str) -> list[tuple[Any, ...]]:
+    """The rows of a statement. Raises psycopg.Error."""
+    cursor = session.execute(text.encode())
+    return cursor.fetchall() if cursor.description else []
+
+
+def differences(address: Address, statistics: ServerStatistics) -> list[str]:
+    """A sentence where relations are in the statistics and not in the schema, or back.
+
+    Raises PlanError where the schema is another's, ServerError where it cannot connect.
+    """
+    rows = connection.execute(address, [*shared_statistics.PLAIN_NAMES, RELATIONS], RESTORE_S_MAX)
+    there = {row[0] for row in rows if not row[0].startswith(("pg_", "information_schema."))}
+    known = {each.name for each in statistics.relations}
+    if known and not known & there:
+        raise PlanError(
+            "--restore: the dump has none of the tables of statistics.json: dump the schema of the "
+            "database that was captured"
+        )
+    return [
+        f"{few(sorted(names))}: in {where}, not in {other}"
+        for names, where, other in (
+            (known - there, "the statistics", "the dump"),
+            (there - known, "the dump", "the statistics"),
+        )
+        if names
+    ]
+
+
+def few(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    return f"`{names[0]}`" + (f" and {len(names) - 1:,} more" if names[1:] else "")
+
+
+# --- Extended statistics ------------------------------------------------------------------------
+
+
+def _take_extended(
+    session: psycopg.Connection[Any], rows: Sequence[ExtendedStatistics]
+) -> Iterator[str]:
+    """Puts the parts of extended statistics in their place, by casts that are gone afterwards."""
+    import psycopg
+
+    if not rows:
+        return
+    inherited = session.info.server_version >= INHERITED_FROM
+    for type_name in TYPES:
+        session.execute(f"CREATE CAST (bytea AS {type_name}) WITHOUT FUNCTION".encode())
+    try:
+        for row in rows:
+            try:
+                with session.transaction():
+                    for statement in _extended(row, inherited=inherited):
+                        session.execute(statement.encode())
+            except psycopg.DatabaseError:
+                yield f"extended statistics `{row.name}` are not taken"
+    finally:
+        for type_name in TYPES:
+            session.execute(f"DROP CAST (bytea AS {type_name})".encode())
+
+
+def _extended(row: ExtendedStatistics, *, inherited: bool) -> Iterator[str]:
+    """The statements that put a row of extended statistics in its place."""
+    number = (
+        "(SELECT e.oid FROM pg_statistic_ext e JOIN pg_namespace n ON n.oid = stxnamespace "
+        f"WHERE format('%I.%I', nspname, stxname) = {literal(row.name)})"
+    )
+    parts = (row.ndistinct, row.dependencies, row.common)
+    values = ", ".join(
+        "NULL" if part is None else f"decode('{part}', 'hex')::bytea::{type_name}"
+        for type_name, part in zip(TYPES, parts, strict=True)
+    )
+    own = (f", {row.inherited}", ", stxdinherit") if inherited else ("", "")
+    yield (
+        f"DELETE FROM pg_statistic_ext_data WHERE stxoid = {number}"
+        + (f" AND stxdinherit = {row.inherited}" if inherited else "")
+    )
+    yield (
+        f"INSERT INTO pg_statistic_ext_data (stxoid{own[1]}, stxdndistinct, stxddependencies, "
+        f"stxdmcv) SELECT {number}{own[0]}, {values}"
+    )
+
+
+# --- Ends and sizes -----------------------------------------------------------------------------
+
+
+def _plant_ends(session: psycopg.Connection[Any], ends: Sequence[ColumnEnds]) -> Iterator[str]:
+    """Two rows a table: the least values of columns that lead an index, and the greatest.
+
+    All other columns are NULL. What the table refuses is left out.
+    """
+    import psycopg
+
+    failed = []
+    with session.transaction():
+        for statement in OPENED:
+            session.execute(statement.encode())
+        for relation, of_relation in groupby(ends, lambda end: end.relation):
+            try:
+                with session.transaction():
+                    for insert in _inserts(relation, list(of_relation)):
+                        session.execute(insert.encode())
+            except psycopg.DatabaseError:
+                failed.append(relation)
+        for statement in CLOSED:
+            session.execute(statement.encode())
+    if failed:
+        yield f"{few(failed)}: the ends of indexes are those of histograms"
+
+
+def _inserts(relation: str, ends: Sequence[ColumnEnds]) -> Iterator[str]:
+    """The two rows; what is least and greatest at once stands in the first alone."""
+    columns = ", ".join(quoted(end.column) for end in ends)
+    least = [literal(end.least) for end in ends]
+    greatest = ["NULL" if end.least == end.greatest else literal(end.greatest) for end in ends]
+    for values in (least, greatest):
+        yield (
+            f"INSERT INTO {relation} ({columns}) OVERRIDING SYSTEM VALUE "
+            f"VALUES ({', '.join(values)})"
+        )
+
+
+def _take_sizes(session: psycopg.Connection[Any], relations: Sequence[RelationSize]) -> None:
+    """Puts the counts of pg_class in their place, and takes from the planner what it had not."""
+    unknown = session.info.server_version >= UNKNOWN_FROM
+    with session.transaction():
+        for each in relations:
+            rows = each.rows if unknown else max(each.rows, 0.0)
+            if unknown and not each.pages and not rows:
+                rows = -1.0  # as 13 says that nobody has counted
+            number = f"{literal(each.name)}::regclass"
+            session.execute(
+                f"UPDATE pg_class SET relpages = {each.pages}, reltuples = {rows!r}, "
+                f"relallvisible = {each.visible} WHERE oid = {number}".encode()
+            )
+            if not each.valid:
+                session.execute(
+                    f"UPDATE pg_index SET indisvalid = false WHERE indexrelid = {number}".encode()
+                )
+
+
+# --- Indexes that the server does not have --------------------------------------------------------
+
+
+def create(address: Address, index: str) -> str:
+    """Makes a further index, before files are long; its name. Raises ServerError."""
+    before = set(_indexes(address))
+    connection.execute(address, [index], RESTORE_S_MAX)
+    made = [name for name in _indexes(address) if name not in before]
+    if len(made) != 1:
+        raise ServerError(f"--index: `{index}` makes {len(made)} indexes: name one of a table")
+    return made[0]
+
+
+def _indexes(address: Address) -> list[str]:
+    query = "SELECT oid::regclass::text FROM pg_class WHERE relkind = 'i' ORDER BY oid"
+    rows = connection.execute(address, [*shared_statistics.PLAIN_NAMES, query], RESTORE_S_MAX)
+    return [str(name) for (name,) in rows]
+
+
+def drop(address: Address, index: str) -> None:
+    """Drops an index, with the constraint that it keeps. Raises ServerError."""
+    query = (
+        "SELECT conrelid::regclass::text, quote_ident(conname) FROM pg_constraint "
+        f"WHERE conindid = {literal(index)}::regclass AND contype IN ('p', 'u', 'x')"
+    )
+    rows = connection.execute(address, [query], RESTORE_S_MAX)
+    statements = [f"ALTER TABLE {table} DROP CONSTRAINT {name} CASCADE" for table, name in rows]
+    connection.execute(address, statements or [f"DROP INDEX {index}"], RESTORE_S_MAX)
+
+
+def sized(address: Address, index: str) -> LongFile:
+    """The file of a further btree as it would be, by what the planner knows of its columns.
+
+    Its pg_class has the same. Raises ServerError.
+    """
+    names = shared_statistics.PLAIN_NAMES
+    query = NEW_INDEX.format(literal(index))
+    ((table, predicate, keys_alone, is_btree, columns),) = connection.execute(
+        address, [*names, query], RESTORE_S_MAX
+    )
+    if not is_btree:
+        raise ServerError(f"--index: `{index}`: dyno reckons the sizes of btrees alone: make one")
+    where = f" WHERE {predicate}" if predicate else ""
+    explain = f"EXPLAIN (FORMAT JSON) SELECT 1 FROM ONLY {table}{where}"
+    ((plan,),) = connection.execute(address, [*names, explain], RESTORE_S_MAX)
+    root = plan_form.read(json.encode(plan).decode()).root
+    rows = 0.0 if root is None else root.expected_rows or 0.0
+    widths = [IndexColumn.of(text) for text in columns]
+    key = _key_bytes(widths)
+    size = rows * (aligned(TUPLE_BYTES + key) + LINE_BYTES)
+    distinct = min(rows, math.prod(max(1.0, each.distinct_of(rows)) for each in widths))
+    if keys_alone and not any(each.uneven for each in widths) and rows > distinct:
+        per = rows / distinct
+        postings = math.ceil(per * POINTER_BYTES / POSTING_BYTES)
+        shared = postings * (aligned(TUPLE_BYTES + key) + LINE_BYTES) + per * POINTER_BYTES
+        size = min(size, distinct * shared)
+    blocks = math.ceil(size / (PAGE_BYTES * LEAF_FILLED)) + 1
+    ((path,),) = connection.execute(
+        address,
+        [
+            *names,
+            f"UPDATE pg_class SET reltuples = {rows!r}, relpages = {blocks} "
+            f"WHERE oid = {literal(index)}::regclass",
+            f"SELECT pg_relation_filepath({literal(index)}::regclass)",
+        ],
+        RESTORE_S_MAX,
+    )
+    return LongFile(path=path, blocks=blocks, height=reckoned_height(blocks, key))
+
+
+@dataclass(frozen=True)
+class IndexColumn:
+    """A column of an index as statistics have it."""
+
+    length: int
+    alignment: str
+    width: int
+    distinct: float  # negative: by rows
+    null_share: float
+    uneven: bool  # its equal values need not be alike
+
+    @classmethod
+    def of(cls, row: str) -> IndexColumn:
+        """A column of the text of a row."""
+        length, alignment, width, distinct, nulls, uneven = row.strip("()").split(",")
+        return cls(int(length), alignment, int(width), float(distinct), float(nulls), uneven == "t")
+
+    def distinct_of(self, rows: float) -> float:
+        """How many values it has; of which nothing is known, as many as rows."""
+        if self.distinct == 0:
+            return rows
+        return self.distinct if self.distinct > 0 else -self.distinct * rows
+
+
+def _key_bytes(columns: Sequence[IndexColumn]) -> int:
+    """The bytes of a key, each column where its type may begin."""
+    end = 0
+    for column in columns:
+        step = ALIGNMENTS[column.alignment] if column.length > 0 else 1
+        end = step * math.ceil(end / step)
+        end += column.length if column.length > 0 else column.width
+    return end

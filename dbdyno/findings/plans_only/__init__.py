@@ -1,0 +1,1 @@
+"""What becomes of an application's plans, told without its data."""

@@ -142,7 +142,7 @@ def test_a_checkout_with_changes_is_refused(tmp_path: Path, repository: Path):
         ({"workload": "nothing"}, "no workload `nothing`; there are"),
         ({"workload": "sysbench"}, "--steps: name the one step that got slower"),
         ({"workload": "sysbench", "steps": ["pt-query"]}, "no step `pt-query`"),
-        ({"by": "speed"}, "--by speed: must be throughput, cpu or instructions"),
+        ({"by": "speed"}, "--by speed: must be throughput, undisturbed, cpu or instructions"),
         ({"smallest": 0.0}, "--smallest: must be above 0 and up to 50 %, not 0"),
         ({"smallest": 0.05, "by": "instructions"}, "--smallest: must be at least 0.1 and up to 50"),
         ({"every": True}, "--all: of --by instructions alone"),

@@ -11,7 +11,6 @@ from dbdyno.analysis import plans_only
 from dbdyno.cli import main
 from dbdyno.cli.plans import PlansOptions
 from dbdyno.engine import planner_lab
-from dbdyno.findings.plans_only import show
 from dbdyno.host import data_folder
 from dbdyno.model.error import DynoError, PlanError, ResultError, ServerError
 from dbdyno.model.json import plain
@@ -25,6 +24,7 @@ from dbdyno.model.planner_statistics import (
 from dbdyno.model.plans_only import FILE, FlippedQuery, PlannedQuery, PlanningArm, PlansRecord
 from dbdyno.model.size import Capacity
 from dbdyno.report import plans_only as report
+from dbdyno.report import plans_parts
 from dbdyno.run import source_plans
 from test_own_queries import entry, folder_of
 
@@ -145,7 +145,7 @@ def test_a_plan_that_is_compiled_on_one_arm_alone_is_told() -> None:
     costly = node(cost=200_000.0)
     made = record([tree(SEQ)], [tree(costly)], [tree(SEQ)], jit_above=100_000.0)
     assert row(made).jit == "begins"
-    assert "JIT begins" in show.said(row(made))
+    assert "JIT begins" in plans_parts.said(row(made))
 
 
 def test_the_first_screen_has_at_most_twelve_lines_and_names_the_race() -> None:

@@ -11,11 +11,11 @@ import msgspec
 
 from dbdyno import __version__
 from dbdyno.findings.application.own_query import share
-from dbdyno.findings.plans_only import show
 from dbdyno.model.error import DynoError
 from dbdyno.model.plans_only import FLIP_WORDS, FlippedQuery, FlipWord, PlansRecord
 from dbdyno.parts.number import few_signs
 from dbdyno.parts.part import Page
+from dbdyno.report import plans_parts
 
 COLUMNS = 100
 ROWS_MAX = 4
@@ -32,19 +32,19 @@ def page(record: PlansRecord, rows: Sequence[FlippedQuery]) -> Page:
         dyno=__version__,
         base=names[0],
         arms=names,
-        parts=tuple(show.parts(record, rows)),
+        parts=tuple(plans_parts.parts(record, rows)),
     )
 
 
 def lines(record: PlansRecord, rows: Sequence[FlippedQuery], report: str) -> Iterator[str]:
     """The first screen: of each arm at most twelve lines."""
-    for answer in show.answers(record, rows):
+    for answer in plans_parts.answers(record, rows):
         yield from textwrap.wrap(f"{answer.sentence} {answer.basis}", COLUMNS)
         listed = [*answer.of("fails"), *answer.of("another plan"), *answer.of("near")]
         shown = listed[:ROWS_MAX]
         width = max((len(row.query) for row in shown), default=0)
         for row in shown:
-            where = f"fails: {row.where}" if row.word == "fails" else show.said(row)
+            where = f"fails: {row.where}" if row.word == "fails" else plans_parts.said(row)
             line = f"{share(row.share):>7}  {row.query:<{width}}  {where}"
             yield few_signs(line, COLUMNS)
         more = f"and {len(listed) - len(shown)} more" if len(listed) > len(shown) else ""
@@ -55,7 +55,7 @@ def lines(record: PlansRecord, rows: Sequence[FlippedQuery], report: str) -> Ite
         if answer.flips and record.race:
             yield CAUTION.format("it" if len(answer.flips) == 1 else f"the {len(answer.flips)}")
             yield f"  {record.race}"
-    if lacks := show.lacking(record):
+    if lacks := plans_parts.lacking(record):
         more = f" (and {len(lacks) - 1} more, in the report)" if lacks[1:] else ""
         yield from textwrap.wrap(f"The lab lacks: {lacks[0]}{more}", COLUMNS)
     yield f"report: {report}"

@@ -1,1 +1,0 @@
-"""What becomes of an application's plans, told without its data."""

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbdyno.findings.application import own_query
+from dbdyno.findings.application import show as application
 from dbdyno.judge import undisturbed as judge
 from dbdyno.judge.undisturbed import UndisturbedRuns
 from dbdyno.judge.verdicts import together
-from dbdyno.model import Ending, PairedEstimate, StepFacts, StepRun
+from dbdyno.model import Cell, Ending, PairedEstimate, StepFacts, StepRun
 from dbdyno.model.metric.primary import UNDISTURBED
 from dbdyno.model.service_profile import LEVELS, ServiceProfile, ServiceProfiles
 from dbdyno.model.verdict import Judgement, Word
@@ -168,6 +170,28 @@ def test_the_word_of_a_step_is_of_the_metric_that_decides(
 ) -> None:
     made = together([judged("qps", throughput), judged(UNDISTURBED, undisturbed_word)])
     assert (made.word, made.by) == (word, by)
+
+
+def test_a_query_that_undisturbed_time_alone_calls_slower_takes_longer() -> None:
+    verdict = together([judged("qps", "open"), judged(UNDISTURBED, "slower", 1.1)])
+    cell = Cell(
+        arm="b", runs=(), value=None, value_bound="exact", ratio=None, ratio_bound="exact",
+        sla_met=None, metrics={}, estimates={}, verdict=verdict,
+    )  # fmt: skip
+    assert own_query.change(cell).startswith("undisturbed time +3.00 µs, +10.0 % [")
+    assert application._worst(cell) == "one takes 10.0 % longer"
+
+
+def test_a_column_of_both_says_which_of_them_a_figure_is_of() -> None:
+    both = [judged(UNDISTURBED, "open"), judged("cpu_per_op", "open"), judged("qps", "open")]
+    column = parts.head(both)
+    assert column == "undisturbed time or CPU"
+    assert parts.labelled("+1.0", both[1], column) == "CPU +1.0"
+    assert [parts.head(some) for some in (both[:1], both[1:], both[2:])] == [
+        "undisturbed time",
+        "CPU",
+        "CPU",
+    ]
 
 
 def test_microseconds_stand_before_percent() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +18,7 @@ from dbdyno.model.plans_only import REPORT
 
 if TYPE_CHECKING:
     from dbdyno.model import Arm
-    from dbdyno.model.plans_only import PlansRecord
+    from dbdyno.model.plans_only import FlippedQuery, PlansRecord
 
 OUT = Path("plans")
 Folder = Annotated[
@@ -91,7 +92,7 @@ def plans(
     )
     record = made(options, wait=wait, quiet=quiet)
     rows = plans_only.flipped(record)
-    keep(record, out)
+    keep(record, rows, out)
     if as_json:
         print(report.document(record, rows))  # noqa: T201
     else:
@@ -194,9 +195,8 @@ def arms_of(options: PlansOptions) -> list[Arm]:
     return arms
 
 
-def keep(record: PlansRecord, out: Path) -> None:
+def keep(record: PlansRecord, rows: Sequence[FlippedQuery], out: Path) -> None:
     """Writes plans.json and the page. Raises DynoError."""
-    from dbdyno.analysis import plans_only
     from dbdyno.host import flame
     from dbdyno.model.json import plain
     from dbdyno.model.plans_only import FILE
@@ -204,6 +204,6 @@ def keep(record: PlansRecord, out: Path) -> None:
     from dbdyno.report import write
     from dbdyno.report.render import html
 
-    page = html.render(report.page(record, plans_only.flipped(record)), draw=flame.draw)
+    page = html.render(report.page(record, rows), draw=flame.draw)
     text = json.dumps(plain(record), indent=1, ensure_ascii=False)
     write.publish({out / FILE: f"{text}\n".encode(), out / REPORT: page.encode()})

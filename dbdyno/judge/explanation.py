@@ -408,7 +408,7 @@ def _named(change: _Change, candidates: Sequence[_RankedCause]) -> Iterable[str]
 
 def _led(change: _Change) -> str:
     """The change with its interval and, if known, in time per operation."""
-    throughput, second = change.throughput, change.undisturbed or change.cpu
+    throughput = change.throughput
     if not change.by_throughput or throughput is None:
         return _led_by_second(change)
     words = _speed(throughput)
@@ -422,8 +422,8 @@ def _led(change: _Change) -> str:
         words += f", {number.time_us(abs(added))} {more} per {change.unit}"
     if change.undisturbed is not None:
         words += f"; {_second_words(change, change.undisturbed)}{_beside(change.undisturbed)}"
-    elif change.verdict.against and second is not None:
-        words += f", with {_second_words(change, second)}"
+    elif change.verdict.against and change.cpu is not None:
+        words += f", with {_second_words(change, change.cpu)}"
     return words
 
 

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from dbdyno.model.metric.primary import CPU, called, is_second
 from dbdyno.model.verdict import Judgement
 from dbdyno.parts import number
 
 SHORT_US = 10.0
 """Changes under this have two digits after the point, and no more."""
+BOTH = " or "
+
+
+def head(judgements: Iterable[Judgement]) -> str:
+    """What judges beside the headlines of steps: undisturbed time; CPU; undisturbed time or CPU."""
+    names = {called(each.metric) for each in judgements if is_second(each.metric)}
+    return BOTH.join(sorted(names, reverse=True)) or called(CPU)
+
+
+def labelled(text: str, judgement: Judgement, column: str) -> str:
+    """The text of a judgement, with its metric where its column has both: CPU +3.1."""
+    return f"{called(judgement.metric)} {text}" if BOTH in column else text
 
 
 def change(judgement: Judgement) -> str:

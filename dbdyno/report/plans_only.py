@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -11,6 +10,7 @@ import msgspec
 
 from dbdyno import __version__
 from dbdyno.findings.application.own_query import share
+from dbdyno.model.document import suggestion
 from dbdyno.model.error import DynoError
 from dbdyno.model.plans_only import FLIP_WORDS, FlippedQuery, FlipWord, PlansRecord
 from dbdyno.parts.number import few_signs
@@ -98,12 +98,7 @@ def _word(text: str) -> FlipWord:
     name = text.replace(" ", "-")
     if name in FLIP_WORDS:
         return FLIP_WORDS[name]
-    near = difflib.get_close_matches(name, FLIP_WORDS, n=1)
-    known = ", ".join(f"`{word}`" for word in FLIP_WORDS)
-    raise DynoError(
-        f"--fail-on: `{text}`: no such word; "
-        + (f"did you mean `{near[0]}`?" if near else f"there are {known}")
-    )
+    raise DynoError(f"--fail-on: `{text}`: no such word; {suggestion(name, FLIP_WORDS)}")
 
 
 def found(rows: Sequence[FlippedQuery], wanted: Sequence[FlipWord]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict
 from types import SimpleNamespace
 
@@ -15,9 +15,9 @@ from dbdyno.findings.answer import show as answer
 from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Comparison, Json
 from dbdyno.model.error import DynoError
-from dbdyno.model.metric.primary import is_second
+from dbdyno.model.metric.primary import CPU, called, is_second
 from dbdyno.model.verdict import Judgement
-from dbdyno.parts import colors, looks, number
+from dbdyno.parts import colors, looks, number, undisturbed
 from dbdyno.parts.part import Column, Row, Table, TableCell
 from dbdyno.report.render import html
 from dbdyno.serve import listing
@@ -146,19 +146,20 @@ def of_steps(comparison: Comparison) -> Table:
     """A row for each step and arm: the word of the last look, and the figures of all blocks."""
     sure = colors.trusted(comparison.calibration, comparison.aims)
     taken = comparison.looked is not None and bool(comparison.looked.taken)
+    judged = (cell.verdict for step in comparison.steps for cell in step.cells if cell.verdict)
+    beside = undisturbed.head(each for verdict in judged for each in verdict.judgements)
     rows = []
     for step in comparison.steps:
         for cell in step.cells[1:]:
             if cell.verdict is None:
                 continue
-            by_metric: Mapping[bool, Judgement] = {
-                is_second(judgement.metric): judgement for judgement in cell.verdict.judgements
-            }
             word = TableCell(text="no look yet", tone="quiet")
             if taken:
                 said = verdicts.said(cell.verdict, sure)
                 word = TableCell(text=said, tone=colors.tone(cell.verdict, sure))
-            figures = [figure(by_metric.get(cpu)) for cpu in (False, True)]
+            figures = (
+                figure(verdicts.primary(cell.verdict, second), beside) for second in (False, True)
+            )
             name = TableCell(text=step.step)
             rows.append(
                 Row.of(
@@ -178,7 +179,10 @@ def of_steps(comparison: Comparison) -> Table:
             Column(text="arm", left=True),
             Column(text="at the last look", left=True),
             Column(text="throughput", group="all blocks so far"),
-            Column(text="CPU per operation", group="all blocks so far"),
+            Column(
+                text=f"{beside} per operation" if beside == called(CPU) else beside,
+                group="all blocks so far",
+            ),
         ),
         rows=tuple(rows),
         look="verdicts inline",
@@ -186,10 +190,13 @@ def of_steps(comparison: Comparison) -> Table:
     )
 
 
-def figure(judgement: Judgement | None) -> TableCell:
+def figure(judgement: Judgement | None, beside: str) -> TableCell:
     """A ratio with its interval by all blocks so far, without a word."""
     if judgement is None or not judgement.blocks:
         return TableCell(text="")
     so_far = judgement.so_far
     interval = number.change_interval(so_far.low, so_far.high)
-    return TableCell(text=number.change(so_far.value), detail=f"[{interval}]" if interval else "")
+    text = number.change(so_far.value)
+    if is_second(judgement.metric):
+        text = undisturbed.labelled(text, judgement, beside)
+    return TableCell(text=text, detail=f"[{interval}]" if interval else "")

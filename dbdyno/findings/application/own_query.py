@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Sequence
 from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Bound, Cell, Comparison, StepComparison
 from dbdyno.model.application import ApplicationResult
-from dbdyno.model.metric.primary import is_cpu
+from dbdyno.model.metric.primary import is_second
 from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.query_change import QueryPlace
 from dbdyno.model.ratio import OPPOSITE
@@ -95,7 +95,7 @@ def share(value: float) -> str:
 def change(cell: Cell) -> str:
     """By what the word is said: 2.61 times as long [2.53, 2.69]; else CPU +12.3 % [11.0, 13.6]."""
     judgement = None if cell.verdict is None else deciding(cell.verdict)
-    if judgement is None or is_cpu(judgement.metric):
+    if judgement is None or is_second(judgement.metric):
         return "" if judgement is None else verdicts.figures(judgement, cell.ratio_bound)
     words = time(judgement, cell.ratio_bound)
     return words if "times" in words else f"time {words}"
@@ -110,6 +110,6 @@ def time(judgement: Judgement, bound: Bound) -> str:
 
 
 def deciding(verdict: Verdict) -> Judgement | None:
-    """The metric by which the word is said, throughput before CPU."""
+    """The metric by which the word is said, throughput before what judges beside it."""
     judgements = [judgement for judgement in verdict.judgements if judgement.metric in verdict.by]
-    return min(judgements, key=lambda judgement: is_cpu(judgement.metric), default=None)
+    return min(judgements, key=lambda judgement: is_second(judgement.metric), default=None)

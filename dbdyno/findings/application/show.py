@@ -16,7 +16,7 @@ from dbdyno.findings.application import own_query as own_query
 from dbdyno.model import Cell, Comparison, Ratio
 from dbdyno.model.answer_word import AnswerWord
 from dbdyno.model.application import ApplicationResult
-from dbdyno.model.metric.primary import is_cpu
+from dbdyno.model.metric.primary import is_cpu, is_second
 from dbdyno.model.plan_record import ApplicationRecord
 from dbdyno.model.query_change import AnswerChange, PlanChange, QueryPlace
 from dbdyno.model.verdict import TIMES_MIN
@@ -328,7 +328,8 @@ def _loss(cell: Cell) -> tuple[float, bool]:
     if judgement is None:
         return 1.0, False
     of_cpu = is_cpu(judgement.metric)
-    return (judgement.told[0] if of_cpu else 1 / judgement.told[0]), of_cpu
+    ratio = judgement.told[0]
+    return (ratio if is_second(judgement.metric) else 1 / ratio), of_cpu
 
 
 def often(change: AnswerChange) -> str:

@@ -15,7 +15,7 @@ from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.query_change import AnswerChange, PlanChange, QueryPlace
 from dbdyno.model.verdict import Verdict
 from dbdyno.model.work import WorkComparison
-from dbdyno.parts import colors, known, number
+from dbdyno.parts import colors, known, number, undisturbed
 from dbdyno.parts.part import AnyPart, Column, Group, Row, Section, Table, TableCell
 from dbdyno.parts.table_layout import without_blank_columns
 
@@ -78,19 +78,21 @@ def _table(comparison: Comparison, result: ApplicationResult, place: int) -> Tab
             -application.share(query),
         ),
     )
+    judged = (cell.verdict for _, cell in own.values() if cell.verdict)
+    beside = undisturbed.head(each for verdict in judged for each in verdict.judgements)
     columns = Column.heads(
         "query",
         Column(text="share", title=whole),
         "calls/s",
         Column(text="word", left=True),
         Column(text="time", left=True, title="of a call, with its 95 % interval"),
-        Column(text="CPU", left=True, title="of a call, with its 95 % interval"),
+        Column(text=beside, left=True, title="of a call, with its 95 % interval"),
         Column(text="work", left=True, title="instructions of a call, counted"),
         Column(text="answer", left=True),
         Column(text="plan", left=True),
     )
     rows = [
-        _row(comparison, result, query, own[query.name][1] if query.name in own else None)
+        _row(comparison, result, query, own[query.name][1] if query.name in own else None, beside)
         for query in queries
     ]
     return without_blank_columns(
@@ -108,7 +110,11 @@ def _table(comparison: Comparison, result: ApplicationResult, place: int) -> Tab
 
 
 def _row(
-    comparison: Comparison, result: ApplicationResult, query: QueryRecord, cell: Cell | None
+    comparison: Comparison,
+    result: ApplicationResult,
+    query: QueryRecord,
+    cell: Cell | None,
+    beside: str,
 ) -> Row:
     application = own_query.record(comparison, result.workload)
     verdict = None if cell is None else cell.verdict
@@ -129,8 +135,8 @@ def _row(
             detail="" if verdict is None else known.bound(verdict, bound),
             title="" if cell is None else answer.failure(cell),
         ),
-        _change(verdict, bound, cpu=False),
-        _change(verdict, bound, cpu=True),
+        _time(verdict, bound),
+        _beside(verdict, beside),
         _counted(comparison, place),
         _word_of(comparison.queries.answers, place),
         _word_of(comparison.queries.plans, place),
@@ -168,11 +174,17 @@ def _word(cell: Cell, verdict: Verdict | None, sure: bool) -> str:
     return f"ended by its limit of {max(filter(None, limits)):g} s {often}"
 
 
-def _change(verdict: Verdict | None, bound: Bound, *, cpu: bool) -> str:
-    judgement = None if verdict is None else verdicts.primary(verdict, cpu)
+def _time(verdict: Verdict | None, bound: Bound) -> str:
+    judgement = None if verdict is None else verdicts.primary(verdict, second=False)
+    return own_query.time(judgement, bound) if judgement is not None and judgement.blocks else ""
+
+
+def _beside(verdict: Verdict | None, column: str) -> str:
+    """What judges beside the time of a call."""
+    judgement = None if verdict is None else verdicts.primary(verdict, second=True)
     if judgement is None or not judgement.blocks:
         return ""
-    return verdicts.change(judgement) if cpu else own_query.time(judgement, bound)
+    return undisturbed.labelled(verdicts.change(judgement), judgement, column)
 
 
 SECTION = Section("page", lambda subject: parts(subject.comparison))

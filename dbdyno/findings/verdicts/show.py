@@ -204,10 +204,14 @@ def headlines(steps: Iterable[StepComparison]) -> str:
 def _table(
     comparison: Comparison, steps: Sequence[StepComparison], arm: str, name: str, sure: bool
 ) -> Table | None:
-    aims = comparison.aims
+    aims, judgements = comparison.aims, _judgements(steps, arm)
+    beside = undisturbed.head(judgements)
     rows = tuple(
         Row(
-            cells=(TableCell(text=step.step, mark=mark(step, result)), *_cells(result, sure)),
+            cells=(
+                TableCell(text=step.step, mark=mark(step, result)),
+                *_cells(result, sure, beside),
+            ),
             group=title,
         )
         for title, some in grouped(steps).items()
@@ -229,7 +233,7 @@ def _table(
             Column(text="verdict", left=True),
             Column(text=f"{headlines(steps)}, %", title="mean change, and its t interval"),
             Column(
-                text="undisturbed time" if second == UNDISTURBED else "CPU, %",
+                text=beside if second == UNDISTURBED else f"{beside}, %",
                 title=f"{metric.title_of(second)}: mean change, and its t interval",
             ),
             Column(text="loss below, %", title="of an open step: what both intervals leave"),
@@ -237,7 +241,7 @@ def _table(
         ),
         rows=rows,
         note=cells.sentences(
-            _note(comparison, _judgements(steps, arm), sure),
+            _note(comparison, judgements, sure),
             _left_out(steps),
             _coarse(steps),
             cells.legend(rows, _MARKS),
@@ -319,13 +323,13 @@ def _judgements(steps: Iterable[StepComparison], arm: str) -> list[Judgement]:
     ]
 
 
-def _cells(result: Cell, sure: bool) -> Iterable[TableCell]:
-    """The verdict of a step, its changes, and what it would take."""
+def _cells(result: Cell, sure: bool, column: str) -> Iterable[TableCell]:
+    """The verdict of a step, its changes, and what it would take; `column`: the second one's."""
     verdict = result.verdict
     assert verdict is not None
     yield _verdict_cell(result, verdict, sure)
     for second in (False, True):
-        yield _change_cell(result, primary(verdict, second), verdict)
+        yield _change_cell(result, primary(verdict, second), verdict, column)
     still = known.undecided(verdict)
     yield TableCell(text=known.loss(still, result.ratio_bound).removesuffix(" %"))
     yield TableCell(text=known.price(still))
@@ -352,7 +356,9 @@ def _verdict_cell(result: Cell, verdict: Verdict, sure: bool) -> TableCell:
     )
 
 
-def _change_cell(result: Cell, judgement: Judgement | None, verdict: Verdict) -> TableCell:
+def _change_cell(
+    result: Cell, judgement: Judgement | None, verdict: Verdict, column: str
+) -> TableCell:
     """A change; by which the verdict is said stands out."""
     if judgement is None:
         return TableCell(text=number.MISSING)
@@ -363,6 +369,8 @@ def _change_cell(result: Cell, judgement: Judgement | None, verdict: Verdict) ->
     text, interval = cells.signed(brief.removesuffix(" %"), of), _interval(judgement)
     if judgement.metric == UNDISTURBED:
         text, interval = undisturbed.added(judgement) or brief, f"{brief} {interval}".rstrip()
+    if is_second(judgement.metric):
+        text = undisturbed.labelled(text, judgement, column)
     return TableCell(
         text=text,
         detail=cells.BOTH if of == "unknown" else interval,

@@ -57,7 +57,7 @@ def of_step(runs: Sequence[StepRun], base: str) -> UndisturbedRuns:
         for place, run in enumerate(runs)
         if run.ending.status == "ok" and run.facts.headline is not None
     }
-    left_out = _outside(list(facts.values()))
+    left_out = _outside(list(facts.values())) if facts else ""
     if left_out or not facts:
         return UndisturbedRuns(runs=tuple(runs), left_out=left_out)
     arms = {place: runs[place].arm for place in facts}
@@ -90,7 +90,7 @@ def _mean(times: Sequence[tuple[float, Times]], place: int) -> float | None:
 
 
 def _outside(every: Sequence[ServiceProfiles]) -> str:
-    """Why the step is outside of the domain; empty where it is within."""
+    """Why the step is outside of the domain, by one run at least; empty where it is within."""
     if not all(facts.profiles for facts in every):
         return "the load tells no histograms of service times"
     if any(facts.waiting for facts in every):
@@ -98,11 +98,10 @@ def _outside(every: Sequence[ServiceProfiles]) -> str:
     processors = [facts.processors for facts in every if facts.processors]
     if len(processors) < len(every):
         return "the processors of the server's host are not known"
-    connections = max((facts.connections for facts in every), default=0)
-    if connections > min(processors, default=connections):
+    connections = max(facts.connections for facts in every)
+    if connections > min(processors):
         return f"{connections} connections share {min(processors)} processors"
-    counts = (profile.count for facts in every for profile in facts.profiles)
-    fewest = min(counts, default=OPERATIONS_MIN)
+    fewest = min(profile.count for facts in every for profile in facts.profiles)
     if fewest < OPERATIONS_MIN:
         return f"{fewest} operations in a block are too few, it takes {OPERATIONS_MIN}"
     return ""

@@ -37,6 +37,7 @@ STEP = 0.005
 """The width of a density's cells, of the logarithm of time."""
 SMOOTH = 0.03
 """The standard deviation by which densities are smoothed."""
+QUARTILES = np.array([0.25, 0.75])
 REACH = math.ceil(4 * SMOOTH / STEP)
 SHORTEST_US = 1e-3
 
@@ -142,16 +143,13 @@ def time_us(block: ServiceProfile, mode: Mode) -> float | None:
 
 def spread(blocks: Iterable[ServiceProfile], mode: Mode) -> float:
     """The upper quartile of a mode by its lower one: of blocks the median."""
-    return median(
-        high / low
-        for block in blocks
-        for begin, end in [_shares(block, mode)]
-        for low, high in [
-            np.interp(
-                [0.75 * begin + 0.25 * end, 0.25 * begin + 0.75 * end], LEVELS, block.times_us
-            )
-        ]
-    )
+    return median(_spread(block, mode) for block in blocks)
+
+
+def _spread(block: ServiceProfile, mode: Mode) -> float:
+    begin, end = _shares(block, mode)
+    low, high = np.interp(begin + (end - begin) * QUARTILES, LEVELS, block.times_us)
+    return float(high / low)
 
 
 def _shares(block: ServiceProfile, mode: Mode) -> tuple[float, float]:

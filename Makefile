@@ -8,13 +8,14 @@ ENTER := set -euo pipefail; source .tools/env;
 TEST_SERVERS := postgres/12 postgres/18 mariadb/11.4.5 mysql/9.7,5.5.9
 ALL_SERVERS := postgres/17 mariadb/10.2.11 mariadb/10.11.5
 
-.PHONY: help setup lean demo wheel pictures test test-all soak test-slow check bench calibrate docs clean
+.PHONY: help setup lean demo wheel update pictures test test-all soak test-slow check bench calibrate docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make setup   prepare this checkout"
 	@echo "make demo    compare PostgreSQL 12 with 18, in under five minutes, and write a report"
 	@echo "make wheel   make a wheel in dist/ that installs on any Linux without Rust or C, a quarter of an hour once"
+	@echo "make update  bring both lock files up to date, and run the tests"
 	@echo "make pictures   take the three pictures of docs/ anew, from a race on this machine"
 	@echo "make check   formatters, linters, types, and the rules of STYLE.md: before a commit"
 	@echo "make test    run the tests, at most eight minutes once built: before a push"
@@ -40,13 +41,24 @@ demo: setup
 # Zig's has the symbols of old ones.
 GLIBC := 2_17
 
-# One wheel in dist/, as it is copied from there by `dist/*.whl`.
+# One wheel in dist/, as it is copied from there by `dist/*.whl`, and its bill of software (CycloneDX): of Python by
+# uv.lock, of Rust as maturin puts it into the wheel.
 wheel:
 	@tools/setup --tools
 	@$(ENTER) mkdir -p dist; made=$$(mktemp --directory dist/made.XXXXXX); trap 'rm -rf "$$made"' EXIT; \
 	"$$UV" run --quiet --no-project --with 'maturin[zig]>=1.12,<2' maturin build --quiet --locked --release --strip \
 	    --zig --compatibility manylinux_$(GLIBC) --out "$$made"; \
-	rm -f dist/*.whl; mv "$$made"/*.whl dist/; ls -l dist/*.whl
+	name=$$(basename "$$made"/*.whl); name=$${name%%-py3-*}; \
+	"$$UV" export --quiet --locked --no-dev --no-emit-project --format cyclonedx1.5 \
+	    --output-file "$$made/$$name.python.cdx.json"; \
+	"$$UV" run --quiet --no-project python -m zipfile --extract "$$made"/*.whl "$$made/whole"; \
+	mv "$$made/whole/$$name.dist-info/sboms/dbdyno.cyclonedx.json" "$$made/$$name.rust.cdx.json"; \
+	rm -f dist/*.whl dist/*.cdx.json; mv "$$made"/*.whl "$$made"/*.cdx.json dist/; ls -l dist/*.whl dist/*.cdx.json
+
+# What lies in the lock files is what everybody gets; here they move on.
+update: setup
+	@$(ENTER) "$$UV" lock --quiet --upgrade; cargo update --quiet; tools/setup --lean; python tools/vega_script.py
+	@$(MAKE) test
 
 pictures: setup
 	@$(ENTER) python tools/pictures.py

@@ -47,8 +47,8 @@ def test_every_page_is_in_the_navigation_and_fetches_nothing(site: Path) -> None
 
 
 def test_a_plan_that_a_page_links_to_is_a_page(site: Path) -> None:
-    assert "plans/pg12-pg18.toml.html" in (site / "docs/howto/upgrade.html").read_text()
-    assert "base" in (site / "plans/pg12-pg18.toml.html").read_text()
+    assert "plan/shipped/pg12-pg18.toml.html" in (site / "docs/howto/upgrade.html").read_text()
+    assert "base" in (site / "dbdyno/plan/shipped/pg12-pg18.toml.html").read_text()
 
 
 def test_the_search_finds_a_page_from_a_file(site: Path, tab: Tab) -> None:

@@ -25,6 +25,7 @@ import pytest
 
 import dbdyno
 import tidy
+from dbdyno.model import extra
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = Path(sysconfig.get_path("scripts"))
@@ -77,10 +78,15 @@ def cargo() -> dict[str, Any]:
     return tomllib.loads((ROOT / "Cargo.toml").read_text())
 
 
-def dependencies() -> set[str]:
-    """The distributions that pyproject.toml asks for, without versions and extras."""
+def dependencies() -> tuple[set[str], set[str]]:
+    """The distributions that pyproject.toml asks for, and those of extras; without versions."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    return {re.split(r"[\[<>=~ ]", requirement)[0] for requirement in project["dependencies"]}
+    extras = [name for names in project["optional-dependencies"].values() for name in names]
+    return bare(project["dependencies"]), bare(extras) - {"dbdyno"}
+
+
+def bare(requirements: list[str]) -> set[str]:
+    return {re.split(r"[\[<>=~ ]", requirement)[0] for requirement in requirements}
 
 
 def test_the_version_is_the_same_in_rust_and_python() -> None:
@@ -153,7 +159,35 @@ def test_every_dependency_is_used_and_whatever_is_used_is_a_dependency() -> None
     imported = {name.split(".")[0] for source in sources for name, _ in tidy.imported(source)}
     foreign = imported - sys.stdlib_module_names - {"dbdyno"}
     distributions = importlib.metadata.packages_distributions()
-    assert {distributions[name][0].lower() for name in foreign} == dependencies()
+    plain, extras = dependencies()
+    used = {distributions[name][0].lower() for name in foreign}
+    assert plain <= used <= plain | extras
+    assert plain | extras >= extra.OF_JUDGES
+
+
+def test_the_lock_file_is_of_what_the_project_asks_for_and_names_the_public_index_alone() -> None:
+    text = (ROOT / "uv.lock").read_text()
+    (package,) = (each for each in tomllib.loads(text)["package"] if each["name"] == "dbdyno")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = [*project["dependencies"]]
+    for requirements in project["optional-dependencies"].values():
+        asked += requirements
+    rows = package["metadata"]["requires-dist"]
+    locked = {(row["name"], bounds(row.get("specifier", ""))) for row in rows}
+    assert locked == {
+        (REQUIREMENT.match(text)[1], bounds(REQUIREMENT.match(text)[2]))  # type: ignore[index]
+        for text in asked
+    }
+    hosts = set(re.findall(r"https?://([^/\"]+)", text))
+    assert len(hosts) <= 2, "a mirror of some machine has got into uv.lock: `git checkout uv.lock`"
+
+
+REQUIREMENT = re.compile(r"([\w.-]+)(?:\[.*\])?(.*)")
+
+
+def bounds(specifier: str) -> frozenset[str]:
+    """`>=30,<31` in no order."""
+    return frozenset(specifier.split(","))
 
 
 def data_files() -> set[str]:

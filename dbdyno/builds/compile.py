@@ -287,7 +287,7 @@ def carry_out(  # noqa: PLR0913 (each by its name)
         "flags": wish.flags.words,
         "options": list(wish.options),
         "configure": next(list(step.command) for step in steps if step.phase == "configure"),
-        "features": features.linked(program),
+        "features": [*features.read(program).features, *features.beside(program)],
         "compiler": compiler,
         "jobs": wish.jobs,
         "seconds": {phase: round(spent, 1) for phase, spent in seconds.items()},

@@ -136,9 +136,16 @@ def attribute(
 def refuse(asked: AttributeOptions) -> None:
     """Raises DynoError where options contradict each other."""
     from dbdyno.model.document import suggestion
+    from dbdyno.plan import shipped_plans
 
     if asked.design is not None and asked.design not in DESIGNS:
         raise DynoError(f"--design: no `{asked.design}`; {suggestion(asked.design, DESIGNS)}")
+    if shipped_plans.folder() in asked.plan_file.parents:
+        name = asked.plan_file.stem
+        raise DynoError(
+            f"PLAN: `{name}` comes along, and a plan is written beside it: run `dyno plan copy "
+            f"{name}`, then take {name}.toml"
+        )
     folder = asked.plan_file.parent.resolve()
     if asked.path.parent.resolve() != folder:
         raise DynoError(

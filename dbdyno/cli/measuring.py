@@ -17,6 +17,7 @@ from dbdyno.cli.options import (
     AsJson,
     DryRun,
     FailOn,
+    OptionalPlanFile,
     Out,
     PlanFile,
     Quiet,
@@ -164,9 +165,7 @@ def check(
 
 
 def doctor(
-    plan_file: Annotated[
-        Path | None, typer.Argument(metavar="PLAN.toml", help="Also check for this plan's servers.")
-    ] = None,
+    plan_file: OptionalPlanFile = None,
     data_dir: Annotated[
         Path | None, typer.Option("--data-dir", help="Where servers will keep their data.")
     ] = None,

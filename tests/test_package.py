@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.metadata
 import json
 import os
@@ -27,6 +28,7 @@ from packaging.utils import canonicalize_name
 
 import dbdyno
 import tidy
+from dbdyno import model
 from dbdyno.model import extra
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -121,6 +123,27 @@ def test_the_package_runs_as_a_module() -> None:
 def test_the_command_line_starts_without_the_heavy_libraries() -> None:
     code = "import sys, dbdyno.cli; print(*sorted({name.split('.')[0] for name in sys.modules}))"
     assert not HEAVY & set(output(sys.executable, "-c", code).split())
+
+
+def test_the_command_line_starts_without_the_types_of_plans_and_results() -> None:
+    """They are a third of the time that `dyno --help` would take."""
+    code = "import sys, dbdyno.cli; print(*sys.modules)"
+    loaded = set(output(sys.executable, "-c", code).split())
+    assert not {"dbdyno.model.plan", "dbdyno.model.step", "dbdyno.model.comparison"} & loaded
+
+
+def test_each_type_of_the_model_is_loaded_from_where_it_stands() -> None:
+    tree = ast.parse((ROOT / "dbdyno/model/__init__.py").read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    static = {(str(node.module), alias.name) for node in imports for alias in node.names}
+    assert static == {
+        (f"dbdyno.model.{module}", name)
+        for module, names in model.NAMES.items()
+        for name in names.split()
+    }
+    for module, name in static:
+        assert getattr(model, name) is getattr(importlib.import_module(module), name)
 
 
 @pytest.mark.long

@@ -56,7 +56,7 @@ wheel:
 	name=$$(basename "$$made"/*.whl); name=$${name%%-py3-*}; \
 	"$$UV" pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
 	    --constraints requirements.lock pyproject.toml | \
-	    tool 'cyclonedx-bom>=7,<8' cyclonedx-py requirements --short-PURLs --output-reproducible \
+	    PYTHONWARNINGS=ignore tool 'cyclonedx-bom>=7,<8' cyclonedx-py requirements --short-PURLs --output-reproducible \
 	        --pyproject pyproject.toml --output-file "$$made/$$name.python.cdx.json" -; \
 	unzip() { "$$UV" run --quiet --no-project python -m zipfile --extract "$$@"; }; \
 	unzip "$$made"/*.whl "$$made/whole"; \

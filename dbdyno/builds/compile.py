@@ -45,6 +45,7 @@ class Method:
     """How an engine's source is built."""
 
     version: Callable[[Path, str], str]  # of a tree; `origin` names it in errors
+    version_files: tuple[str, ...]  # of a tree, in which it says its version
     steps: Callable[[BuildSite, Flags, Sequence[str], BuildLog], tuple[BuildStep, ...]]
     ignored: Callable[[str, Sequence[str]], str | None]  # an option that was not taken notice of
     explain: Callable[[str, str], str]  # why a phase failed that said this

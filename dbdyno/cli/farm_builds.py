@@ -151,7 +151,6 @@ class BranchOrigin:
     def built(self, commit: str, *, relaid: bool = False) -> str:
         """The build of a commit as a race has it. Raises ServerError: it does not build."""
         from dbdyno.cli import source_arm
-        from dbdyno.host.lock import HostLock
 
         if self.branch.command is not None:
             return str(self.farm.folder / BUILDS / self.branch.name / safe_name(commit))
@@ -163,9 +162,7 @@ class BranchOrigin:
             configure=tuple(self.branch.configure), relaid=relaid,
         )  # fmt: skip
         worktree = builds.worktree(self.repository.folder, source.engine)
-        if not worktree.is_there(commit):
-            with HostLock(plan=source_arm.BUILD_LOCK, wait=True):
-                worktree.build(commit, self.say)
+        worktree.build(commit, self.say)
         return worktree.wish(commit).name
 
     # --- A command in place of a repository

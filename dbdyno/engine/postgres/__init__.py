@@ -101,6 +101,7 @@ class PostgresEngine:
         """By configure and make."""
         return Method(
             version=compile.version,
+            version_files=("configure",),
             steps=compile.steps,
             ignored=lambda said, options: None,  # what configure does not know was refused
             explain=compile.explain,

@@ -239,16 +239,14 @@ NEW = ("--others", "--exclude-standard")
 
 
 def _new_names(folder: Path) -> list[str]:
-    """Files of a checkout that git does not track, and folders in which it tracks none."""
+    """Files of a checkout that git does not track, and folders in which it tracks none; none of dyno's."""
     names = _listed(["ls-files", *NEW, "--directory", "--no-empty-directory"], folder)
-    return [name.rstrip("/") for name in names if not _is_dynos(folder / name)]
-
-
-def _is_dynos(path: Path) -> bool:
-    """Whether dyno reads the file, or writes its results into the folder."""
-    return path.name in DYNO_FILES or any(
-        next(path.glob(pattern), None) is not None for pattern in DYNO_RESULTS
-    )
+    results = {
+        name
+        for name in names
+        if any(next((folder / name).glob(pattern), None) is not None for pattern in DYNO_RESULTS)
+    }
+    return [name.rstrip("/") for name in names if name not in results.union(DYNO_FILES)]
 
 
 def literal(name: str) -> str:

@@ -91,7 +91,8 @@ class Worktree:
         """
         with tempfile.TemporaryDirectory() as folder:
             names = self.method.version_files
-            source.put_files(self.repository, commit, names, Path(folder), **self._lent)
+            changes = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": str(self._changes)}
+            source.put_files(self.repository, commit, names, Path(folder), **changes)
             return self.method.version(Path(folder), str(self.repository))
 
     def foreseen(self, commit: str, said: str) -> Build:
@@ -191,11 +192,6 @@ class Worktree:
     def _changes(self) -> Path:
         """The objects of what the checkout has not committed."""
         return checkout_state.folder_of(self.repository, self.cache)
-
-    @property
-    def _lent(self) -> dict[str, str]:
-        """With these git finds in the repository what the checkout has not committed, too."""
-        return {"GIT_ALTERNATE_OBJECT_DIRECTORIES": str(self._changes)}
 
     def _is_orphan(self) -> bool:
         """Whether the repository lacks the commit of the tree: another one lies at its path."""

@@ -201,8 +201,8 @@ class SideReader:
                 return side.of_commit(self.checkout, commit)
             if self.named or not is_arm(place):
                 raise DynoError(f"{option} {written}: {no_such_commit(self.checkout)}")
-        if (found := source_arm.ref_in(Path(place).expanduser().absolute())) is not None:
-            checkout, ref = found
+        if (elsewhere := source_arm.ref_in(Path(place).expanduser().absolute())) is not None:
+            checkout, ref = elsewhere
             if (commit := source_arm.commit_of(checkout, ref)) is None:
                 raise DynoError(f"{option} {written}: {no_such_commit(checkout)}")
             return side.of_commit(checkout, commit)
@@ -216,9 +216,9 @@ class SideReader:
         into = self.changes or checkout_state.folder_of(checkout)
         state = checkout_state.of(checkout, into, without=self.own)
         read = side.of_commit(checkout, state.commit, called=f"{checkout.name}-tree")
-        found = source_arm.find(checkout)
-        assert found is not None, "it is a checkout of a source"
-        return replace(read, changed=state.changed, version=found.version)
+        server = source_arm.find(checkout)
+        assert server is not None, "it is a checkout of a source"
+        return replace(read, changed=state.changed, version=server.version)
 
 
 def dry_changes(stack: ExitStack) -> Path:

@@ -197,9 +197,9 @@ class GateRequest:
             if side.commit is None or side.checkout is None:
                 arms.append(side.written)
                 continue
-            found = builds.of(side.checkout, side.commit, side.where, version=side.version)
-            sources.add(found)
-            arms.append(f"{found.name}{side.settings}")
+            build = builds.of(side.checkout, side.commit, side.where, version=side.version)
+            sources.add(build)
+            arms.append(f"{build.name}{side.settings}")
         return arms
 
     def asked(

@@ -119,7 +119,11 @@ class Worktree:
         prefix = built.root(self.cache) / wish.name
         if self.is_there(commit):
             return prefix
-        with BuildLog(self._log), BuildLog(built.log_of(wish.name, self.cache)) as log:
+        # Whoever builds in this tree holds the log of both.
+        logs = [
+            built.log_of(name, self.cache) for name in (f"worktree-{self.root.name}", wish.name)
+        ]
+        with BuildLog(logs[0]), BuildLog(logs[1]) as log:
             before = self._take_state()
             kept = self._check_out(commit, log)
             if before is not None and kept:
@@ -133,11 +137,6 @@ class Worktree:
             self._clean(log)
             self._make(wish, prefix, log, say, before=None)
         return prefix
-
-    @property
-    def _log(self) -> Path:
-        """A log that whoever builds in this worktree holds."""
-        return built.log_of(f"worktree-{self.root.name}", self.cache)
 
     def _make(
         self, wish: BuildRequest, prefix: Path, log: BuildLog, say: Say, *, before: str | None

@@ -239,7 +239,7 @@ NEW = ("--others", "--exclude-standard")
 
 
 def _new_names(folder: Path) -> list[str]:
-    """Files of a checkout that git does not track, and folders in which it tracks none; none of dyno's."""
+    """Files that git does not track, and folders in which it tracks none; none of dyno's."""
     names = _listed(["ls-files", *NEW, "--directory", "--no-empty-directory"], folder)
     results = {
         name

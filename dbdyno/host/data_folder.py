@@ -32,7 +32,7 @@ READ_BYTES_MAX = 1 << 20
 
 
 def check(folder: Path, account: Account, arm: str) -> None:
-    """Raises ServerError where `folder` is in use or foreign, HostError where it is closed."""
+    """Raises ServerError where `folder` is foreign, HostError where it is closed."""
     if blocked := accounts.blocked_at(folder.parent, account):
         raise HostError(
             f"server.data_dir: account `{account.name}` cannot enter `{blocked}`: choose another "
@@ -50,6 +50,10 @@ def check(folder: Path, account: Account, arm: str) -> None:
             f"arms.{arm}: `{folder}` was not made by dyno: move it away, or choose another "
             "`data_dir`"
         )
+
+
+def refuse_used(folder: Path, arm: str) -> None:
+    """Raises ServerError where a server works in the folder."""
     holder = user_of(folder)
     if holder is not None:
         raise ServerError(

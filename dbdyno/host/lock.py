@@ -111,6 +111,12 @@ def holder(path: Path | None = None, locks: Path = LOCKS) -> str | None:
     return words or UNNAMED
 
 
+def is_held_by_another(path: Path | None = None) -> bool:
+    """Whether a process that is not this one holds the host's lock now."""
+    words = holder(path)
+    return words is not None and not words.startswith(f"process {os.getpid()},")
+
+
 def open_shared(path: Path) -> int:
     """Opens the lock file, made where it is missing, so that every user can lock it and read it.
 

@@ -24,6 +24,7 @@ from dbdyno.engine.postgres import (
     fetch,
     fingerprint,
     footprint,
+    modules,
     planner_lab,
     probe,
     server,
@@ -107,6 +108,7 @@ class PostgresEngine:
             explain=compile.explain,
             again=compile.AGAIN,
             configures=compile.CONFIGURES,
+            named=modules.named,
         )
 
     def read_config(self, text: str, source: str, version_num: int) -> Settings:

@@ -53,6 +53,7 @@ class Worktree:
     flags: Flags
     options: tuple[str, ...] = ()  # of one's own, for configure or cmake
     jobs: int = 1
+    modules: tuple[str, ...] | None = None  # as of a BuildRequest
     cache: Path | None = None  # None: the usual one
 
     @property
@@ -80,6 +81,7 @@ class Worktree:
             flags=self.flags,
             options=(*self.options, *self.method.again),
             jobs=self.jobs,
+            modules=self.modules,
         )
         key = built.key_of(wish.parts)[:KEY_DIGITS]
         return replace(wish, name=f"bisect-{commit[:NAME_DIGITS]}-{key}")

@@ -266,7 +266,7 @@ class CheckedSearch:
 def begin(asked: BisectOptions, out: Path) -> CheckedSearch:
     """Understands the words and checks everything that needs no build. Raises DynoError."""
     from dbdyno.builds import commits
-    from dbdyno.cli.source_arm import CommitBuilds
+    from dbdyno.cli import race, source_arm
     from dbdyno.run import bisect as runner
     from dbdyno.stats.bisection import RELAYOUTS
     from dbdyno.store import safe_name
@@ -275,11 +275,12 @@ def begin(asked: BisectOptions, out: Path) -> CheckedSearch:
     refuse(asked)
     repository = commits.checkout(asked.source)
     between = commits.between(repository, asked.good, asked.bad)
-    builds = CommitBuilds(
+    builds = source_arm.CommitBuilds(
         recipe=asked.recipe,
         cflags=asked.cflags,
         configure=tuple(asked.configure),
         jobs=asked.jobs,
+        texts=source_arm.loading_texts(asked.workload, race.listed(asked.config), ()),
     )
 
     def worktree_of(engine: str) -> Worktree:

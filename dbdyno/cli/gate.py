@@ -134,8 +134,9 @@ def gate(
     )  # fmt: skip
     wish = plans.load(checkout or Path(), options)
     builds = source_arm.CommitBuilds(
-        recipe=wish.recipe, cflags=wish.cflags, configure=tuple(wish.configure), jobs=jobs
-    )
+        recipe=wish.recipe, cflags=wish.cflags, configure=tuple(wish.configure), jobs=jobs,
+        texts=source_arm.loading_texts(wish.workload, wish.config, (base, head)),
+    )  # fmt: skip
     place = () if source is None else ("--source", str(source))
     own = tuple(path for path in (markdown, junit) if path is not None)
     with ExitStack() as stack:

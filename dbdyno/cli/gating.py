@@ -181,7 +181,7 @@ class GateRequest:
         """What is to be built, counted and raced. Raises DynoError."""
         from dbdyno.cli.source_arm import SourceBuilds
 
-        sources = SourceBuilds()
+        sources = SourceBuilds(builds.texts)
         arms = self.arms(builds, sources)
         counting = self.race(self.asked(arms, count=True), sources)
         minutes = self.race_minutes(counting)

@@ -70,7 +70,6 @@ def race(
     from dbdyno.run.runner import LocalRunner
 
     words = exit_status.words(fail)
-    sources = SourceBuilds()
     asked = RaceOptions(
         arms=[*(arms or []), *(dsn or [])],
         workload=workload,
@@ -84,6 +83,7 @@ def race(
         count=count,
         tolerate=tolerate,
     )
+    sources = SourceBuilds(asked.loading_texts)
     wanted = race_of(asked, look_around(sources))
     if dry_run:
         made = made_of(wanted, out, sources)
@@ -208,6 +208,18 @@ class RaceOptions:
         ]
 
     @property
+    def loading_texts(self) -> tuple[str, ...] | None:
+        """What may name modules that servers load; None: a dump may need any."""
+        from dbdyno.cli import source_arm
+
+        words = [*self.arms, *self.settings, *map(script_text, self.pgbench)]
+        return (
+            source_arm.loading_texts(self.workload, self.config, words)
+            if self.restore is None
+            else None
+        )
+
+    @property
     def command(self) -> str:
         """The command that asks for the same."""
         words = ["dyno", "race", *self.arms]
@@ -253,10 +265,10 @@ def look_around(sources: SourceBuilds) -> HostServers:
     def folder(path: Path, recipe: str | None) -> RaceServer:
         where = f"arm `{path}`"
         if (commit := source_arm.ref_in(path)) is not None:
-            builds = source_arm.CommitBuilds(recipe=recipe)
+            builds = source_arm.CommitBuilds(recipe=recipe, texts=sources.texts)
             return sources.add(source_arm.of_ref(*commit, builds))
         if (source := source_arm.find(path)) is not None:
-            return sources.add(source_arm.of_folder(source, path, recipe, where))
+            return sources.add(source_arm.of_folder(source, path, recipe, where, sources.texts))
         if recipe is not None:
             raise DynoError(f"{where}: is no source: {FOR_RECIPE}")
         build = installed.in_folder(path, where)
@@ -335,6 +347,12 @@ def is_file(workload: str | None) -> bool:
         return False
     captured = (Path(workload) / FOLDER_FILE).is_file()
     return captured or "/" in workload or workload.endswith(".toml")
+
+
+def script_text(text: str) -> str:
+    """The text of a script of pgbench's; of a built-in one, or of one that lacks, none."""
+    path = Path(absolute_script(text).rpartition("@")[0] or absolute_script(text))
+    return path.read_text(errors="replace") if path.is_file() else ""
 
 
 def absolute_script(text: str) -> str:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dbdyno import engine as engines
 from dbdyno.builds import Build, cache, compile, flags, source
+from dbdyno.builds.compile import Method
 from dbdyno.builds.worktree import Worktree, foreseen
 from dbdyno.cli.exit_status import say
 from dbdyno.host import capacity
 from dbdyno.model import Plan
 from dbdyno.model.bisection import short
 from dbdyno.model.engine import having
-from dbdyno.model.error import DynoError, ServerError
+from dbdyno.model.error import DynoError, ServerError, WorkloadError
 from dbdyno.plan.race import RaceServer
 from dbdyno.plan.race.arm import named
+from dbdyno.workload import file as workload_file
 
 NAME_MAX = 40
 KEY_DIGITS = 8
@@ -24,14 +27,33 @@ KEY_DIGITS = 8
 
 
 def find(folder: Path) -> RaceServer | None:
-    """The engine and version of the source in a folder; None where there is none."""
+    """The engine and version of the source in a folder; None where there is none.
+
+    Raises ServerError of a source that lacks what dyno builds by.
+    """
+    said: ServerError | None = None
     for engine in having("source"):
         try:
             version = engines.of(engine).method().version(folder, str(folder))
-        except ServerError:
+        except ServerError as error:
+            said = said or error
             continue
         return RaceServer(engine=engine, version=version)
+    if said is not None and (folder / "meson.build").is_file():
+        raise said
     return None
+
+
+def loading_texts(
+    workload: str | None, config: Sequence[str], words: Iterable[str]
+) -> tuple[str, ...]:
+    """What may name modules that the servers of a race load: its workload, files, settings."""
+    files = [Path(name).expanduser() for name in config]
+    texts = [*words, *(path.read_text(errors="replace") for path in files if path.is_file())]
+    if workload is not None:
+        with suppress(WorkloadError):  # a step of the usual one
+            texts.append(workload_file.text(workload))
+    return tuple(texts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +75,13 @@ class SourceBuild:
 
 
 class SourceBuilds:
-    """The builds of sources that the arms of a command name."""
+    """The builds of sources that the arms of a command name.
 
-    def __init__(self) -> None:
+    `texts`: what may name modules that their servers load; None: nobody knows, builds are whole.
+    """
+
+    def __init__(self, texts: tuple[str, ...] | None = None) -> None:
+        self.texts = texts
         self._builds: dict[str, SourceBuild] = {}
 
     def __iter__(self) -> Iterator[SourceBuild]:
@@ -95,17 +121,29 @@ class SourceBuilds:
             yield f"{build.where}: {build.source}, {state}"
 
 
-def of_folder(source: RaceServer, folder: Path, recipe: str | None, where: str) -> SourceBuild:
-    """The build of a source by a recipe. Raises DynoError where there cannot be one."""
+def modules_of(method: Method, texts: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The modules of a server of measured steps; None: a whole build."""
+    return None if method.named is None or texts is None else method.named(texts)
+
+
+def of_folder(
+    source: RaceServer, folder: Path, recipe: str | None, where: str, texts: tuple[str, ...] | None
+) -> SourceBuild:
+    """The build of a source by a recipe; `texts`: as of SourceBuilds.
+
+    Raises DynoError where there cannot be one.
+    """
+    method = engines.of(source.engine).method()
     chosen = flags.choose(
         engines.recipes(source.engine), recipe=recipe, cflags=None, march=None, lto=False
     )
     content = compile.source_of(source.engine, str(folder), None)
     wish = compile.BuildRequest(
-        engine=source.engine, name="", source=content, flags=chosen, jobs=capacity.cores()
-    )
+        engine=source.engine, name="", source=content, flags=chosen, jobs=capacity.cores(),
+        modules=modules_of(method, texts),
+    )  # fmt: skip
     name = f"{named(folder.name, NAME_MAX)}-{cache.key_of(wish.parts)[:KEY_DIGITS]}"
-    wish, method = replace(wish, name=name), engines.of(source.engine).method()
+    wish = replace(wish, name=name)
     compile.compiler_of(chosen.options, folder)
     return SourceBuild(
         where=where,
@@ -131,6 +169,7 @@ class CommitBuilds:
     cflags: str | None = None
     configure: tuple[str, ...] = ()
     jobs: int | None = None
+    texts: tuple[str, ...] | None = None  # as of SourceBuilds
     relaid: int = 0  # by which other layout all code lies elsewhere in memory; 0: by none
 
     def worktree(self, checkout: Path, engine: str) -> Worktree:
@@ -146,11 +185,12 @@ class CommitBuilds:
                 f"--recipe {self.recipe}: each commit would have a profile of its own, which "
                 "differs more than commits do: take another recipe"
             )
-        chosen = flags.aligned(chosen)
+        chosen, method = flags.aligned(chosen), engines.of(engine).method()
         return Worktree(
             repository=checkout,
             engine=engine,
-            method=engines.of(engine).method(),
+            method=method,
+            modules=modules_of(method, self.texts),
             flags=flags.relaid(chosen, self.relaid) if self.relaid else chosen,
             options=flags.options_of(self.configure),
             jobs=self.jobs or capacity.cores(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import platform
 import shlex
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -358,6 +359,7 @@ def question_of(asked: BisectOptions, worktree: Worktree, between: tuple[Commit,
         host=capacity.here(place.nearest(place.data_root())),
         processor=capacity.last() if plans.shares_processor(step, asked.by) else None,
         steps=tuple(step.name for step in steps),
+        architecture=platform.machine(),
         every=asked.every,
     )
 

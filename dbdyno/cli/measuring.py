@@ -27,12 +27,11 @@ from dbdyno.cli.options import (
 )
 from dbdyno.cli.slurm import Cancel, Nodelist, Partition, SlurmChoice, SlurmOptions, UseSlurm
 from dbdyno.host.terminal import VisibleConsole
-from dbdyno.model import Plan
 from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
     from dbdyno.engine import Build
-    from dbdyno.model import Comparison
+    from dbdyno.model import Comparison, Plan
     from dbdyno.model.work import Event
     from dbdyno.parts.part import AnyPart
     from dbdyno.run.blocks import PlanOutcome

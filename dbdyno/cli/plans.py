@@ -14,7 +14,6 @@ import typer
 from dbdyno.cli import exit_status, race_options
 from dbdyno.cli.exit_status import say
 from dbdyno.cli.options import Quiet, Wait
-from dbdyno.model.plans_only import REPORT
 
 if TYPE_CHECKING:
     from dbdyno.cli.source_arm import SourceBuilds
@@ -79,6 +78,7 @@ def plans(
     show where the lab knows enough.
     """
     from dbdyno.analysis import plans_only
+    from dbdyno.model.plans_only import REPORT
     from dbdyno.report import plans_only as report
 
     words = () if fail is None else report.words(fail)
@@ -206,7 +206,7 @@ def keep(record: PlansRecord, rows: Sequence[FlippedQuery], out: Path) -> None:
     """Writes plans.json and the page. Raises DynoError."""
     from dbdyno.host import flame
     from dbdyno.model.json import plain
-    from dbdyno.model.plans_only import FILE
+    from dbdyno.model.plans_only import FILE, REPORT
     from dbdyno.report import plans_only as report
     from dbdyno.report import write
     from dbdyno.report.render import html

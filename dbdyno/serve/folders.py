@@ -61,15 +61,17 @@ class Folders:
         self.roots = tuple(roots)
         self._roots = named(roots)
         self._known: dict[str, ListedResult] = {}
+        self.damaged: dict[Path, str] = {}
+        """Why folders that have a plan are no results, as they were looked through last."""
 
     def found(self) -> list[ListedResult]:
         """All results: those that run, then the newest; a folder that cannot be read is none."""
         known: dict[str, ListedResult] = {}
+        self.damaged = {}
         for key, path in self._places():
             stamp, before = glance.stamp(path), self._known.get(key)
-            if before is not None and before.stamp == stamp:
-                known[key] = before
-            elif (read := _read(key, path, stamp)) is not None:
+            read = before if before and before.stamp == stamp else self._read(key, path, stamp)
+            if read is not None:
                 known[key] = read
         self._known = known
         now = time.time()
@@ -90,11 +92,20 @@ class Folders:
             paths = [before.path]
         for path in paths:
             stamp = glance.stamp(path)
-            read = before if before and before.stamp == stamp else _read(key, path, stamp)
+            read = before if before and before.stamp == stamp else self._read(key, path, stamp)
             if read is not None:
                 self._known[key] = read
                 return replace(read, state=_state(read, time.time()))
         return None
+
+    def _read(self, key: str, path: Path, stamp: Stamp) -> ListedResult | None:
+        """The result as its plan has it; None where it is damaged or was removed meanwhile."""
+        try:
+            return _of(key, path, stamp)
+        except (OSError, ResultError, KeyError, TypeError, ValueError, AttributeError) as error:
+            known = isinstance(error, ResultError)
+            self.damaged[path] = str(error) if known else f"{path}: cannot be read ({error})"
+            return None
 
     def _places(self) -> Iterator[tuple[str, Path]]:
         for prefix, root in self._roots.items():
@@ -121,14 +132,6 @@ def named(roots: Sequence[Path]) -> dict[str, Path]:
             name = f"{root.name or 'root'}-{number}"
         names[f"{name}/"] = root
     return names
-
-
-def _read(key: str, path: Path, stamp: Stamp) -> ListedResult | None:
-    """The result as its plan has it; None where it is damaged or was removed meanwhile."""
-    try:
-        return _of(key, path, stamp)
-    except (OSError, ResultError, KeyError, TypeError, ValueError, AttributeError):
-        return None
 
 
 def _of(key: str, path: Path, stamp: Stamp) -> ListedResult:

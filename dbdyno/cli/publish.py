@@ -33,8 +33,7 @@ def publish(
     made = site.publish(roots, to, raw=not no_raw, draw=flame.draw)
     for problem in made.problems:
         say(f"left out: {problem}")
-    of_farms = f", {site.counted(len(made.farms), 'farm')}" if made.farms else ""
     say(
-        f"{to / place.INDEX}: {site.counted(len(made.results), 'result') or 'no result'}{of_farms}; "
-        f"{made.renewed} written now, the others as they were"
+        f"{to / place.INDEX}: {made.counts}; "
+        f"reports written now: {made.renewed}, as they were: {len(made.results) - made.renewed}"
     )

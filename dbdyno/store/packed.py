@@ -23,7 +23,7 @@ OWN = re.compile(
 )
 """What docs/results.md has of a result, but for the lab that writes: all else is somebody's own."""
 CHUNK_BYTES, OVERLAP_BYTES = 4 << 20, 4 << 10
-READABLE = 0o644
+READABLE, PASSABLE = 0o644, 0o755
 
 
 def pack(folder: Path, name: str, to: BinaryIO, at_s: float) -> None:
@@ -35,16 +35,27 @@ def pack(folder: Path, name: str, to: BinaryIO, at_s: float) -> None:
         gzip.GzipFile(filename="", mode="wb", fileobj=to, compresslevel=6, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w") as archive,
     ):
+        known: set[Path] = set()
         for place, file in _files(folder):
-            entry = tarfile.TarInfo(f"{name}/{place}")
+            path = Path(name, place)
+            for parent in reversed(path.parents[:-1]):  # whose time tells when it was measured
+                if parent not in known:
+                    known.add(parent)
+                    archive.addfile(_entry(parent, at_s, tarfile.DIRTYPE, PASSABLE))
+            entry = _entry(path, at_s, tarfile.REGTYPE, READABLE)
             entry.size = os.fstat(file.fileno()).st_size
-            entry.mtime, entry.mode = int(at_s), READABLE
             try:
                 archive.addfile(entry, file)
             except OSError as error:
                 if error.errno is not None:  # of `to`
                     raise
                 raise ResultError(f"{folder / place}: changed while it was packed") from error
+
+
+def _entry(path: Path, at_s: float, kind: bytes, mode: int) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(path.as_posix())
+    entry.type, entry.mtime, entry.mode = kind, int(at_s), mode
+    return entry
 
 
 def with_password(folder: Path) -> str | None:

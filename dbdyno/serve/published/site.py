@@ -45,6 +45,13 @@ class PublishedSite:
     renewed: int = 0  # results whose pages were written now
     problems: list[str] = field(default_factory=list)  # what was left out, and why
 
+    @property
+    def counts(self) -> str:
+        """`2 results, 1 farm`."""
+        alone = [result for result in self.results.values() if not result.farm]
+        counts = (counted(len(alone), "result"), counted(len(self.farms), "farm"))
+        return ", ".join(filter(None, counts))
+
 
 def publish(
     roots: Sequence[Path], to: Path, *, raw: bool = True, draw: Draw | None = None
@@ -192,9 +199,7 @@ class _SitePublisher:
             farms=list(map(farm_line, known)),
             badge=place.BADGE,
             badge_words=newest.words,
-            count=", ".join(
-                filter(None, (counted(len(alone), "result"), counted(len(known), "farm")))
-            ),
+            count=self.site.counts,
             feed=FEED,
         )
         here = ViewLink(words="Results", link=place.INDEX, here=True)

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 import published_folder
 from dbdyno.farm.overview import combined
-from dbdyno.serve.published import site
+from dbdyno.serve.published.publish import publish
 from farm_builder import (
     POINT,
     QPS,
@@ -205,7 +205,7 @@ def changes(asking: TestClient) -> int:
 @pytest.fixture(name="published")
 def _published(folder: Path, tmp_path: Path) -> Path:
     """The site of the folder that the farm lies in."""
-    made = site.publish([folder.parent], tmp_path / "site")
+    made = publish([folder.parent], tmp_path / "site")
     assert (len(made.results), made.counts, made.problems) == (1, "1 farm", [])
     return tmp_path / "site"
 
@@ -239,12 +239,12 @@ def test_the_index_and_the_feed_have_the_findings_of_a_farm(published: Path) -> 
 
 def test_a_farm_that_is_published_again_keeps_its_files(folder: Path, published: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in published.rglob("*")}
-    assert site.publish([folder.parent], published).renewed == 0
+    assert publish([folder.parent], published).renewed == 0
     assert {path: path.stat().st_mtime_ns for path in published.rglob("*")} == before
 
 
 def test_a_farm_s_own_folder_can_be_published(folder: Path, tmp_path: Path) -> None:
-    site.publish([folder], tmp_path / "site")
+    publish([folder], tmp_path / "site")
     assert published_folder.broken(tmp_path / "site") == []
     assert (tmp_path / "site/farms/farm/index.html").is_file()
 
@@ -254,7 +254,7 @@ def test_a_result_that_was_removed_has_no_link(folder: Path, tmp_path: Path) -> 
 
     for path in folder.glob("2026-*"):
         shutil.rmtree(path)
-    assert site.publish([folder], tmp_path / "site").counts == "1 farm"
+    assert publish([folder], tmp_path / "site").counts == "1 farm"
     assert "results/" not in (tmp_path / "site/farms/farm/index.html").read_text()
 
 
@@ -262,7 +262,7 @@ def test_a_damaged_journal_is_one_line_and_hides_no_result(folder: Path, tmp_pat
     example(folder.parent / "one")
     journal = folder / "journal.jsonl"
     journal.write_bytes(b"{}\n" + journal.read_bytes())
-    made = site.publish([folder.parent], tmp_path / "site")
+    made = publish([folder.parent], tmp_path / "site")
     assert made.counts == "1 result"
     assert len(made.problems) == 1 and "journal.jsonl" in made.problems[0]
 

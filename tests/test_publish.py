@@ -21,7 +21,8 @@ from dbdyno.model.error import DynoError, ExportError
 from dbdyno.parts.colors import Tone
 from dbdyno.serve.frame import Frame
 from dbdyno.serve.judged import VerdictHeadline, WordCount
-from dbdyno.serve.published import badge, feed, place, site
+from dbdyno.serve.published import badge, feed, place
+from dbdyno.serve.published.publish import publish
 from dbdyno.serve.record import PublishedResult
 from dbdyno.store import packed
 from published_folder import Links
@@ -50,7 +51,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def published(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     to = tmp_path_factory.mktemp("web") / "site"
-    assert site.publish([results], to).problems == []
+    assert publish([results], to).problems == []
     return to
 
 
@@ -134,7 +135,7 @@ def test_raw_data_are_the_result_s_own_files_and_make_the_report_again(
     assert own.keys() - there.keys() == {"id_rsa", ".hidden"}
     assert all(own[name] == content for name, content in there.items())
     again = tmp_path / "again"
-    site.publish([tmp_path], again)
+    publish([tmp_path], again)
     assert published_folder.broken(again) == []
     page = "results/plain/comparison.json"
     assert (again / page).read_bytes() == (published / page).read_bytes()
@@ -152,21 +153,21 @@ def test_raw_data_are_the_result_s_own_files_and_make_the_report_again(
 
 def test_publishing_again_writes_nothing_where_nothing_is_new(lab: Path, tmp_path: Path) -> None:
     to = tmp_path / "site"
-    site.publish([lab], to)
+    publish([lab], to)
     before = {path: path.stat().st_mtime_ns for path in to.rglob("*")}
-    assert site.publish([lab], to).renewed == 0
+    assert publish([lab], to).renewed == 0
     assert {path: path.stat().st_mtime_ns for path in to.rglob("*")} == before
 
 
 def test_what_is_new_is_added_and_nothing_else_is_touched(lab: Path, tmp_path: Path) -> None:
     to = tmp_path / "site"
-    site.publish([lab], to)
+    publish([lab], to)
     (to / "CNAME").write_text("mine")
     (to / "results/one/note.txt").write_text("mine")
     before = everything(to)
     (lab / "one").rename(tmp_path / "gone")
     example(lab / "two")
-    assert site.publish([lab], to).renewed == 1
+    assert publish([lab], to).renewed == 1
     after = everything(to)
     assert {name for name in before if before[name] != after.get(name)} == {
         *("index.html", "feed.xml")
@@ -181,10 +182,10 @@ def test_a_folder_that_was_deleted_is_taken_back(lab: Path, tmp_path: Path) -> N
 
     to = tmp_path / "site"
     example(lab / "two")
-    site.publish([lab], to)
+    publish([lab], to)
     for folder in (lab / "one", to / "results/one"):
         shutil.rmtree(folder)
-    site.publish([lab], to)
+    publish([lab], to)
     assert "results/one/" not in (to / "index.html").read_text()
     assert len(published_folder.entries(to / "feed.xml")) == 1
 
@@ -193,10 +194,10 @@ def test_a_changed_result_is_renewed_and_keeps_its_place_in_the_feed(
     lab: Path, tmp_path: Path
 ) -> None:
     to = tmp_path / "site"
-    site.publish([lab], to)
+    publish([lab], to)
     (entry,) = published_folder.entries(to / "feed.xml")
     renamed(lab / "one", '"label": null', '"label": "second thoughts"')
-    assert site.publish([lab], to).renewed == 1
+    assert publish([lab], to).renewed == 1
     (again,) = published_folder.entries(to / "feed.xml")
     assert published_folder.text(again, "id") == published_folder.text(entry, "id")
     assert "second thoughts" in (to / "index.html").read_text()
@@ -226,7 +227,7 @@ def test_a_bad_result_is_one_line_and_hides_no_other(
     lab: Path, tmp_path: Path, damage: Any
 ) -> None:
     damage(example(lab / "bad"))
-    made = site.publish([lab], tmp_path / "site")
+    made = publish([lab], tmp_path / "site")
     (line,) = made.problems
     assert f"{lab / 'bad'}" in line and "\n" not in line
     assert os.listdir(tmp_path / "site/results") == ["one"]
@@ -238,7 +239,7 @@ def test_nothing_is_left_where_nothing_can_be_published(
 ) -> None:
     damage(lab / "one")
     with pytest.raises(ExportError, match="nothing to publish: "):
-        site.publish([lab], tmp_path / "site")
+        publish([lab], tmp_path / "site")
     assert not (tmp_path / "site").exists()
 
 
@@ -246,19 +247,21 @@ def test_a_result_that_is_damaged_later_stays_as_it_was_published(
     lab: Path, tmp_path: Path
 ) -> None:
     to = tmp_path / "site"
-    site.publish([lab], to)
+    publish([lab], to)
     before = everything(to)
     torn(lab / "one")
-    assert len(site.publish([lab], to).problems) == 1
+    assert len(publish([lab], to).problems) == 1
     assert everything(to) == before
 
 
 def test_a_damaged_record_of_a_result_that_is_gone_is_one_line(lab: Path, tmp_path: Path) -> None:
     to = tmp_path / "site"
-    site.publish([lab], to)
+    publish([lab], to)
+    (to / "results/one/result.json").write_text("{")
+    assert publish([lab], to).problems == []  # it is made anew
     (lab / "one").rename(lab / "two")
     (to / "results/one/result.json").write_text("{")
-    (line,) = site.publish([lab], to).problems
+    (line,) = publish([lab], to).problems
     assert f"{to / 'results/one/result.json'}" in line
 
 
@@ -280,7 +283,7 @@ def test_a_folder_of_other_content_is_refused_and_stays(
         to.mkdir()
         (to / content).write_text("mine")
     with pytest.raises(DynoError, match=line):
-        site.publish([lab], to)
+        publish([lab], to)
     assert [path.name for path in tmp_path.rglob("*") if "results" not in str(path)] == [
         *("site", *([content] if content else []))
     ]
@@ -288,18 +291,18 @@ def test_a_folder_of_other_content_is_refused_and_stays(
 
 def test_a_folder_that_a_newer_dyno_wrote_is_refused(lab: Path, tmp_path: Path) -> None:
     to = tmp_path / "site"
-    site.publish([lab], to)
+    publish([lab], to)
     mark = json.loads((to / "published.json").read_text())
     (to / "published.json").write_text(json.dumps({**mark, "format": 2, "dyno": "9.9"}))
     with pytest.raises(ExportError, match=r"written by dyno 9\.9"):
-        site.publish([lab], to)
+        publish([lab], to)
 
 
 def test_a_full_disk_leaves_the_folder_as_it_was(
     lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     to = tmp_path / "site"
-    site.publish([lab], to)
+    publish([lab], to)
     before = everything(to)
     example(lab / "two")
 
@@ -308,22 +311,22 @@ def test_a_full_disk_leaves_the_folder_as_it_was(
 
     monkeypatch.setattr(packed, "pack", full)
     with pytest.raises(DynoError, match=r"two\.tar\.gz: cannot be written: No space left"):
-        site.publish([lab], to)
+        publish([lab], to)
     assert everything(to) == before
     assert not (to / "results/two").exists()
     with pytest.raises(DynoError, match="No space left"):
-        site.publish([lab], tmp_path / "new")
+        publish([lab], tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 
 def test_two_commands_do_not_write_into_one_folder(lab: Path, tmp_path: Path) -> None:
     to = tmp_path / "site"
-    site.publish([lab], to)
+    publish([lab], to)
     with (
         place.alone(to),
         pytest.raises(ExportError, match="another `dyno publish` writes there"),
     ):
-        site.publish([lab], to)
+        publish([lab], to)
 
 
 # --- Secrets ------------------------------------------------------------------------------------
@@ -341,7 +344,7 @@ def test_a_password_in_a_plan_is_neither_on_a_page_nor_in_raw_data(
     lab: Path, tmp_path: Path, arm: str
 ) -> None:
     renamed(lab / "one", '"dsn": null', arm)
-    made = site.publish([lab], tmp_path / "site")
+    made = publish([lab], tmp_path / "site")
     assert made.problems == [f"{lab / 'one'}: without raw data: plan.json seems to hold a password"]
     for name, content in everything(tmp_path / "site").items():
         assert SECRET.encode() not in content, name
@@ -350,10 +353,10 @@ def test_a_password_in_a_plan_is_neither_on_a_page_nor_in_raw_data(
 
 def test_raw_data_of_own_queries_stay_here(lab: Path, tmp_path: Path) -> None:
     renamed(lab / "one", '"load": {},', '"load": {}, "application": {"queries": []},')
-    (line,) = site.publish([lab], tmp_path / "site").problems
+    (line,) = publish([lab], tmp_path / "site").problems
     assert "own queries" in line
     assert not list(tmp_path.rglob("*.tar.gz"))
-    assert site.publish([lab], tmp_path / "site").renewed == 0
+    assert publish([lab], tmp_path / "site").renewed == 0
 
 
 # --- Badge and names ----------------------------------------------------------------------------

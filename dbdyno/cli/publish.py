@@ -26,11 +26,12 @@ def publish(
     is new or has changed, and removes nothing.
     """
     from dbdyno.host import flame
-    from dbdyno.serve.published import place, site
+    from dbdyno.serve.published import place
+    from dbdyno.serve.published.publish import publish as write
 
     roots = folders or [RESULTS]
     refuse_missing(roots)
-    made = site.publish(roots, to, raw=not no_raw, draw=flame.draw)
+    made = write(roots, to, raw=not no_raw, draw=flame.draw)
     for problem in made.problems:
         say(f"left out: {problem}")
     say(

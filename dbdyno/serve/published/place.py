@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,16 +108,17 @@ class EarlierRecords(Generic[Record]):
     """What earlier publishing has written of results or farms, as far as their pages are there."""
 
     read: tuple[Record, ...]
-    damaged: tuple[str, ...]  # why others cannot be read
+    damaged: Mapping[str, str]  # by their folders, why others cannot be read
 
 
 def records(to: Path, kind: type[Record], pattern: str) -> EarlierRecords[Record]:
     """The records at `pattern` below the published folder."""
-    read, damaged = [], []
+    read, damaged = [], {}
     for path in sorted(to.glob(pattern)):
         try:
             if (path.parent / INDEX).exists():
                 read.append(read_struct(path, kind))
         except ResultError as error:
-            damaged.append(f"{error}, or publish its result again")
-    return EarlierRecords(read=tuple(read), damaged=tuple(damaged))
+            folder = path.parent.relative_to(to).as_posix()
+            damaged[folder] = f"{error}, or publish its result again"
+    return EarlierRecords(read=tuple(read), damaged=damaged)

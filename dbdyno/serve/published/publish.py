@@ -37,11 +37,12 @@ FINDINGS_MAX = 3
 
 
 @dataclass(kw_only=True)
-class PublishedSite:
+class PublishedFolder:
     """What a published folder has now."""
 
     results: dict[str, PublishedResult]  # by their keys
     farms: dict[str, PublishedFarm]
+    damaged: dict[str, str]  # by their folders, why records of earlier ones cannot be read
     renewed: int = 0  # results whose pages were written now
     problems: list[str] = field(default_factory=list)  # what was left out, and why
 
@@ -55,7 +56,7 @@ class PublishedSite:
 
 def publish(
     roots: Sequence[Path], to: Path, *, raw: bool = True, draw: Draw | None = None
-) -> PublishedSite:
+) -> PublishedFolder:
     """Publishes the results and farms below some folders into the folder `to`.
 
     `raw`: with raw data beside; `draw` draws flame graphs. Raises DynoError in one line where
@@ -65,17 +66,17 @@ def publish(
     folders, found = Folders(roots), farms.places(roots)
     listed = folders.found()
     with place.alone(to), Publication() as publication:
-        site = _earlier(to)
-        site.problems += folders.damaged.values()
+        made = _earlier(to)
+        made.problems += folders.damaged.values()
         frame = Frame()
-        publisher = _SitePublisher(
+        publisher = FolderPublisher(
             to=to,
             publication=publication,
             frame=frame,
             results=ResultPublisher(
                 to=to, publication=publication, frame=frame, raw=raw, draw=draw
             ),
-            site=site,
+            published=made,
             feed=feed.new_id(listed) if mark is None else mark.feed,
         )
         publisher.add_shared()
@@ -84,19 +85,22 @@ def publish(
                 publisher.add_result(result)
         for farm in found:
             publisher.add_farm(farm, listed)
-        if not site.results and not site.farms:
+        written = {place.result_folder(key) for key in made.results}
+        written |= {place.farm_folder(key) for key in made.farms}
+        made.problems += [line for at, line in made.damaged.items() if at not in written]
+        if not made.results and not made.farms:
             names = ", ".join(f"`{root}`" for root in roots)
-            why = site.problems[0] if site.problems else f"there is no result in {names}"
+            why = made.problems[0] if made.problems else f"there is no result in {names}"
             raise ExportError(f"nothing to publish: {why}")
         publisher.add_overviews()
-    return site
+    return made
 
 
-def _earlier(to: Path) -> PublishedSite:
+def _earlier(to: Path) -> PublishedFolder:
     """What the folder has had so far."""
     results = place.records(to, PublishedResult, f"{place.RESULTS}/*/{place.RECORD}")
     known = place.records(to, PublishedFarm, f"{place.FARMS}/*/{place.FARM_RECORD}")
-    return PublishedSite(
+    return PublishedFolder(
         results={
             result.key: result
             for result in results.read
@@ -105,7 +109,7 @@ def _earlier(to: Path) -> PublishedSite:
         farms={
             farm.key: farm for farm in known.read if (to / place.farm_folder(farm.key)).is_dir()
         },
-        problems=[*results.damaged, *known.damaged],
+        damaged={**results.damaged, **known.damaged},
     )
 
 
@@ -120,14 +124,14 @@ class FarmLine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _SitePublisher:
+class FolderPublisher:
     """Adds pages to a publication."""
 
     to: Path
     publication: Publication
     frame: Frame
     results: ResultPublisher
-    site: PublishedSite
+    published: PublishedFolder
     feed: str  # its identifier
 
     def add(self, name: str, content: str | bytes) -> None:
@@ -145,16 +149,16 @@ class _SitePublisher:
 
     def add_result(self, result: ListedResult, farm: str = "") -> bool:
         """Adds a result; whether it is there now, as it is or as it was before it was damaged."""
-        before = self.site.results.get(result.key)
+        before = self.published.results.get(result.key)
         try:
             record = self.results.add(result, before, farm)
         except ResultError as error:
-            self.site.problems.append(str(error))
+            self.published.problems.append(str(error))
             return before is not None
-        self.site.renewed += record is not before
-        self.site.results[result.key] = record
+        self.published.renewed += record is not before
+        self.published.results[result.key] = record
         if record.without_raw and self.results.raw:
-            self.site.problems.append(f"{result.path}: without raw data: {record.without_raw}")
+            self.published.problems.append(f"{result.path}: without raw data: {record.without_raw}")
         return True
 
     def add_farm(self, farm: FarmFolder, listed: Sequence[ListedResult]) -> None:
@@ -162,7 +166,7 @@ class _SitePublisher:
         try:
             overview = farms.read(farm)
         except ResultError as error:
-            self.site.problems.append(str(error))
+            self.published.problems.append(str(error))
             return
         key, wanted = farm.key or farm.name, published_farm.results(overview)
         own = {
@@ -182,12 +186,12 @@ class _SitePublisher:
         for name, text in published_farm.pages(overview, links, self.frame):
             self.add(f"{folder}/{name}", text)
         self.add(f"{folder}/{place.FARM_RECORD}", as_json(record))
-        self.site.farms[record.key] = record
+        self.published.farms[record.key] = record
 
     def add_overviews(self) -> None:
         """Adds what tells of everything: the badge, the feed, and last the index."""
-        results = newest_first(self.site.results.values())
-        known = newest_first(self.site.farms.values())
+        results = newest_first(self.published.results.values())
+        known = newest_first(self.published.farms.values())
         alone = [result for result in results if not result.farm]
         newest = badge.of(alone or results)
         self.add(place.BADGE, badge.svg(self.frame, newest))
@@ -199,7 +203,7 @@ class _SitePublisher:
             farms=list(map(farm_line, known)),
             badge=place.BADGE,
             badge_words=newest.words,
-            count=self.site.counts,
+            count=self.published.counts,
             feed=FEED,
         )
         here = ViewLink(words="Results", link=place.INDEX, here=True)

@@ -407,7 +407,15 @@ def test_a_badge_has_the_words_of_the_newest_comparison(
 
 
 def test_names_of_files_are_apart_and_need_no_escape() -> None:
-    words = [("a", "b/c"), ("a/b", "c"), ("a", "b~c"), ("a+b", "c"), ("a", "b+c"), ("..",), ("",)]
+    words = [
+        ("a", "b/c"),
+        ("a/b", "c"),
+        ("a", "b~c"),
+        ("a--b", "c"),
+        ("a", "b--c"),
+        ("a", "b", "c"),
+    ]
+    words += [("a-", "b"), ("a", "-b"), ("a---b",), ("a--b",), ("..",), ("",)]
     words += [("x" * 300,), ("x" * 301,), ("ä",), ("Ä",)]
     names = [place.page_name(*of) for of in words]
     assert len(set(names)) == len(names)

@@ -30,7 +30,7 @@ RESULTS, RECORD, COMPARISON = "results", "result.json", "comparison.json"
 FARMS, FARM_RECORD = "farms", "farm.json"
 ABOVE = "../../"
 """From the folder of a result or a farm to the published folder."""
-NAME_MAX = 120
+NAME_MAX, BETWEEN = 120, "--"
 Record = TypeVar("Record", bound=Struct)
 
 
@@ -43,9 +43,10 @@ class PublishedMark(Struct, frozen=True, kw_only=True):
 
 
 def file_name(*words: str) -> str:
-    """A name of signs that need no escape in an address; other words have another one."""
-    name = "+".join(word.replace("+", "/+") for word in words)
-    return safe_name(name if len(name) <= NAME_MAX else f"{name}/")
+    """A name of signs that need no escape in an address; other words have another name."""
+    name = BETWEEN.join(words)
+    may_be_others = tuple(name.split(BETWEEN)) != words or len(name) > NAME_MAX
+    return safe_name(f"{'/'.join(words)}/" if may_be_others else name)
 
 
 def page_name(*words: str) -> str:

@@ -54,7 +54,7 @@ def leads(site: Path, page: Path, link: str) -> bool:
     parts = urlsplit(link)
     if parts.scheme or parts.netloc or parts.query or parts.path.startswith("/"):
         return False
-    target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+    target = ((page.parent / unquote(parts.path)) if parts.path else page).resolve()
     if not target.is_file() or not target.is_relative_to(site.resolve()):
         return False
     return not parts.fragment or unquote(parts.fragment) in Links(target.read_text()).anchors

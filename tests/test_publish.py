@@ -268,7 +268,7 @@ def test_a_damaged_record_of_a_result_that_is_gone_is_one_line(lab: Path, tmp_pa
 @pytest.mark.parametrize(
     ("content", "line"),
     [
-        (None, "is a file"),
+        (None, "Not a directory"),
         ("index.html", "holds files that `dyno publish` did not write"),
         ("published.json", "is not JSON"),
     ],
@@ -333,20 +333,23 @@ def test_two_commands_do_not_write_into_one_folder(lab: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "arm",
+    "line",
     [
-        f'"dsn": "postgres://me:{SECRET}@db/x"',
-        f'"dsn": null, "environment": {{"PGPASSWORD": "{SECRET}"}}',
-        f'"dsn": null, "settings": {{"primary_conninfo": "host=h password={SECRET}"}}',
+        f"dsn = 'postgres://me:{SECRET}@db/x'",
+        f"environment = {{ PGPASSWORD = '{SECRET}' }}",
+        f"settings = {{ primary_conninfo = 'host=h password={SECRET}' }}",
     ],
 )
 def test_a_password_in_a_plan_is_neither_on_a_page_nor_in_raw_data(
-    lab: Path, tmp_path: Path, arm: str
+    lab: Path, tmp_path: Path, line: str
 ) -> None:
-    renamed(lab / "one", '"dsn": null', arm)
+    renamed(lab / "one", '"label": null', f'"label": "SHOWN {line}"')
+    renamed(lab / "one", '"text": "', f'"text": "KEPT {line}')
     made = publish([lab], tmp_path / "site")
     assert made.problems == [f"{lab / 'one'}: without raw data: plan.json seems to hold a password"]
-    for name, content in everything(tmp_path / "site").items():
+    pages = everything(tmp_path / "site")
+    assert b"SHOWN" in pages["index.html"] and b"KEPT" in pages["results/one/index.html"]
+    for name, content in pages.items():
         assert SECRET.encode() not in content, name
     assert not list(tmp_path.rglob("*.tar.gz"))
 
@@ -362,7 +365,7 @@ def test_raw_data_of_own_queries_stay_here(lab: Path, tmp_path: Path) -> None:
 # --- Badge and names ----------------------------------------------------------------------------
 
 
-def judged(*arms: tuple[str, list[tuple[str, int, Tone]]]) -> PublishedResult:
+def judged(*arms: tuple[str, list[Words]]) -> PublishedResult:
     return PublishedResult(
         key="k", plan="p", label="", arms=("pg17", *(arm for arm, _ in arms)), versions=(),
         configurations=(), workloads=(), steps=(), host="", blocks="3 blocks", changed_s=0.0,
@@ -377,7 +380,10 @@ def judged(*arms: tuple[str, list[tuple[str, int, Tone]]]) -> PublishedResult:
     )  # fmt: skip
 
 
-FASTER, SLOWER, SAME = ("faster", 2, "faster"), ("slower", 1, "slower"), ("same", 1, "alike")
+Words = tuple[str, int, Tone]
+FASTER: Words = ("faster", 2, "faster")
+SLOWER: Words = ("slower", 1, "slower")
+SAME: Words = ("same", 1, "alike")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, Self
 
 from dbdyno.model import secret
-from dbdyno.model.error import DynoError
+from dbdyno.model.error import ExportError
 
 TEXTS = frozenset({".html", ".md", ".json", ".xml", ".svg"})
 """Files in which no password may stand."""
@@ -19,7 +19,7 @@ Content = bytes | Callable[[BinaryIO], object]
 def publish(files: Mapping[Path, Content]) -> None:
     """Writes every file, in place of earlier ones; whatever else their folders hold stays.
 
-    Raises DynoError as `Publication.add` does; then nothing half-done is left.
+    Raises ExportError as `Publication.add` does; then nothing half-done is left.
     """
     with Publication() as publication:
         for path, content in files.items():
@@ -52,7 +52,7 @@ class Publication:
     def add(self, path: Path, content: Content) -> int:
         """Writes a file, of so many bytes; one that has these bytes already stays as it is.
 
-        Raises DynoError where it cannot be written, as on a full disk, and what `content` raises.
+        Raises ExportError where it cannot be written, as on a full disk, and what `content` raises.
         """
         if isinstance(content, bytes) and path.suffix in TEXTS:
             content = secret.masked(content)
@@ -70,9 +70,9 @@ class Publication:
         return part.stat().st_size
 
 
-def cannot(path: Path, error: OSError) -> DynoError:
+def cannot(path: Path, error: OSError) -> ExportError:
     """The error of a file that cannot be written."""
-    return DynoError(f"{path}: cannot be written: {error.strerror}")
+    return ExportError(f"{path}: cannot be written: {error.strerror}")
 
 
 def _write(part: Path, content: Content) -> None:

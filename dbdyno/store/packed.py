@@ -52,9 +52,9 @@ def pack(folder: Path, name: str, to: BinaryIO, at_s: float) -> None:
                 raise ResultError(f"{folder / place}: changed while it was packed") from error
 
 
-def _entry(path: Path, at_s: float, kind: bytes, mode: int) -> tarfile.TarInfo:
+def _entry(path: Path, at_s: float, form: bytes, mode: int) -> tarfile.TarInfo:
     entry = tarfile.TarInfo(path.as_posix())
-    entry.type, entry.mtime, entry.mode = kind, int(at_s), mode
+    entry.type, entry.mtime, entry.mode = form, int(at_s), mode
     return entry
 
 

@@ -79,9 +79,14 @@ def mark(to: Path) -> PublishedMark | None:
         if known.format > FORMAT:
             raise ExportError(f"{to / MARK}: written by dyno {known.dyno}: publish by that version")
         return known
-    if to.exists() and not to.is_dir():
-        raise ExportError(f"{to}: is a file: name a new folder by --to")
-    if to.is_dir() and any(name[0] != "." for name in os.listdir(to)):
+    try:
+        names = os.listdir(to)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        text = f"{to}: cannot be read ({error.strerror}): name a new folder by --to"
+        raise ExportError(text) from error
+    if any(name[0] != "." for name in names):
         raise ExportError(
             f"{to}: holds files that `dyno publish` did not write: name a new folder by --to"
         )

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from dbdyno import __version__
-from dbdyno.model.error import ExportError, ResultError
+from dbdyno.model.error import DynoError, ExportError, ResultError
 from dbdyno.model.flame import Draw
 from dbdyno.report import vega
 from dbdyno.report.write import Publication
@@ -152,7 +152,9 @@ class FolderPublisher:
         before = self.published.results.get(result.key)
         try:
             record = self.results.add(result, before, farm)
-        except ResultError as error:
+        except ExportError:  # the folder takes no more
+            raise
+        except DynoError as error:
             self.published.problems.append(str(error))
             return before is not None
         self.published.renewed += record is not before

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbdyno.model import secret
+from dbdyno.report.render import html
 
 SECRET = "hunter2"
 
@@ -62,3 +63,8 @@ def test_masking_is_done_once_for_all(text: str) -> None:
     masked = secret.masked(text.encode())
     assert secret.masked(masked) == masked
     assert secret.has_password(text.encode()) == (masked != text.encode())
+
+
+def test_the_scripts_of_reports_stay_as_they_are() -> None:
+    scripts = "".join(html.drawing().values()).encode()
+    assert secret.masked(scripts) == scripts

@@ -218,11 +218,15 @@ def foreign(folder: Path) -> None:
     (folder / "plan.json").write_text('{"plan": "of a garden"}')
 
 
+def timeless(folder: Path) -> None:
+    renamed(folder, '"created_unix_ns": 1', '"created_unix_ns": 1000000000000')
+
+
 def linked(folder: Path) -> None:
     (folder / "blocks/001/pg17/leak").symlink_to("/etc/hostname")
 
 
-@pytest.mark.parametrize("damage", [torn, older, foreign, linked])
+@pytest.mark.parametrize("damage", [torn, older, foreign, timeless, linked])
 def test_a_bad_result_is_one_line_and_hides_no_other(
     lab: Path, tmp_path: Path, damage: Any
 ) -> None:
@@ -233,7 +237,7 @@ def test_a_bad_result_is_one_line_and_hides_no_other(
     assert os.listdir(tmp_path / "site/results") == ["one"]
 
 
-@pytest.mark.parametrize("damage", [torn, older, foreign, linked])
+@pytest.mark.parametrize("damage", [torn, older, foreign, timeless, linked])
 def test_nothing_is_left_where_nothing_can_be_published(
     lab: Path, tmp_path: Path, damage: Any
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -102,10 +103,11 @@ class Folders:
         """The result as its plan has it; None where it is damaged or was removed meanwhile."""
         try:
             return _of(key, path, stamp)
-        except (OSError, ResultError, KeyError, TypeError, ValueError, AttributeError) as error:
-            known = isinstance(error, ResultError)
-            self.damaged[path] = str(error) if known else f"{path}: cannot be read ({error})"
-            return None
+        except ResultError as error:
+            self.damaged[path] = str(error)
+        except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as no:
+            self.damaged[path] = f"{path}: cannot be read ({no})"
+        return None
 
     def _places(self) -> Iterator[tuple[str, Path]]:
         for prefix, root in self._roots.items():
@@ -141,6 +143,7 @@ def _of(key: str, path: Path, stamp: Stamp) -> ListedResult:
         (arm for arm in plan.arms if arm.shown), key=lambda arm: bool(arm.name != plan.base)
     )
     begun_s = (stamp[0] if plan.created_unix_ns is None else plan.created_unix_ns) / 1e9
+    datetime.fromtimestamp(begun_s, UTC)  # raises where it is no time that can be shown
     return ListedResult(
         key=key,
         path=path,

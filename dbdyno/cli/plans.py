@@ -158,7 +158,7 @@ def made(options: PlansOptions, *, wait: bool, quiet: bool) -> PlansRecord:
         folder=options.workload,
         application=workload.captured(options.workload),
         statistics=source_plans.read(options.workload),
-        dump=options.restore,
+        dump=options.restore.absolute(),
         arms=arms,
         indexes=IndexChanges(tuple(options.indexes), tuple(options.without)),
         command=options.command,

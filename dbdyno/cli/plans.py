@@ -136,7 +136,7 @@ class PlansOptions:
         """The command that times what is planned otherwise; none where it cannot ask for that."""
         if self.indexes or self.without:
             return ""
-        words = ["dyno", "race", *self.arms, "--workload", str(self.workload), "--restore"]
+        words = ["dyno", "race", *self.arms, "--workload", f"{self.workload}/", "--restore"]
         words += ["DUMP", "--only-flipped", str(self.out)]
         words += [word for setting in self.settings for word in ("--set", setting)]
         return shlex.join(words)

@@ -139,7 +139,7 @@ def take(address: Address, statistics: ServerStatistics) -> ImportOutcome:
             lacks += _plant_ends(session, statistics.ends)
             session.execute(ALONE)
             _take_order(session, there)
-            _take_sizes(session, there)
+            _take_sizes(session, there, statistics.version_num)
             _take_tablespaces(session, there)
             paths = {name: path for name, _, path in ask(session, RELATIONS)}
     except psycopg.Error as error:
@@ -305,14 +305,19 @@ def _inserts(relation: str, ends: Sequence[ColumnEnds]) -> Iterator[str]:
         )
 
 
-def _take_sizes(session: psycopg.Connection[Any], relations: Sequence[RelationSize]) -> None:
-    """Puts the counts of pg_class in their place, and takes from the planner what it had not."""
+def _take_sizes(
+    session: psycopg.Connection[Any], relations: Sequence[RelationSize], version_num: int
+) -> None:
+    """Puts the counts of pg_class in their place, and takes from the planner what it had not.
+
+    `version_num`: of the server that has counted.
+    """
     unknown = session.info.server_version >= UNKNOWN_FROM
     with session.transaction():
         for each in relations:
             rows = each.rows if unknown else max(each.rows, 0.0)
-            if unknown and not each.pages and not rows:
-                rows = -1.0  # as 13 says that nobody has counted
+            if unknown and version_num < UNKNOWN_FROM and not each.pages and not rows:
+                rows = -1.0  # as 13 says that nobody has counted; later ones, that it is empty
             number = f"{literal(each.name)}::regclass"
             session.execute(
                 f"UPDATE pg_class SET relpages = {each.pages}, reltuples = {rows!r}, "

@@ -218,12 +218,12 @@ def test_the_view_gives_the_rows_of_the_table(base_dir: Path) -> None:
     with a_place() as at, started(arm, at) as server:
         trial.loaded(server, 5_000)
         with statistics_export.opened(address(server), "a") as source:
-            source.set({**statistics_export.SESSION})
-            raw = shared_statistics.exported(source.connection)
+            source.session.set({**statistics_export.SESSION})
+            raw = shared_statistics.exported(source.session.connection)
             seen = statistics_view.exported(
-                source.connection, source.connection.info.server_version
+                source.session.connection, source.session.connection.info.server_version
             )
-            indexes = {row[0] for row in source.ask(INDEXES)}
+            indexes = {row[0] for row in source.session.ask(INDEXES)}
     ranges = () if major(base_dir) >= 17 else (statistics_view.LENGTHS, statistics_view.BOUNDS)
     by_name = {(row.relation, row.column, row.inherited): row for row in seen}
     compared = [row for row in raw if row.relation not in indexes]

@@ -137,7 +137,7 @@ class PlansOptions:
         """The command that times what is planned otherwise; none where it cannot ask for that."""
         if self.indexes or self.without:
             return ""
-        words = ["dyno", "race", *self.arms, "--workload", str(self.workload), "--restore"]
+        words = ["dyno", "race", *self.arms, "--workload", f"{self.workload}/", "--restore"]
         words += ["DUMP", "--only-flipped", str(self.out)]
         words += [word for setting in self.settings for word in ("--set", setting)]
         return shlex.join(words)
@@ -161,7 +161,7 @@ def made(options: PlansOptions, *, wait: bool, quiet: bool) -> PlansRecord:
         folder=options.workload,
         application=workload.captured(options.workload),
         statistics=source_plans.read(options.workload),
-        dump=options.restore,
+        dump=options.restore.absolute(),
         arms=arms,
         indexes=IndexChanges(tuple(options.indexes), tuple(options.without)),
         command=options.command,

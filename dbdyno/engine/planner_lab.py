@@ -14,6 +14,8 @@ from dbdyno.model import Address, engine
 from dbdyno.model.error import PlanError
 from dbdyno.model.planner_statistics import ServerStatistics
 
+PREFIX = "plan-"
+"""Before an arm's name in that of its server's folder, which no race looks for."""
 WHY_NOT = (
     "plans without data are PostgreSQL's: {}'s planner reads an index itself for each range, and "
     "finds none of its rows (MariaDB 12.3 can record what it has read: optimizer_record_context)"

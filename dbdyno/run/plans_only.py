@@ -21,7 +21,7 @@ from dbdyno import engine as engines
 from dbdyno.engine import LabServer, golden, installed, planner_lab
 from dbdyno.engine.arm_server import settled
 from dbdyno.engine.inquiry import Inquirer
-from dbdyno.engine.planner_lab import IndexChanges, PlannerLab
+from dbdyno.engine.planner_lab import PREFIX, IndexChanges, PlannerLab
 from dbdyno.engine.restore import KEY, ClientPrograms, DumpRestore
 from dbdyno.host import capacity, leftovers
 from dbdyno.host import place as places
@@ -39,8 +39,6 @@ from dbdyno.run.plan_trees import differing
 from dbdyno.workload import masked
 from dbdyno.workload.restored import names_in
 
-PREFIX = "plan-"
-"""Before an arm's name in that of its server's folder, which no race looks for."""
 NEAR = (0.95, 1.05)
 """By which a cost is multiplied to see which plans are near others."""
 WORD = re.compile(r'"(?:[^"]|"")*"|[A-Za-z_][\w$]*')
@@ -117,7 +115,7 @@ def planned(request: PlansRequest) -> PlansRecord:
         user=statistics.user,
         hidden=statistics.hidden,
         reading=statistics.reading,
-        foreign=tuple(each.name for each in statistics.relations if each.relkind == "f"),
+        beyond=statistics.beyond,
         left_out=statistics.left_out,
         seconds=round(time.monotonic() - begun_s, 1),
     )

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from dbdyno.engine.interface import LabServer
-from dbdyno.engine.planner_lab import IndexChanges
+from dbdyno.engine.planner_lab import PREFIX, IndexChanges
 from dbdyno.engine.postgres import statistics_export, statistics_import
 from dbdyno.engine.postgres.server import PostgresServer
 from dbdyno.engine.postgres.statistics_export import StatisticsSource
@@ -55,8 +55,8 @@ class PostgresPlannerLab:
         assert isinstance(server, PostgresServer), "the family's own"
         if server.build.major < VERSION_MIN:
             raise ServerError(
-                f"arm {server.name}: plans without data are made by PostgreSQL {VERSION_MIN} and "
-                "later: name another version"
+                f"arm {name_of(server)}: plans without data are made by PostgreSQL {VERSION_MIN} "
+                "and later: name another version"
             )
         server.only_plan()
 
@@ -66,6 +66,7 @@ class PostgresPlannerLab:
         """Gives a server that has the schema another's statistics; returns what it lacks."""
         assert isinstance(server, PostgresServer), "the family's own"
         address = server.address()
+        statistics_import.take_locale(address, name_of(server), statistics.locale)
         lacks = statistics_import.differences(address, statistics)
         made = [statistics_import.create(address, index) for index in indexes.made]
         for index in indexes.dropped:
@@ -76,6 +77,11 @@ class PostgresPlannerLab:
         if made:
             server.lengthen([statistics_import.sized(address, index) for index in made])
         return [*lacks, *outcome.lacks]
+
+
+def name_of(server: LabServer) -> str:
+    """The name of a server's arm."""
+    return server.name.removeprefix(PREFIX)
 
 
 LAB = PostgresPlannerLab(SETTINGS, INITDB)

@@ -16,14 +16,21 @@ from typing import TYPE_CHECKING, Any
 from msgspec import json
 
 from dbdyno.engine.postgres import connection, plan_form, shared_statistics
+from dbdyno.engine.postgres.inward import version_num
 from dbdyno.engine.postgres.long_files import LongFile
 from dbdyno.engine.postgres.sections import quoted
-from dbdyno.engine.postgres.statistics_export import (
+from dbdyno.engine.postgres.statistics_explain import (
     LINE_BYTES,
     PAGE_BYTES,
     TUPLE_BYTES,
     aligned,
     reckoned_height,
+)
+from dbdyno.engine.postgres.statistics_export import (
+    BUILTIN_FROM,
+    LOCALES_FROM,
+    RULES_FROM,
+    locale_column,
 )
 from dbdyno.engine.restore import RESTORE_S_MAX
 from dbdyno.model import Address
@@ -31,6 +38,7 @@ from dbdyno.model.error import PlanError, ServerError
 from dbdyno.model.literal import literal
 from dbdyno.model.planner_statistics import (
     ColumnEnds,
+    DatabaseLocale,
     ExtendedStatistics,
     RelationSize,
     ServerStatistics,
@@ -69,6 +77,28 @@ CLOSED = (
     WHERE a.attrelid = d.attrelid AND attnum = place""",
 )
 """What keeps two rows of ends out of their tables, and its return."""
+ORDER = """CREATE TEMP TABLE dyno_order AS SELECT was, becomes
+FROM (SELECT x.oid AS was, row_number() OVER (PARTITION BY indrelid ORDER BY place) AS number,
+    indrelid FROM unnest({names}) WITH ORDINALITY AS l (name, place)
+    JOIN pg_class x ON x.oid = to_regclass(name) JOIN pg_index ON indexrelid = x.oid) AS wanted
+JOIN (SELECT x.oid AS becomes, row_number() OVER (PARTITION BY indrelid ORDER BY x.oid) AS number,
+    indrelid FROM unnest({names}) AS l (name)
+    JOIN pg_class x ON x.oid = to_regclass(name) JOIN pg_index ON indexrelid = x.oid) AS free
+  USING (indrelid, number) WHERE was <> becomes"""
+NUMBERED = {
+    "pg_class": ("oid",),
+    "pg_index": ("indexrelid",),
+    "pg_attribute": ("attrelid",),
+    "pg_constraint": ("conindid",),
+    "pg_inherits": ("inhrelid", "inhparent"),
+    "pg_depend": ("objid", "refobjid"),
+    "pg_statistic": ("starelid",),
+}
+"""The catalogs that have an index's number."""
+AWAY = f"(was::int8 + {1 << 30})::oid"
+"""A number that nothing in a lab has, for the time between."""
+ALONE = b"DELETE FROM pg_user_mapping"
+"""Without a user a foreign table's wrapper asks no other server for its estimates."""
 NEW_INDEX = """SELECT indrelid::regclass::text, pg_get_expr(indpred, indrelid),
     indnatts = indnkeyatts, relam = (SELECT oid FROM pg_am WHERE amname = 'btree'), ARRAY(
     SELECT ROW(attlen, attalign, coalesce(stawidth, 32), coalesce(stadistinct, 0),
@@ -78,6 +108,8 @@ NEW_INDEX = """SELECT indrelid::regclass::text, pg_get_expr(indpred, indrelid),
       AND staattnum = indkey[attnum - 1] AND staattnum > 0
     WHERE attrelid = indexrelid ORDER BY attnum)
 FROM pg_index JOIN pg_class c ON c.oid = indexrelid WHERE indexrelid = {}::regclass"""
+KINDS = {"r": "TABLE", "i": "INDEX", "m": "MATERIALIZED VIEW"}
+"""How ALTER calls what has a file."""
 ALIGNMENTS = {"c": 1, "s": 2, "i": 4, "d": 8}
 POSTING_BYTES, POINTER_BYTES, LEAF_FILLED = 800, 6, 0.9
 """About as many bytes of pointers share a key of a btree (nbtdedup.c); how full leaves are built.
@@ -101,19 +133,28 @@ def take(address: Address, statistics: ServerStatistics) -> ImportOutcome:
         with connection.connected(address, RESTORE_S_MAX) as session:
             for statement in shared_statistics.PLAIN_NAMES:
                 session.execute(statement.encode())
-            relations = {row[0]: row[1:] for row in ask(session, RELATIONS)}
-            there = [each for each in statistics.relations if each.name in relations]
+            names = {row[0] for row in ask(session, RELATIONS)}
+            there = [each for each in statistics.relations if each.name in names]
             lacks += _take_extended(session, statistics.extended)
             lacks += _plant_ends(session, statistics.ends)
-            _take_sizes(session, there)
+            session.execute(ALONE)
+            _take_order(session, there)
+            _take_sizes(session, there, statistics.version_num)
+            _take_tablespaces(session, there)
+            paths = {name: path for name, _, path in ask(session, RELATIONS)}
     except psycopg.Error as error:
         raise ServerError(f"statistics: {' '.join(str(error).split())}") from error
     if failed := shared_statistics.take(address, statistics.columns):
         lacks.append(f"statistics of {failed:,} tables and indexes are not taken")
     files = tuple(
-        LongFile(path=relations[each.name][1], blocks=each.blocks, height=each.height or 0)
+        LongFile(
+            path=paths[each.name],
+            blocks=each.blocks,
+            height=each.height or 0,
+            pending=each.pending,
+        )
         for each in there
-        if each.blocks and relations[each.name][1]
+        if each.blocks and paths.get(each.name)
     )
     return ImportOutcome(files=files, lacks=tuple(lacks))
 
@@ -122,6 +163,30 @@ def ask(session: psycopg.Connection[Any], text: str) -> list[tuple[Any, ...]]:
     """The rows of a statement. Raises psycopg.Error."""
     cursor = session.execute(text.encode())
     return cursor.fetchall() if cursor.description else []
+
+
+def take_locale(address: Address, arm: str, locale: DatabaseLocale | None) -> None:
+    """Lets the lab's database order its texts as the server's does, for sessions from now on.
+
+    Raises ServerError where the version has no such locale.
+    """
+    if locale is None:
+        return
+    number = version_num(address)
+    lacking = locale.rules is not None and number < RULES_FROM
+    if lacking or number < (BUILTIN_FROM if locale.provider == "b" else LOCALES_FROM):
+        raise ServerError(
+            f"arm {arm}: has no locale `{locale.locale}` of the provider of the database that was "
+            "captured, so that it orders texts otherwise: name a later version"
+        )
+    values = {"datlocprovider": locale.provider, locale_column(number): locale.locale}
+    if locale.rules is not None:
+        values["daticurules"] = locale.rules
+    listed = ", ".join(f"{name} = {literal(value)}" for name, value in values.items())
+    statement = (
+        f"UPDATE pg_database SET {listed}, datcollversion = NULL WHERE datname = current_database()"
+    )
+    connection.execute(address, [statement], RESTORE_S_MAX)
 
 
 def differences(address: Address, statistics: ServerStatistics) -> list[str]:
@@ -240,14 +305,19 @@ def _inserts(relation: str, ends: Sequence[ColumnEnds]) -> Iterator[str]:
         )
 
 
-def _take_sizes(session: psycopg.Connection[Any], relations: Sequence[RelationSize]) -> None:
-    """Puts the counts of pg_class in their place, and takes from the planner what it had not."""
+def _take_sizes(
+    session: psycopg.Connection[Any], relations: Sequence[RelationSize], version_num: int
+) -> None:
+    """Puts the counts of pg_class in their place, and takes from the planner what it had not.
+
+    `version_num`: of the server that has counted.
+    """
     unknown = session.info.server_version >= UNKNOWN_FROM
     with session.transaction():
         for each in relations:
             rows = each.rows if unknown else max(each.rows, 0.0)
-            if unknown and not each.pages and not rows:
-                rows = -1.0  # as 13 says that nobody has counted
+            if unknown and version_num < UNKNOWN_FROM and not each.pages and not rows:
+                rows = -1.0  # as 13 says that nobody has counted; later ones, that it is empty
             number = f"{literal(each.name)}::regclass"
             session.execute(
                 f"UPDATE pg_class SET relpages = {each.pages}, reltuples = {rows!r}, "
@@ -257,6 +327,40 @@ def _take_sizes(session: psycopg.Connection[Any], relations: Sequence[RelationSi
                 session.execute(
                     f"UPDATE pg_index SET indisvalid = false WHERE indexrelid = {number}".encode()
                 )
+
+
+def _take_tablespaces(session: psycopg.Connection[Any], relations: Sequence[RelationSize]) -> None:
+    """Puts what lies at costs of its own into tablespaces with these costs, within the lab."""
+    places: dict[tuple[str, ...], str] = {}
+    for each in relations:
+        if not each.costs:
+            continue
+        if each.costs not in places:
+            places[each.costs] = name = f"dyno_{len(places)}"
+            session.execute(b"SET allow_in_place_tablespaces = on")
+            session.execute(
+                f"CREATE TABLESPACE {name} LOCATION '' WITH ({', '.join(each.costs)})".encode()
+            )
+        kind = KINDS[each.relkind]
+        session.execute(f"ALTER {kind} {each.name} SET TABLESPACE {places[each.costs]}".encode())
+
+
+def _take_order(session: psycopg.Connection[Any], relations: Sequence[RelationSize]) -> None:
+    """Numbers each table's indexes in the order of the server's: of equal ones it takes the first.
+
+    A dump makes them in the order of their names.
+    """
+    names = ", ".join(literal(each.name) for each in relations if each.relkind in ("i", "I"))
+    with session.transaction():
+        session.execute(ORDER.format(names=f"ARRAY[{names}]::text[]").encode())
+        for old, new in (("was", AWAY), (AWAY, "becomes")):
+            for catalog, columns in NUMBERED.items():
+                for column in columns:
+                    session.execute(
+                        f"UPDATE {catalog} SET {column} = {new} FROM dyno_order "
+                        f"WHERE {column} = {old}".encode()
+                    )
+        session.execute(b"DROP TABLE dyno_order")
 
 
 # --- Indexes that the server does not have --------------------------------------------------------

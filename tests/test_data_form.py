@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,8 @@ from dbdyno.builds import Build
 from dbdyno.engine import golden
 from dbdyno.engine.postgres import data_form, fingerprint, initdb
 from dbdyno.host import account, place
+from dbdyno.model.error import CopyRefused
+from dbdyno.run import count
 
 SIZES = (8192, 131072, 8192, 16 << 20, 64, 32, 1996, 2048)
 
@@ -99,3 +102,28 @@ def test_a_build_that_is_not_made_yet_is_guessed_by_its_release(made: list[Path]
     )  # fmt: skip
     assert data_form.of_build(to_be, own) == {"release": [18]}
     assert made == []
+
+
+class Refusing:
+    """A pass of counts whose copies are refused, one after the other, by their keys."""
+
+    def __init__(self, *keys: str) -> None:
+        self.keys = list(keys)
+
+    def go_on(self, lab: object) -> None:
+        """Ends well once all were refused."""
+        if self.keys:
+            raise CopyRefused(self.keys.pop(0), "refused")
+
+
+def test_each_copy_is_made_anew_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    lab: Any = None
+    several = Refusing("a", "b", "c")
+    monkeypatch.setattr(count, "go_on", several.go_on)
+    count.go(lab)
+    assert several.keys == []
+    again = Refusing("a", "b", "a", "a")
+    monkeypatch.setattr(count, "go_on", again.go_on)
+    with pytest.raises(CopyRefused):
+        count.go(lab)
+    assert again.keys == ["a"]

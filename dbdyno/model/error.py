@@ -68,6 +68,11 @@ class LabDied(DynoError):
 class CopyRefused(LabDied):
     """A server does not start on a golden copy, which is thrown away: data have to be filled."""
 
+    def __init__(self, key: str, text: str) -> None:
+        """`key`: of the copy."""
+        super().__init__(text)
+        self.key = key
+
 
 REMEDIES: Mapping[int | None, str] = {
     errno.ENOSPC: "free space there",

@@ -120,7 +120,7 @@ class Run:
             golden.remove(starting_state.data_root(self.lab.plan), [copy.key])
             said = f"{starting_state.described(copy)}, thrown away: {self.broken}"
             if self.lab.plan.placement.counter:
-                raise CopyRefused(said)
+                raise CopyRefused(copy.key, said)
             self.lab.watch.say(said)
             self.broken, self.judged = None, steps
             self.set_up(None, steps)

@@ -52,13 +52,16 @@ SHARE_MAX = 0.5
 def go(lab: Lab) -> None:
     """Counts what the plan wants counted and is not counted yet. Raises DynoError, LabDied.
 
-    Data on which a server does not start are filled anew, once.
+    Data on which a server does not start are filled anew, once: each golden copy.
     """
-    try:
-        go_on(lab)
-    except CopyRefused as refused:
-        lab.watch.say(str(refused))
-        go_on(lab)
+    refused: set[str] = set()
+    while True:
+        try:
+            return go_on(lab)
+        except CopyRefused as error:
+            if error.key in refused:
+                raise
+            refused.add(error.key)
 
 
 def go_on(lab: Lab) -> None:

@@ -89,7 +89,7 @@ def _put_pending(place: Path, pages: int) -> None:
 
 
 def heighten(place: Path, height: int) -> None:
-    """Puts a root of that level above the one leaf of a btree, or of an empty one. Raises OSError."""
+    """Puts a root of that level above the one leaf of a btree, or an empty one. Raises OSError."""
     with place.open("r+b") as file:
         content = file.read()
         file.seek(0)

@@ -355,8 +355,8 @@ def _take_tablespaces(session: psycopg.Connection[Any], relations: Sequence[Rela
             session.execute(
                 f"CREATE TABLESPACE {name} LOCATION '' WITH ({', '.join(each.costs)})".encode()
             )
-        kind = KINDS[each.relkind]
-        session.execute(f"ALTER {kind} {each.name} SET TABLESPACE {places[each.costs]}".encode())
+        statement = f"ALTER {KINDS[each.relkind]} {each.name} SET TABLESPACE {places[each.costs]}"
+        session.execute(statement.encode())
 
 
 def _take_order(session: psycopg.Connection[Any], relations: Sequence[RelationSize]) -> None:

@@ -49,6 +49,7 @@ def record(
     source: list[PlanTree],
     hidden: HiddenStatistics = HiddenStatistics(),  # noqa: B008 (frozen)
     reading: tuple[str, ...] = (),
+    beyond: tuple[UnknownPart, ...] = (),
     jit_above: float | None = None,
 ) -> PlansRecord:
     """The record of one query on two arms."""
@@ -70,6 +71,7 @@ def record(
         source=tuple(source),
         hidden=hidden,
         reading=reading,
+        beyond=beyond,
     )
 
 
@@ -111,7 +113,13 @@ def test_nothing_is_told_of_what_the_lab_cannot_know() -> None:
     hidden = HiddenStatistics(
         parts=(UnknownPart(relation="public.f", subject="table"),), grant="GRANT"
     )
+    index = UnknownPart(relation="public.f", subject="index", columns=("x",))
+    elsewhere = UnknownPart(relation="public.f", subject="foreign")
+    unplanned = [tree(None, why="42P01 undefined table")]
     for made, reason in (
+        (record(*flips, beyond=(index,)), "an extension's index may serve it"),
+        (record(unplanned, unplanned, [], beyond=(elsewhere,)), "it reads a foreign table"),
+        (record(unplanned, unplanned, foreign), "it reads a foreign table"),
         (record(*flips, hidden=hidden), "statistics of tables are hidden: GRANT"),
         (record(*flips, reading=("x",)), "`x` reads tables while it is planned"),
         (record(foreign, flips[1], foreign), "it reads a foreign table"),

@@ -38,6 +38,11 @@ WORDS: Mapping[PlanWord, FlipWord] = {
 }
 REFUSED = "42"
 """How the codes of errors begin by which a server refuses a text."""
+IN_WORDS = {
+    "42P01": "the dump lacks a table that it reads",
+    "57014": "planning it takes longer than its limit",
+}
+"""What an error's code means for a query that the lab does not plan."""
 OTHERWISE = "its server plans it otherwise"
 NO_VALUES = "no values of its parameters are known"
 FOREIGN = "Foreign"
@@ -101,8 +106,9 @@ def _row(
     if planned and (refused := _refused(other)):
         word, where, reason = "fails", refused, ""
     elif reason or word == "not told":
-        word, where = "not told", reason or change.detail
-        reason = reason or change.detail or NO_VALUES
+        detail = IN_WORDS.get(change.detail.partition(" ")[0], change.detail)
+        word, where = "not told", reason or detail
+        reason = reason or detail or NO_VALUES
     else:
         proven, otherwise = _proof(source, own)
         if otherwise:
@@ -141,11 +147,11 @@ def _unknown(
     for part in record.hidden.parts:
         if part.concerns(named, words):
             yield f"{HIDDEN_WORDS[part.subject]} are hidden: {record.hidden.grant}"
-    for part in record.beyond:
-        if part.concerns(named, words):
-            yield BEYOND_WORDS[part.subject]
+    subjects = [part.subject for part in record.beyond if part.concerns(named, words)]
     if any(node.node.startswith(FOREIGN) for node in nodes):  # of a join no relation is named
-        yield BEYOND_WORDS["foreign"]
+        subjects.append("foreign")
+    for subject in subjects:
+        yield BEYOND_WORDS[subject]
     if any(name.startswith(CATALOG) for name in read):
         yield "it reads the server's catalogs"
     if reading := sorted(words & {*record.reading}):

@@ -153,8 +153,8 @@ def remove(folder: Path) -> None:
     Raises HostError where it cannot be removed.
     """
     if (folder / MARK).is_file():
-        # The mark goes last: what a break leaves of the folder is still known as ours.
-        for inside in folder.iterdir():
+        # The marks go last: what a break leaves of the folder is still known as what it is.
+        for inside in sorted(folder.iterdir(), key=lambda inside: inside.name == LONG):
             if inside.name != MARK:
                 clear(inside)
         clear(folder)

@@ -84,7 +84,9 @@ class ExtendedStatistics(Struct, frozen=True, kw_only=True, omit_defaults=True):
     common: str | None = None
 
 
-UnknownKind = Literal["table", "expression", "range", "extended", "foreign", "index", "storage"]
+UnknownKind = Literal[
+    "table", "expression", "range", "extended", "foreign", "index", "storage", "new", "refused"
+]
 HIDDEN_WORDS: Mapping[UnknownKind, str] = {
     "table": "statistics of tables",
     "expression": "statistics of index expressions",
@@ -95,6 +97,8 @@ BEYOND_WORDS: Mapping[UnknownKind, str] = {
     "foreign": "it reads a foreign table",
     "index": "an extension's index may serve it",
     "storage": "it reads a table that an extension stores",
+    "new": "statistics.json has no size of a table that it reads, or of an index of that",
+    "refused": "the lab does not take the statistics of a table that it reads",
 }
 
 

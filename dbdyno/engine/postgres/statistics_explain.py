@@ -84,7 +84,9 @@ WHERE {OURS} AND x.relkind = 'i' AND indisvalid AND has_table_privilege(t.oid, '
   AND has_schema_privilege(t.relnamespace, 'USAGE')"""
 
 
-def told(session: StatisticsSession, relations: Sequence[RelationSize]) -> Iterator[RelationSize]:
+def with_pages(
+    session: StatisticsSession, relations: Sequence[RelationSize]
+) -> Iterator[RelationSize]:
     """The relations, btrees with their heights, GIN indexes with their lists' lengths."""
     indexes = {name: BtreeIndex(*rest) for name, *rest in session.ask(INDEXES)}
     with session.undone():

@@ -146,6 +146,11 @@ def opened(address: Address, name: str) -> Iterator[StatisticsSource]:
             finally:
                 with suppress(psycopg.Error):
                     source.session.ask("ROLLBACK")
+    except psycopg.errors.QueryCanceled as error:
+        raise ServerError(
+            f"{name}: --statistics: a statement takes longer than {STATEMENT_S_MAX:.0f} s, as "
+            "where a table is locked: wait for the end of what locks it, and capture again"
+        ) from error
     except psycopg.Error as error:
         raise ServerError(f"{name}: {one_line(error)}") from error
 
@@ -225,7 +230,7 @@ class StatisticsSource:
             ),
             reading=tuple(row[0] for row in self.session.ask(READING.format(body=body))),
             left_out=tuple(lacking),
-            relations=tuple(statistics_explain.told(self.session, relations)),
+            relations=tuple(statistics_explain.with_pages(self.session, relations)),
         )
 
     # --- Ends, and the rest ---

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import json
 
+from dbdyno.engine.planner_lab import LabLacks
 from dbdyno.engine.postgres import connection, plan_form, shared_statistics
 from dbdyno.engine.postgres.inward import version_num
 from dbdyno.engine.postgres.long_files import LongFile
@@ -42,6 +43,7 @@ from dbdyno.model.planner_statistics import (
     ExtendedStatistics,
     RelationSize,
     ServerStatistics,
+    UnknownPart,
 )
 
 if TYPE_CHECKING:
@@ -52,8 +54,10 @@ UNKNOWN_FROM, INHERITED_FROM = 14_00_00, 15_00_00
 TYPES = ("pg_ndistinct", "pg_dependencies", "pg_mcv_list")
 """The types of extended statistics, which no cast makes of bytes but one that we make for it."""
 OWN_FROM = 16384
-RELATIONS = f"""SELECT c.oid::regclass::text, relkind::text, pg_relation_filepath(c.oid)
-FROM pg_class c WHERE oid >= {OWN_FROM} AND relkind IN ('r', 'i', 'm', 'p', 'I', 'f')"""
+RELATIONS = f"""SELECT c.oid::regclass::text, coalesce(indrelid, c.oid)::regclass::text,
+    pg_relation_filepath(c.oid)
+FROM pg_class c LEFT JOIN pg_index ON indexrelid = c.oid
+WHERE c.oid >= {OWN_FROM} AND relkind IN ('r', 'i', 'm', 'p', 'I', 'f')"""
 OPENED = (
     "SET LOCAL session_replication_role = replica",
     f"""CREATE TEMP TABLE dyno_class ON COMMIT DROP AS SELECT c.oid AS number, relkind, relchecks,
@@ -121,7 +125,7 @@ class ImportOutcome:
     """What came of an import."""
 
     files: tuple[LongFile, ...]  # that are to be as long as the server's
-    lacks: tuple[str, ...]  # sentences
+    lacks: LabLacks
 
 
 def take(address: Address, statistics: ServerStatistics) -> ImportOutcome:
@@ -136,7 +140,7 @@ def take(address: Address, statistics: ServerStatistics) -> ImportOutcome:
             names = {row[0] for row in ask(session, RELATIONS)}
             there = [each for each in statistics.relations if each.name in names]
             lacks += _take_extended(session, statistics.extended)
-            lacks += _plant_ends(session, statistics.ends)
+            lacks += _plant_ends(session, [end for end in statistics.ends if end.relation in names])
             session.execute(ALONE)
             _take_order(session, there)
             _take_sizes(session, there, statistics.version_num)
@@ -144,8 +148,10 @@ def take(address: Address, statistics: ServerStatistics) -> ImportOutcome:
             paths = {name: path for name, _, path in ask(session, RELATIONS)}
     except psycopg.Error as error:
         raise ServerError(f"statistics: {' '.join(str(error).split())}") from error
-    if failed := shared_statistics.take(address, statistics.columns):
-        lacks.append(f"statistics of {failed:,} tables and indexes are not taken")
+    columns = [column for column in statistics.columns if column.relation in names]
+    refused = shared_statistics.take(address, columns)
+    if refused:
+        lacks.append(f"{few(refused)}: the statistics are not taken")
     files = tuple(
         LongFile(
             path=paths[each.name],
@@ -156,7 +162,8 @@ def take(address: Address, statistics: ServerStatistics) -> ImportOutcome:
         for each in there
         if each.blocks and paths.get(each.name)
     )
-    return ImportOutcome(files=files, lacks=tuple(lacks))
+    unknown = tuple(UnknownPart(relation=name, subject="refused") for name in refused)
+    return ImportOutcome(files=files, lacks=LabLacks(tuple(lacks), unknown))
 
 
 def ask(session: psycopg.Connection[Any], text: str) -> list[tuple[Any, ...]]:
@@ -189,27 +196,34 @@ def take_locale(address: Address, arm: str, locale: DatabaseLocale | None) -> No
     connection.execute(address, [statement], RESTORE_S_MAX)
 
 
-def differences(address: Address, statistics: ServerStatistics) -> list[str]:
-    """A sentence where relations are in the statistics and not in the schema, or back.
+def differences(address: Address, statistics: ServerStatistics) -> LabLacks:
+    """Which relations are in the statistics and not in the schema, or back.
 
     Raises PlanError where the schema is another's, ServerError where it cannot connect.
     """
     rows = connection.execute(address, [*shared_statistics.PLAIN_NAMES, RELATIONS], RESTORE_S_MAX)
-    there = {row[0] for row in rows if not row[0].startswith(("pg_", "information_schema."))}
-    known = {each.name for each in statistics.relations}
+    tables = {
+        name: table
+        for name, table, _ in rows
+        if not name.startswith(("pg_", "information_schema."))
+    }
+    there, known = {*tables}, {each.name for each in statistics.relations}
     if known and not known & there:
         raise PlanError(
             "--restore: the dump has none of the tables of statistics.json: dump the schema of the "
             "database that was captured"
         )
-    return [
-        f"{few(sorted(names))}: in {where}, not in {other}"
-        for names, where, other in (
-            (known - there, "the statistics", "the dump"),
-            (there - known, "the dump", "the statistics"),
-        )
-        if names
-    ]
+    return LabLacks(
+        sentences=tuple(
+            f"{few(sorted(names))}: in {where}, not in {other}"
+            for names, where, other in (
+                (known - there, "the statistics", "the dump"),
+                (there - known, "the dump", "the statistics"),
+            )
+            if names
+        ),
+        unknown=tuple(UnknownPart(relation=name, subject="new") for name in sorted(there - known)),
+    )
 
 
 def few(names: Sequence[str]) -> str:
@@ -341,8 +355,8 @@ def _take_tablespaces(session: psycopg.Connection[Any], relations: Sequence[Rela
             session.execute(
                 f"CREATE TABLESPACE {name} LOCATION '' WITH ({', '.join(each.costs)})".encode()
             )
-        kind = KINDS[each.relkind]
-        session.execute(f"ALTER {kind} {each.name} SET TABLESPACE {places[each.costs]}".encode())
+        statement = f"ALTER {KINDS[each.relkind]} {each.name} SET TABLESPACE {places[each.costs]}"
+        session.execute(statement.encode())
 
 
 def _take_order(session: psycopg.Connection[Any], relations: Sequence[RelationSize]) -> None:
@@ -385,12 +399,20 @@ def _indexes(address: Address) -> list[str]:
 def drop(address: Address, index: str) -> None:
     """Drops an index, with the constraint that it keeps. Raises ServerError."""
     query = (
-        "SELECT conrelid::regclass::text, quote_ident(conname) FROM pg_constraint "
-        f"WHERE conindid = {literal(index)}::regclass AND contype IN ('p', 'u', 'x')"
+        "SELECT conrelid::regclass::text, quote_ident(conname) FROM pg_index LEFT JOIN "
+        "pg_constraint ON conindid = indexrelid AND contype IN ('p', 'u', 'x') "
+        f"WHERE indexrelid = to_regclass({literal(index)})"
     )
     rows = connection.execute(address, [query], RESTORE_S_MAX)
-    statements = [f"ALTER TABLE {table} DROP CONSTRAINT {name} CASCADE" for table, name in rows]
-    connection.execute(address, statements or [f"DROP INDEX {index}"], RESTORE_S_MAX)
+    if not rows:
+        raise ServerError(f"--without-index: `{index}`: the dump has no such index: name one of it")
+    statements = [
+        f"ALTER TABLE {table} DROP CONSTRAINT {name} CASCADE"
+        if name is not None
+        else f"DROP INDEX {index}"
+        for table, name in rows
+    ]
+    connection.execute(address, statements, RESTORE_S_MAX)
 
 
 def sized(address: Address, index: str) -> LongFile:

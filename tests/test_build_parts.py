@@ -238,6 +238,12 @@ def test_an_extension_is_another_beside_another_server_and_of_other_content(
     assert built.key_of(replace(first, beside="another").parts) not in keys
 
 
+def test_the_page_shows_the_function_of_its_example() -> None:
+    folder = Path(__file__).parent.parent / "docs" / "howto"
+    shown = (folder / "extension.md").read_text().split("```c\n")[1].split("```")[0]
+    assert shown in (folder / "extension" / "digits.c").read_text()
+
+
 def test_what_is_no_extension_is_refused_in_one_line(
     tmp_path: Path, cache: Path, server: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -132,5 +133,5 @@ def test_a_count_fills_data_anew_on_which_its_server_does_not_start(
     own.make_folder(data / "old")
     initdb.make(old, own, data / "old", initdb.arguments(Initdb(), old.version_num))
     forge(copy, data / "old")
-    assert "thrown away: arm old: the server does not start: " in counted("second")
+    assert re.search("thrown away: arm (old|new): the server does not start: ", counted("second"))
     assert golden.read(copy.folder).facts.major == copy.facts.major

@@ -344,19 +344,29 @@ def _take_sizes(
 
 
 def _take_tablespaces(session: psycopg.Connection[Any], relations: Sequence[RelationSize]) -> None:
-    """Puts what lies at costs of its own into tablespaces with these costs, within the lab."""
-    places: dict[tuple[str, ...], str] = {}
-    for each in relations:
-        if not each.costs:
-            continue
-        if each.costs not in places:
-            places[each.costs] = name = f"dyno_{len(places)}"
+    """Puts what lies at costs of its own into tablespaces with these costs, within the lab.
+
+    Raises ServerError of builds before August 2022 (13.8, 14.5).
+    """
+    import psycopg
+
+    apart = [each for each in relations if each.costs]
+    names = {costs: f"dyno_{place}" for place, costs in enumerate({each.costs for each in apart})}
+    try:
+        for costs, name in names.items():
             session.execute(b"SET allow_in_place_tablespaces = on")
             session.execute(
-                f"CREATE TABLESPACE {name} LOCATION '' WITH ({', '.join(each.costs)})".encode()
+                f"CREATE TABLESPACE {name} LOCATION '' WITH ({', '.join(costs)})".encode()
             )
-        statement = f"ALTER {KINDS[each.relkind]} {each.name} SET TABLESPACE {places[each.costs]}"
-        session.execute(statement.encode())
+    except psycopg.errors.UndefinedObject:
+        raise ServerError(
+            "statistics: tablespaces of the server have costs of their own, and this build has "
+            "none within its folder: name a newer minor version"
+        ) from None
+    for each in apart:
+        session.execute(
+            f"ALTER {KINDS[each.relkind]} {each.name} SET TABLESPACE {names[each.costs]}".encode()
+        )
 
 
 def _take_order(session: psycopg.Connection[Any], relations: Sequence[RelationSize]) -> None:

@@ -279,7 +279,8 @@ def test_heights_and_lists_by_explain_are_those_of_the_pages(shop: Shop, tmp_pat
     with statistics_export.opened(address(shop.server), "shop") as source:
         relations = source.exported(texts=True).relations
     heights = {each.name: each.height for each in relations if each.height is not None}
-    assert not [each.name for each in relations if each.reckoned]
+    hidden = [each.name for each in relations if each.reckoned]  # by its twin, which is taken
+    assert hidden in (["public.twin_a"], ["public.twin_z"])
     for name, height in heights.items():
         ((level,),) = shop.server.execute(
             f"SELECT fastlevel FROM bt_metap('{name}')", database="shop"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dbdyno.engine.interface import LabServer
 from dbdyno.engine.planner_lab import PREFIX, IndexChanges, LabLacks
-from dbdyno.engine.postgres import statistics_export, statistics_import
+from dbdyno.engine.postgres import statistics_export, statistics_import, statistics_index
 from dbdyno.engine.postgres.server import PostgresServer
 from dbdyno.engine.postgres.statistics_export import StatisticsSource
 from dbdyno.model import Address
@@ -70,14 +70,14 @@ class PostgresPlannerLab:
         address = server.address()
         statistics_import.take_locale(address, name_of(server), statistics.locale)
         differences = statistics_import.differences(address, statistics)
-        made = [statistics_import.create(address, index) for index in indexes.made]
+        made = [statistics_index.create(address, index) for index in indexes.made]
         for index in indexes.dropped:
-            statistics_import.drop(address, index)
+            statistics_index.drop(address, index)
         outcome = statistics_import.take(address, statistics)
         server.execute(*UNUSED, database=server.own_database)
         server.lengthen(outcome.files)
         if made:
-            server.lengthen([statistics_import.sized(address, index) for index in made])
+            server.lengthen([statistics_index.sized(address, index) for index in made])
         return LabLacks(
             sentences=(*differences.sentences, *outcome.lacks.sentences),
             unknown=(*differences.unknown, *outcome.lacks.unknown),

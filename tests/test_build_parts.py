@@ -11,12 +11,12 @@ import pytest
 
 import fake_source
 from dbdyno import engine
+from dbdyno.builds import Build, compile, progress, source
 from dbdyno.builds import cache as built
-from dbdyno.builds import compile, progress, source
 from dbdyno.builds.compile import BuildRequest
 from dbdyno.builds.flags import Flags
 from dbdyno.builds.log import BuildLog
-from dbdyno.engine.postgres import extension, modules
+from dbdyno.engine.postgres import data_form, extension, modules
 from dbdyno.host import lock
 from dbdyno.model.error import ServerError
 
@@ -178,7 +178,7 @@ def test_files_are_those_of_the_newest_build_as_whole(cache: Path, tree: Path) -
 PGXS = """\
 all: ; {work}
 clean: ; rm -f stale
-install: all ; test ! -e stale && cp my.control "$$($(PG_CONFIG))"
+install: all ; test ! -e stale && cp my.control "$$($(PG_CONFIG))/extension"
 """
 
 
@@ -198,10 +198,18 @@ def _server(cache: Path, tree: Path) -> Path:
     config = folder / "bin" / "pg_config"
     config.write_text('#!/bin/sh\ncd "$(dirname "$0")/../share" && pwd\n')
     config.chmod(0o755)
-    for path in (folder / "share", (folder / extension.PGXS[0]).parent):
+    for path in (folder / "share" / "extension", (folder / extension.PGXS[0]).parent):
         path.mkdir(parents=True)
     (folder / extension.PGXS[0]).write_text("")
     return folder
+
+
+def build_in(folder: Path) -> Build:
+    """The build in a folder, which no account runs."""
+    return Build(
+        engine="postgres", base_dir=folder, program=folder / "bin" / "postgres", version="18.6",
+        version_num=180006,
+    )  # fmt: skip
 
 
 def extended(folder: Path, server: Path, name: str = "with-mine") -> BuildRequest:
@@ -215,8 +223,12 @@ def test_an_extension_makes_a_build_that_is_a_copy_of_the_server_with_it(
     folder = an_extension(tmp_path / "mine")
     wish, method = extended(folder, server), extension.method(server)
     made = compile.build(wish, method, quiet, cache)
-    assert (made / "share" / "my.control").is_file()
-    assert not (server / "share" / "my.control").exists()
+    forms = [data_form.scripts(build_in(of)) for of in (server, made)]
+    assert forms[0] == {}
+    (made / "share" / "extension" / "my--1.1.sql").write_text("other objects")
+    assert forms[1] != data_form.scripts(build_in(made))
+    assert (made / "share" / "extension" / "my.control").is_file()
+    assert not (server / "share" / "extension" / "my.control").exists()
     assert (folder / "stale").exists()
     record, before = built.kept(made), built.kept(server)
     assert record is not None

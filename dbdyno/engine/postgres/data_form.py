@@ -8,6 +8,7 @@ build tells all of it, whoever made the build.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import re
 import struct
 import tempfile
@@ -16,7 +17,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, structs
 
-from dbdyno.builds import Build
+from dbdyno.builds import Build, cache
 from dbdyno.engine.postgres import fingerprint, initdb
 from dbdyno.host import data_folder, place
 from dbdyno.host.account import Account
@@ -69,7 +70,21 @@ def of_build(build: Build, account: Account) -> Json:
         with contextlib.suppress(OSError, DiskError):
             kept.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(kept, msgspec.json.encode(form), synced=False)
-    return structs.asdict(form)
+    return structs.asdict(form) | scripts(build)
+
+
+def scripts(build: Build) -> Json:
+    """What extensions that a build was asked for make in a database; nothing of other builds.
+
+    Data of one that was made by other scripts are no data of this build's extension.
+    """
+    record = cache.kept(build.base_dir)
+    if record is None or not record.parts.keys() & {"beside", "modules"}:
+        return {}
+    digest = hashlib.sha256()
+    for path in sorted(build.base_dir.glob("share/**/extension/*")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return {"extensions": digest.hexdigest()}
 
 
 def fresh(build: Build, account: Account) -> ClusterForm:

@@ -8,7 +8,7 @@ ENTER := set -euo pipefail; source .tools/env;
 TEST_SERVERS := postgres/12 postgres/18 mariadb/11.4.5 mysql/9.7,5.5.9
 ALL_SERVERS := postgres/17 mariadb/10.2.11 mariadb/10.11.5
 
-.PHONY: help setup lean demo wheel update pictures test test-all soak test-slow check bench calibrate docs clean
+.PHONY: help setup lean missing demo wheel update pictures test test-all soak test-slow check bench calibrate docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -73,15 +73,19 @@ update: setup
 pictures: setup
 	@$(ENTER) python tools/pictures.py
 
+# Says first what tests will be skipped for want of.
+missing:
+	@tools/missing
+
 # Tests that need a server have a lab of their own in each process (tests/own_lab.py); what shares a server comes to one
 # process (tests/conftest.py). ARGUMENTS go to pytest: make test ARGUMENTS='-k fairness'. With PYTHONDONTWRITEBYTECODE
 # each process of tests, and each `dyno` that they start, would compile all modules anew.
 TESTS = unset PYTHONDONTWRITEBYTECODE; DYNO_TEST_NOTES=$$(tools/fetch_servers $(1)) python tools/suite.py
 
-test: lean
+test: missing lean
 	@$(ENTER) $(call TESTS,$(TEST_SERVERS)) $(ARGUMENTS)
 
-test-all: lean
+test-all: missing lean
 	@$(ENTER) $(call TESTS,$(TEST_SERVERS) $(ALL_SERVERS)) --all $(ARGUMENTS)
 
 soak: lean wheel

@@ -54,12 +54,14 @@ def lean() -> Iterator[dict[str, str]]:
     """What makes a wheel of the programs that tests have compiled already.
 
     Of links to them in a folder: maturin takes a program away to put it into the wheel, and tests
-    that run beside it would look for theirs in vain.
+    that run beside it would look for theirs in vain. All but the lock: a link to that would wait
+    until the cargo of others has compiled their tests.
     """
     compiled = ROOT / "target" / "lean"
     compiled.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=compiled.parent) as folder:
         subprocess.run(["cp", "-al", compiled, folder], check=True)
+        Path(folder, compiled.name, ".cargo-lock").unlink(missing_ok=True)
         yield {"MATURIN_PEP517_ARGS": "--profile lean", "CARGO_TARGET_DIR": folder}
 
 

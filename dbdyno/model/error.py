@@ -10,6 +10,7 @@
     ├── DiskError          a file system takes no more: full, over quota, read-only, failing
     ├── GeneratorError     dyno-loadgen is missing, of another protocol, or ended unexpectedly
     └── LabDied            something of the lab's own died: the block is void and done again
+        └── CopyRefused    a golden copy on which a counted server does not start: thrown away
 
 Everything else that is raised is a bug and shows a traceback.
 """
@@ -62,6 +63,15 @@ class LabDied(DynoError):
 
     The generator, the canary, the sampler: the block is void, and may be done again.
     """
+
+
+class CopyRefused(LabDied):
+    """A server does not start on a golden copy, which is thrown away: data have to be filled."""
+
+    def __init__(self, key: str, text: str) -> None:
+        """`key`: of the copy."""
+        super().__init__(text)
+        self.key = key
 
 
 REMEDIES: Mapping[int | None, str] = {

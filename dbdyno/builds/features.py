@@ -124,9 +124,9 @@ def flags(build: Build, facts: ProgramFacts | None = None) -> str | None:
 
     dyno's own record says it, and a PostgreSQL that configure made, whoever ran it.
     """
-    record = cache.record(build.base_dir)
+    record = cache.kept(build.base_dir)
     if record is not None:
-        return str(record["flags"])
+        return record.flags
     if not engine.of(build.engine).names_compiler:
         return None
     return (facts or read(build.image or build.program)).configured

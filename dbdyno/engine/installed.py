@@ -121,20 +121,20 @@ def _folders(name: str, cache: Path, root: Path) -> Iterator[tuple[str, Path]]:
     """The places that may hold a server of the engine, and their origins."""
     for build in built.names(cache):
         folder = built.root(cache) / build
-        record = built.record(folder)
-        if record is not None and record["engine"] == name:
+        record = built.kept(folder)
+        if record is not None and record.engine == name:
             yield "built", folder
     yield from (("fetched", path) for path in sorted(cache.glob(f"{name}/*")))
     yield from (("installed", path) for path in engine.of(name).folders(cache, root))
 
 
 def _row(build: Build, origin: str, reader: ProgramReader) -> InstalledServer:
-    record = built.record(build.base_dir) if origin == "built" else None
+    record = built.kept(build.base_dir) if origin == "built" else None
     program = build.image or build.program
     facts = reader.read(program)
     compiler, name, features = facts.compiler, None, facts.features + feature.beside(program)
     if record is not None:
-        compiler, name, features = record["compiler"], record["name"], record["features"]
+        compiler, name, features = record.compiler, record.name, record.features
     return InstalledServer(
         engine=build.engine,
         version=build.version,

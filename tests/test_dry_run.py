@@ -59,6 +59,18 @@ def test_the_load_that_steps_need_comes_by_itself_and_is_said(
     assert {line.split()[1] for line in lines[1:]} == {*load, *named}
 
 
+def test_steps_that_other_arms_alone_have_are_listed_with_those_arms() -> None:
+    made = plan.load(Path(__file__).parent.parent / "plans" / "studies" / "ybio-replica.toml")
+    lines = list(dry_run.of_workload(made, made.workloads[0], preflight.prepare(made)))
+    steps = [line.split()[1] for line in lines[1:]]
+    assert steps == [
+        *("call-setup", "call-run", "read-first", "empty-buffers", "read-cold", "read-again")
+    ]
+    assert [line.endswith(" (followed, joined alone)") for line in lines[1:]] == [
+        *(False, False, True, True, True, True)
+    ]
+
+
 def test_aa_arms_are_named_as_what_they_are_and_have_their_place_in_the_order() -> None:
     lines = said(parse("abcde", "[schedule]\naa_arm = true"))
     assert "arm ghost: a once more (A/A), compared with it like any other arm" in lines

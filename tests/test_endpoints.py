@@ -28,7 +28,7 @@ set = "replica"
 FOLLOWED = '[arms.a]\nversion = "18"\nstandby = 1\n'
 ALONE = '[arms.b]\nversion = "18"\n'
 DSN = 'dsn = "postgresql://u@db/d"\n'
-HOOK = '[[hooks]]\nwhen = "during-step"\nat_s = 60\nsteps = ["run"]\n'
+HOOK = '[[hooks]]\nwhen = "during-step"\nat_s = 60\nsteps = ["call-run"]\n'
 
 
 def parse(text: str) -> Plan:
@@ -100,8 +100,8 @@ def test_an_arm_leaves_out_the_steps_whose_endpoint_it_lacks() -> None:
     releases: dict[str, tuple[int, ...] | None] = {"a": (18,), "b": (18,)}
     steps = preflight.expanded(made, releases, preflight.size(made, None))
     names = {arm: [step.name for step in steps["ybio"][arm]] for arm in "ab"}
-    assert names["a"] == ["setup", "run", "read-first", "read-again"]
-    assert names["b"] == ["setup", "run"]
+    assert names["a"] == ["call-setup", "call-run", "read-first", "read-again"]
+    assert names["b"] == ["call-setup", "call-run"]
 
 
 def test_a_role_goes_to_the_endpoint_beside_a_dsn_and_nowhere_else() -> None:

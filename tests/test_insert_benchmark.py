@@ -11,6 +11,7 @@ import pytest
 
 from dbdyno import workload
 from dbdyno.model import Headline, Json, Sla, Step
+from dbdyno.model.job import ClientStagger
 from workload_reader import job_of, role, sql
 
 ROOT = Path(__file__).parent.parent
@@ -36,9 +37,27 @@ WITHOUT = {"seed", "server", "fake", "autostart", "threads", "trace", "capture"}
 def test_the_jobs_have_the_form_of_the_contracts_examples(name: str) -> None:
     """The example of each step and the job made for it differ in names and sizes at most."""
     theirs = json.loads((ROOT / "contract" / f"job-{name}.json").read_text())
-    ours = job_of(insert_benchmark({"clients": theirs["clients"]})[name])
+    together = {"clients": theirs["clients"], "start_each_s": 0}
+    ours = job_of(insert_benchmark(together)[name])
     assert set(theirs) - set(ours) == {"seed", "server", "fake", "autostart"}
     assert without_names(ours) == without_names(theirs)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "first_s", "each_s"), [(1800, 10.0, 1.0), (3600, 10.0, 1.0), (18, 0.1, 0.01)]
+)
+def test_clients_start_one_after_the_other_as_the_script_starts_them(
+    seconds: int, first_s: float, each_s: float
+) -> None:
+    """A second apart, ten behind the one that creates the tables; in proportion in shorter steps."""
+    made = insert_benchmark({"clients": 20, "seconds": seconds})
+    apart = {name: step.job.apart for name, step in made.items()}
+    assert apart["l.i0"] == ClientStagger(first_s=first_s, each_s=each_s)
+    assert apart["l.x"] == apart["qr100"] == ClientStagger(first_s=each_s, each_s=each_s)
+    assert apart["cleanup"] is None
+    assert made["qr100"].nominal_s == seconds + 19 * each_s
+    alone = insert_benchmark({"clients": 1, "seconds": seconds})
+    assert {step.job.apart for step in alone.values()} == {None}
 
 
 def without_names(job: Json) -> Json:
@@ -169,7 +188,7 @@ def test_read_write_steps_have_a_burst_a_tied_delete_and_closed_queries(
     assert role(step, "query")["pace"] == {"kind": "closed"}
     assert [one["weight"] for one in role(step, "query")["choose"]] == [1, 1, 1]
     assert job_of(step)["stop"]["roles"] == ["insert"]
-    assert step.nominal_s == 1800
+    assert step.nominal_s == 1800 + 2
     assert step.roles == {"insert": "insert", "delete": "delete", "query": "query"}
 
 

@@ -111,13 +111,14 @@ def test_an_unknown_set_step_or_preset_names_what_is_near() -> None:
 
 
 def test_the_form_of_2023_has_eight_clients_and_ten_times_the_rows_in_l_i1() -> None:
-    expanded = made({"rows": 20_000_000}, set="2023")
+    expanded = made({"rows": 20_000_000, "start_each_s": 0}, set="2023")
     assert {job_of(step)["clients"] for step in expanded.values()} == {8}
     assert expanded["q100"].tables == tuple(f"pi{number}" for number in range(1, 9))
     assert role(expanded["l.i1"], "insert")["stop"] == {"operations": 200_000_000 // 50}
     nominal = [expanded[name].nominal_s for name in ("q100", "q500", "q1000")]
     assert nominal == [3600, 3610, 3610]
-    assert made({"clients": 2, "seconds": 10}, set="2023")["q500"].nominal_s == 20
+    short = made({"clients": 2, "seconds": 10, "start_each_s": 0}, set="2023")
+    assert short["q500"].nominal_s == 20
 
 
 @pytest.mark.parametrize("name", ["l.i1", "q100", "q1000"])
@@ -346,7 +347,7 @@ def test_a_long_transaction_of_each_client_is_held_open(name: str) -> None:
     ]
     assert sql(step, "begin") == "BEGIN ISOLATION LEVEL READ COMMITTED"
     assert sql(step, "peek") == "SELECT * FROM <pi> LIMIT 1"
-    assert step.nominal_s == made()[name].nominal_s
+    assert step.nominal_s == made({"clients": 3})[name].nominal_s
 
 
 # --- Presets -----------------------------------------------------------------------------------

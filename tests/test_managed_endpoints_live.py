@@ -100,21 +100,21 @@ def test_roles_read_from_an_endpoint_and_its_lag_is_told_by_itself(
     assert outcome.failed == 0
     results = Results.open(outcome.folder)
     steps = steps_of(results)
-    assert list(steps) == ["setup", "run", "read-first", "read-again"]
+    assert list(steps) == ["call-setup", "call-run", "read-first", "read-again"]
     job, done = steps["read-first"].job(), steps["read-first"].done()
     assert done is not None
     assert isinstance(job.server, Endpoint)
     assert job.endpoints["standby"].port == theirs.standby != job.server.port
     assert done.totals["read"].rows == ROWS, "dyno waits until the standby has all rows"
-    lag = list(steps["run"].lag())
+    lag = list(steps["call-run"].lag())
     assert lag, "each second is read"
     assert {reading.standby for reading in lag} == {"standby"}
     assert all(reading.bytes is not None and reading.bytes >= 0 for reading in lag)
     by_name = {step.step: step for step in compare.load(results).steps}
-    (run,) = by_name["run"].cells[0].runs
+    (run,) = by_name["call-run"].cells[0].runs
     for metric in ("replay_lag_s_mean", "replay_lag_mb_max", "catch_up_s"):
         assert run.metrics[metric] is not None, metric
-    drawn = {chart.title for chart in over_time.charts(by_name["run"], "run")}
+    drawn = {chart.title for chart in over_time.charts(by_name["call-run"], "call-run")}
     assert "Replay lag of the standby, seconds" in drawn
 
 

@@ -43,7 +43,7 @@ run_seconds = 3
 void = {{ foreign = 1.0 }}
 [[hooks]]
 when = "during-step"
-steps = ["run"]
+steps = ["call-run"]
 arms = ["joined"]
 at_s = 1
 standby = "join"
@@ -68,32 +68,32 @@ def test_standbys_follow_from_the_start_or_from_a_moment_and_roles_read_them(tmp
     outcome = blocks.run(plan.load(planned(tmp_path)), tmp_path / "results", wait=True)
     assert outcome.failed == 0
     assert not list(place.data_root().glob("*~standby/data")), "nothing of a standby stays"
-    assert list(steps_of(outcome.folder, "alone")) == ["setup", "run"]
+    assert list(steps_of(outcome.folder, "alone")) == ["call-setup", "call-run"]
     for arm in ("followed", "joined"):
         steps = steps_of(outcome.folder, arm)
-        assert list(steps) == ["setup", "run", "read-first", "read-again"]
+        assert list(steps) == ["call-setup", "call-run", "read-first", "read-again"]
         job, done = steps["read-first"].job(), steps["read-first"].done()
         assert done is not None
         assert isinstance(job.server, Endpoint)
         assert job.endpoints["standby"].port != job.server.port
         assert done.totals["read"].rows == ROWS, "the standby has all rows"
         assert done.catch_up_s >= 0
-        owners = list(steps["run"].host())[-1].owners
+        owners = list(steps["call-run"].host())[-1].owners
         assert (owners["standby:startup"].cpu_ns or 0) > 0, "who replays is no part of the server"
-    lag = list(steps_of(outcome.folder, "followed")["run"].lag())
+    lag = list(steps_of(outcome.folder, "followed")["call-run"].lag())
     assert lag, "each second is read"
     assert {reading.standby for reading in lag} == {"standby"}
-    (joined,) = read_structs(steps_of(outcome.folder, "joined")["run"].path / "hooks.jsonl", Json)
+    (joined,) = read_structs(steps_of(outcome.folder, "joined")["call-run"].path / "hooks.jsonl", Json)
     assert joined["at_s"] == 1
     assert joined["failure"] is None
     found = compare.load(Results.open(outcome.folder))
     by_name = {step.step: step for step in found.steps}
     shown = {cell.arm: cell for cell in by_name["read-first"].cells}
     assert all(run.ending.status == "ok" for cell in shown.values() for run in cell.runs)
-    runs = {cell.arm: cell.runs for cell in by_name["run"].cells}
+    runs = {cell.arm: cell.runs for cell in by_name["call-run"].cells}
     assert runs["followed"][0].metrics["replay_lag_mb_max"] is not None
     assert runs["alone"][0].metrics["replay_lag_mb_max"] is None
-    drawn = {chart.title for chart in over_time.charts(by_name["run"], "run")}
+    drawn = {chart.title for chart in over_time.charts(by_name["call-run"], "call-run")}
     assert {"Replay lag of the standby, seconds", "Replay lag of the standby, MB"} <= drawn
 
 
@@ -101,14 +101,14 @@ def test_a_standby_that_crashes_fails_the_step_of_its_arm_and_no_other(tmp_path:
     crash = """
 [[hooks]]
 when = "during-step"
-steps = ["run"]
+steps = ["call-run"]
 arms = ["followed"]
 at_s = 1
 command = ["sh", "-c", "kill -9 $DYNO_STANDBY_PIDS"]
 """
     of = plan.load(planned(tmp_path, crash))
     outcome = blocks.run(of, tmp_path / "results", wait=True)
-    failed = steps_of(outcome.folder, "followed")["run"].failed()
+    failed = steps_of(outcome.folder, "followed")["call-run"].failed()
     assert failed is not None
     assert failed.reason.startswith("arm followed: standby ended with signal 9")
     after = steps_of(outcome.folder, "followed")["read-first"].failed()
@@ -126,14 +126,14 @@ def test_a_standby_that_does_not_follow_is_a_result_of_its_arm(
     stop = """
 [[hooks]]
 when = "during-step"
-steps = ["run"]
+steps = ["call-run"]
 arms = ["followed"]
 at_s = 1
 command = ["sh", "-c", "kill -STOP $(pgrep -P $DYNO_STANDBY_PIDS -f startup)"]
 """
     of = plan.load(planned(tmp_path, stop))
     outcome = blocks.run(of, tmp_path / "results", wait=True)
-    failed = steps_of(outcome.folder, "followed")["run"].failed()
+    failed = steps_of(outcome.folder, "followed")["call-run"].failed()
     assert failed is not None
     assert "bytes behind 0 s after the step: it does not follow this load" in failed.reason
 

@@ -152,6 +152,21 @@ def test_the_study_calls_the_procedures_of_the_post_and_so_does_a_plan_that_name
     assert workload.load("ybio").set == "procedures"
 
 
+@pytest.mark.parametrize(("clients", "repeat"), [(1, "false"), (4, "false"), (5, "true")])
+def test_a_batch_is_a_subtransaction_only_where_jobs_meet_in_a_table(
+    clients: int, repeat: str
+) -> None:
+    """Its block for deadlocks takes a second transaction id of each batch, as not published."""
+    run = steps(set="procedures", clients=clients, tables=4)["call-run"]
+    assert f"repeat_deadlocks => {repeat}," in str(job_of(run)["statements"][0]["pieces"])
+
+
+def test_the_replica_is_read_cold_where_its_caches_may_be_emptied() -> None:
+    reads = ["read-first", "empty-buffers", "read-cold", "read-again"]
+    assert list(steps(set="replica", cold=1)) == ["call-setup", "call-run", *reads]
+    assert list(steps(set="replica")) == ["call-setup", "call-run", "read-first", "read-again"]
+
+
 def test_the_plan_has_both_sets() -> None:
     loaded = plan.load(PLAN)
     (use,) = loaded.workloads

@@ -48,6 +48,7 @@ class Method:
     steps: Callable[[BuildSite, Flags, Sequence[str], BuildLog], tuple[BuildStep, ...]]
     ignored: Callable[[str, Sequence[str]], str | None]  # an option that was not taken notice of
     explain: Callable[[str, str], str]  # why a phase failed that said this
+    version_files: tuple[str, ...] = ()  # of a commit's tree, in which it says its version
     again: tuple[str, ...] = ()  # options by which a tree can be built again once it has changed
     configures: re.Pattern[str] | None = None  # files whose change the build itself overlooks
     # The modules that texts load, where a build can be of the server and some modules alone.

@@ -19,6 +19,7 @@ from dbdyno.cli import (
     listing,
     measuring,
     plans,
+    publish,
     race,
     serve,
     server,
@@ -58,6 +59,7 @@ for command in (
     judging.verify,
     listing.ls,
     serve.serve,
+    publish.publish,
     host.agent,
 ):
     app.command()(command)

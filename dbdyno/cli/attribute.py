@@ -115,7 +115,7 @@ def attribute(
     )
     refuse(asked)
     # Bringing builds and reading settings would disturb another lab's measurement.
-    with nullcontext() if dry_run else HostLock(plan=asked.path.stem, wait=wait):
+    with nullcontext() if dry_run else HostLock(plan=asked.path.stem, wait=wait, quiet=quiet):
         text = settled(asked)
         plan = checked(text, asked.path, out)
     if dry_run:
@@ -135,6 +135,7 @@ def attribute(
 
 def refuse(asked: AttributeOptions) -> None:
     """Raises DynoError where options contradict each other."""
+    from dbdyno import plan as plans
     from dbdyno.model.document import suggestion
     from dbdyno.plan import shipped_plans
 
@@ -151,6 +152,7 @@ def refuse(asked: AttributeOptions) -> None:
         raise DynoError(
             f"--file {asked.path}: must lie in {folder}, as paths in both plans are relative to it"
         )
+    plans.load(asked.plan_file, arms_max=None)  # before the host is waited for
     if asked.blocks is not None and asked.blocks < 1:
         raise DynoError(f"--blocks: must be at least 1, not {asked.blocks}")
 

@@ -83,6 +83,12 @@ REMEDIES: Mapping[int | None, str] = {
 """What to do where a file system refuses, by the system's error."""
 
 
+def refusal(error: OSError) -> str:
+    """A file system's refusal in words, with the remedy where one is known."""
+    words = error.strerror or str(error)
+    return f"{words}: {REMEDIES[error.errno]}" if error.errno in REMEDIES else words
+
+
 @contextmanager
 def disk_errors_named(path: object = None) -> Iterator[None]:
     """Raises DiskError with the remedy in place of a file system's refusal; others pass through.
@@ -96,6 +102,5 @@ def disk_errors_named(path: object = None) -> Iterator[None]:
             raise
         where = path or error.filename or "a file that dyno writes"
         raise DiskError(
-            f"`{where}`: {error.strerror}: {REMEDIES[error.errno]}, then run the same command to "
-            "continue"
+            f"`{where}`: {refusal(error)}, then run the same command to continue"
         ) from error

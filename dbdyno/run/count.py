@@ -9,6 +9,7 @@ as those of two plans: `fill`, and `work` with a block for each repeat.
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -251,6 +252,7 @@ def read(folder: Path, pid: int, role: Role, counting: CountMethod) -> Count:
     total = work.total
     return Count(
         tool=full.tool.replace("callgrind-", "valgrind "),
+        architecture=platform.machine(),
         role=role.name,
         warmup=role.marks.warmup,
         operations=operations,

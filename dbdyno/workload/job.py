@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from dbdyno.model.document import suggestion
-from dbdyno.model.job import Job, Log, StopRule
+from dbdyno.model.job import ClientStagger, Job, Log, StopRule
 from dbdyno.model.job.role import RatePace, Role, TiedPace
 from dbdyno.workload import filling, program, schema, tables
 from dbdyno.workload import role as step_roles
@@ -66,6 +66,7 @@ def make(name: str, step: schema.StepForm, file: schema.WorkloadFile, scope: Sco
         statements=tuple(content.statements),
         programs=tuple(content.programs),
         roles=tuple(roles),
+        apart=_apart(file, frame.clients, scope) if _by_client(roles) else None,
         stop=stop,
         trace=step.trace,
         capture=_capture(step, scope),
@@ -176,6 +177,22 @@ def _frame(name: str, file: schema.WorkloadFile, scope: Scope) -> Job:
     )
 
 
+def _by_client(roles: Sequence[Role]) -> bool:
+    return any(role.per == "client" for role in roles)
+
+
+def _apart(file: schema.WorkloadFile, clients: int, scope: Scope) -> ClientStagger | None:
+    """How clients begin one after the other; None: together, as one does."""
+    if file.apart is None or clients == 1:
+        return None
+    place = scope.root("apart")
+    first_s, each_s = (
+        float(place.at(key).number(getattr(file.apart, key), low=0, high=STEP_S_MAX))
+        for key in ("first_s", "each_s")
+    )
+    return ClientStagger(first_s=first_s, each_s=each_s) if first_s and each_s else None
+
+
 def _capture(step: schema.StepForm, scope: Scope) -> tuple[Literal["rows", "notices"], ...]:
     """The replies to keep: those that the step names, and those that its metrics are read from."""
     wanted = list(step.capture)
@@ -234,4 +251,6 @@ def _nominal_s(job: Job) -> float | None:
         if role.pace.arrivals == "burst":
             per_s = max(1, math.ceil(per_s))
         longest = max(longest, role.stop.operations / per_s)
+    if job.apart is not None:
+        longest += job.apart.whole_s(job.clients)
     return longest + float(job.stop.warmup_s)

@@ -457,6 +457,13 @@ class StepSet(Form):
     parameters: Parameters = Field(default_factory=dict)
 
 
+class ClientStaggerForm(Form):
+    """How clients begin one after the other; 0: together."""
+
+    first_s: Number
+    each_s: Number
+
+
 class WorkloadFile(Form):
     """The whole file."""
 
@@ -467,6 +474,7 @@ class WorkloadFile(Form):
     protocol: str = "simple"
     sysbench_types: bool | Number = False
     libpq_texts: bool | Number = False
+    apart: ClientStaggerForm | None = None
     setup: Sql | None = None
     requires: list[RequirementForm] = Field(default_factory=list)
     sets: dict[str, StepSet] = Field(default_factory=dict)

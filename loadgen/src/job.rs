@@ -27,8 +27,8 @@ pub use maker::{
 pub use piece::Piece;
 pub use program::{Instruction, Program};
 pub use role::{
-    Arrivals, Choice, ChoiceRule, Connect, Marks, OnError, OnLost, Otherwise, Pace, Per, Queue,
-    Renew, Role, RoleStop, TableBy, TableUse, ThinkTime,
+    Apart, Arrivals, Choice, ChoiceRule, Connect, Marks, OnError, OnLost, Otherwise, Pace, Per,
+    Queue, Renew, Role, RoleStop, TableBy, TableUse, ThinkTime,
 };
 pub use script::{
     ARGUMENTS_MAX, Assignment, Branch, Expression, FirstClient, Function, Initial, Into, Rest,
@@ -83,6 +83,9 @@ pub struct Job {
     pub fake: Option<Fake>,
     /// The workload's clients.
     pub clients: u32,
+    /// How far apart they begin; null: together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apart: Option<Apart>,
     /// Worker threads; 0 = max(1, cores / 8).
     #[serde(default)]
     pub threads: u32,

@@ -117,6 +117,8 @@ pub struct Worker<S: Sessions> {
     impatient_ns: u64,
     pacings: Vec<Pacing>,
     waiting: Vec<Waiting>,
+    /// When the first of those begins that wait for a time alone.
+    starts_ns: u64,
     probes: Vec<Probe>,
     /// By pacing: the cursor that is read for statements still to come.
     queued: Vec<Option<Queued>>,
@@ -189,6 +191,7 @@ impl<S: Sessions> Worker<S> {
             groups: parts.groups,
             pacings: parts.pacings,
             waiting: parts.waiting,
+            starts_ns: u64::MAX,
             probes,
             queued,
             mode: Mode::Waiting,
@@ -266,7 +269,7 @@ impl<S: Sessions> Worker<S> {
             Mode::Running if !self.computing.is_empty() => self.now_ns,
             Mode::Running => {
                 let until_ns = self.timeline.wake_ns().min(self.due_ns());
-                let until_ns = until_ns.min(self.sleepers.wake_ns());
+                let until_ns = until_ns.min(self.sleepers.wake_ns()).min(self.starts_ns);
                 until_ns.min(self.settles_ns().unwrap_or(u64::MAX))
             }
         }

@@ -102,6 +102,7 @@ class PostgresEngine:
         """By configure and make."""
         return Method(
             version=compile.version,
+            version_files=("configure", "meson.build"),
             steps=compile.steps,
             ignored=lambda said, options: None,  # what configure does not know was refused
             explain=compile.explain,

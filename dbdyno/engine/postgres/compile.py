@@ -139,7 +139,7 @@ def steps(
     install = ["make", "install", f"DESTDIR={site.root}"]
     folders: tuple[str, ...] = (".", modules.CONTRIB)
     makefiles: tuple[BuildStep, ...] = ()
-    if site.modules is not None:
+    if site.modules is not None and (tree / modules.BACKEND).is_dir():  # else whole
         folders = modules.folders(tree, site.modules, (*flags.options, *options))
         own = ["make", "install-local", f"DESTDIR={site.root}"]  # what extensions include
         makefiles = (BuildStep(phase="install", command=own, folder=tree / "src"),)

@@ -10,11 +10,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+BACKEND = "src/backend"
 SERVER = (
     "src/common",
     "src/port",
     "src/timezone",
-    "src/backend",
+    BACKEND,
     "src/backend/utils/mb/conversion_procs",
     "src/backend/snowball",
     "src/include",

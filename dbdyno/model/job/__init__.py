@@ -53,6 +53,17 @@ class StopRule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     settle_s: int | float | None = None  # None: SETTLE_S_DEFAULT
 
 
+class ClientStagger(Struct, frozen=True, kw_only=True):
+    """How clients begin one after the other, as a script starts a process for each."""
+
+    first_s: int | float  # from the first client to the second
+    each_s: int | float  # from each further client to the next
+
+    def whole_s(self, clients: int) -> float:
+        """From the first client to the last of so many."""
+        return self.first_s + (clients - 2) * self.each_s if clients > 1 else 0.0
+
+
 class Log(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The share of operations that is logged, and how the names of the files begin."""
 
@@ -77,6 +88,7 @@ class Job(Struct, frozen=True, kw_only=True, omit_defaults=True):
     found_rows: bool = False  # whether an UPDATE counts the rows that it found
     fake: Mapping[str, Any] | UnsetType | None = UNSET  # what the plan plants
     clients: Natural
+    apart: ClientStagger | None = None  # None: clients begin together
     threads: Natural = always(0)  # 0: a share of the processors
     processors: tuple[Natural, ...] = ()  # a thread on each, in place of `threads`
     wait: str | None = None

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from textwrap import wrap
 
@@ -266,27 +266,39 @@ def of_comparing(plan: Plan) -> Iterator[str]:
 
 def of_workload(plan: Plan, use: WorkloadUse, prepared: ReadyPlan) -> Iterator[str]:
     """A workload's steps with their times, and what is kept of it."""
-    steps = prepared.steps[use.title][plan.base]
-    at = prepared.point(use, plan.base, 1)
+    by_arm = prepared.steps[use.title]
+    steps, at = every_step(by_arm, plan.base), prepared.point(use, plan.base, 1)
     turns = schedule.in_turn(plan, use, steps)[1] if plan.schedule.together else ()
     brought = workload.brought(use, steps)
     yield f"workload {use.title}"
     width = max((len(step.name) for step in steps), default=0)
     for step in steps:
-        guess = "unknown" if step.expected_s is None else duration(step.expected_s)
-        timed = "" if plan.counts_only and step.measured else f" about {guess}"
+        guess = "time unknown"
+        if step.expected_s is not None:
+            guess = f"about {duration(step.expected_s)}"
+        timed = "" if plan.counts_only and step.measured else f" {guess}"
         fills = f", {plan.schedule.fills} fills" if plan.schedule.fills > 1 else ""
         kept = f" (kept{fills})" if at is not None and at.step.ordinal == step.ordinal else ""
         turn = f" {how_interleaved(plan, step)}" if step in turns else ""
         load = " (the load, which `steps` needs)" if step.name in brought else ""
+        having = [arm for arm, own in by_arm.items() if any(each.name == step.name for each in own)]
+        alone = f" ({', '.join(having)} alone)" if len(having) < len(by_arm) else ""
         search = "" if step.p99_below_us is None else ", with the search of the highest rate"
-        yield f"  {step.ordinal:02d} {step.name:<{width}}{timed}{search}{turn}{kept}{load}".rstrip()
+        said = f"{timed}{search}{turn}{kept}{load}{alone}"
+        yield f"  {step.ordinal:02d} {step.name:<{width}}{said}".rstrip()
     if use.warm is not None:
         yield f"  after a start from a copy caches are warmed ({use.warm})"
     if use.restart:
         yield "  later blocks restart the servers on the same data"
     if at is not None and starting_state.not_vacuumed(at.before(steps)):
         yield f"  not vacuumed: {at.step.name} leaves rows to vacuum, and all runs begin with them"
+
+
+def every_step(by_arm: Mapping[str, Sequence[Step]], base: str) -> list[Step]:
+    """The base's steps and, in their places, those that other arms alone have."""
+    first = {step.name: step for step in by_arm[base]}
+    others = {step.name: step for steps in by_arm.values() for step in steps}
+    return sorted({**others, **first}.values(), key=lambda step: step.ordinal)
 
 
 def how_interleaved(plan: Plan, step: Step) -> str:

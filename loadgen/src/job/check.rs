@@ -174,6 +174,10 @@ impl Job {
         self.check_engine()?;
         self.check_table_digits()?;
         ensure(self.clients >= 1, "clients", "is 0; give at least 1")?;
+        if let Some(apart) = self.apart {
+            ensure_step_s(apart.first_s, "apart.first_s")?;
+            ensure_step_s(apart.each_s, "apart.each_s")?;
+        }
         ensure(
             self.threads <= THREADS_MAX,
             "threads",

@@ -61,6 +61,26 @@ pub struct Role {
     pub marks: Option<Marks>,
 }
 
+/// How clients begin one after the other, as a script starts a process for each; roles of the step do not wait.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Apart {
+    /// Seconds from the first client to the second.
+    pub first_s: f64,
+    /// Seconds from each further client to the next.
+    pub each_s: f64,
+}
+
+impl Apart {
+    /// How much later than the first a client begins.
+    #[must_use]
+    pub fn delay_ns(&self, client: u32) -> u64 {
+        client.checked_sub(1).map_or(0, |further| {
+            nanoseconds(self.first_s + f64::from(further) * self.each_s)
+        })
+    }
+}
+
 /// How connections end and begin anew where a pause ends, so that no session decides for a whole step how its statements
 /// are planned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -167,6 +167,8 @@ pub(super) struct Waiting {
     pub(super) groups: Vec<usize>,
     /// Roles that must have ended.
     pub(super) after: Vec<usize>,
+    /// How long it waits from then, or from the start, as its client begins later than others.
+    pub(super) delay_ns: u64,
 }
 
 /// The parts of a worker that its layout gives.
@@ -329,10 +331,12 @@ fn add_pacings(job: &Job, layout: &WorkerLayout, parts: &mut Parts) {
             .filter(|other| after.contains(&job.roles[*other].name))
             .collect();
         let groups = std::iter::once(index).chain(partner).collect();
+        let apart = job.apart.filter(|_| job.roles[role].per == Per::Client);
         parts.waiting.push(Waiting {
             pacing,
             groups,
             after,
+            delay_ns: apart.map_or(0, |apart| apart.delay_ns(client)),
         });
     }
 }

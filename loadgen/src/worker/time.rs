@@ -102,25 +102,43 @@ impl<S: Sessions> Worker<S> {
         self.start_due();
     }
 
-    /// Starts the roles whose predecessors have ended on all clients: when the last of them did, but not before `from_ns`.
+    /// Starts the roles whose predecessors have ended on all clients: when the last of them did, or so much later as their
+    /// client begins, but not before `from_ns`.
     #[inline]
     pub(super) fn start_waiting(&mut self, from_ns: u64) {
+        self.starts_ns = u64::MAX;
         let mut index = 0;
         while index < self.waiting.len() {
-            let waiting = &self.waiting[index];
-            let ended = waiting
-                .after
-                .iter()
-                .map(|role| self.shared.role_ended_ns(*role));
-            let start_ns = ended
-                .into_iter()
-                .try_fold(from_ns, |latest, ended| Some(latest.max(ended?)));
-            match start_ns {
-                Some(start_ns) => {
-                    let waiting = self.waiting.swap_remove(index);
-                    self.start_pacing(&waiting, start_ns);
-                }
-                None => index += 1,
+            let delay_ns = self.waiting[index].delay_ns;
+            let start_ns = self
+                .ended_ns(&self.waiting[index])
+                .map_or(u64::MAX, |ended_ns| (ended_ns + delay_ns).max(from_ns));
+            if start_ns < u64::MAX && (delay_ns == 0 || start_ns <= self.now_ns) {
+                let waiting = self.waiting.swap_remove(index);
+                self.start_pacing(&waiting, start_ns);
+            } else {
+                self.starts_ns = self.starts_ns.min(start_ns);
+                index += 1;
+            }
+        }
+    }
+
+    /// Returns when the last of what a pacing waits for ended on all clients; none where something has not.
+    #[inline]
+    fn ended_ns(&self, waiting: &Waiting) -> Option<u64> {
+        let mut ended = waiting
+            .after
+            .iter()
+            .map(|role| self.shared.role_ended_ns(*role));
+        ended.try_fold(self.start_ns, |latest, ended| Some(latest.max(ended?)))
+    }
+
+    /// Lets delays of clients that have not begun stand still in a pause.
+    fn delay_further(&mut self, stood_ns: u64, resumed_ns: u64) {
+        for index in 0..self.waiting.len() {
+            if let Some(ended_ns) = self.ended_ns(&self.waiting[index]) {
+                let still_ns = resumed_ns.saturating_sub(stood_ns.max(ended_ns));
+                self.waiting[index].delay_ns += still_ns;
             }
         }
     }
@@ -425,6 +443,7 @@ impl<S: Sessions> Worker<S> {
             });
         }
         // To a role that waits, what ended in the pause ended with it.
+        self.delay_further(stood_ns, resumed_ns);
         self.start_waiting(resumed_ns);
         for index in 0..self.groups.len() {
             self.due_groups.push(index);

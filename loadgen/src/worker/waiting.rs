@@ -1,7 +1,7 @@
 //! Roles that wait for others: in every pace, with a pause meanwhile, with connections that are lost meanwhile.
 
 use super::tests::{START_NS, example, paused_ticks_of, ticks_of};
-use crate::job::{Arrivals, Instruction, Job, OnLost, Pace, Per, Piece, RoleStop};
+use crate::job::{Apart, Arrivals, Instruction, Job, OnLost, Pace, Per, Piece, RoleStop};
 use crate::record::TickRecord;
 use std::collections::BTreeMap;
 
@@ -149,4 +149,47 @@ fn a_connection_that_is_lost_while_its_role_waits_begins_nothing_before_and_one_
             assert_later(&straight, &ticks_of(&job, 0), 1_101);
         }
     }
+}
+
+/// When the second client's operations are due, so many milliseconds later than in a job whose clients begin together.
+fn second_later(straight: &Job, milliseconds: u64) -> Due {
+    let all = due(straight, &ticks_of(straight, 0)).into_iter();
+    all.filter(|((_, connection, _), _)| *connection == 1)
+        .map(|(key, due_ns)| (key, due_ns + milliseconds * 1_000_000))
+        .collect()
+}
+
+#[test]
+fn a_client_that_begins_later_has_its_whole_schedule_later_and_its_wait_stands_still_in_a_pause() {
+    for tied in [false, true] {
+        for pace in paces() {
+            let straight = beside(pace, tied, (3, 600_000));
+            let mut job = straight.clone();
+            job.apart = Some(Apart {
+                first_s: 1.8,
+                each_s: 0.5,
+            });
+            job.check().unwrap();
+            let (mut second, first): (Due, Due) = due(&job, &ticks_of(&job, 0))
+                .into_iter()
+                .partition(|((_, connection, _), _)| *connection == 1);
+            assert_eq!(second, second_later(&straight, 1_800));
+            let together = due(&straight, &ticks_of(&straight, 0));
+            assert!(first.iter().all(|(key, due_ns)| together[key] == *due_ns));
+            // From 1 s on nothing begins; what is in flight ends at 1.2 s; the rest goes on from 2.2 s.
+            second = due(&job, &paused_ticks_of(&job));
+            second.retain(|(_, connection, _), _| *connection == 1);
+            assert_eq!(second, second_later(&straight, 3_000));
+        }
+    }
+}
+
+#[test]
+fn clients_begin_one_after_the_other_the_second_by_a_time_of_its_own() {
+    let apart = Apart {
+        first_s: 10.0,
+        each_s: 1.0,
+    };
+    let delays = [0, 1, 2, 19].map(|client| apart.delay_ns(client) / 1_000_000_000);
+    assert_eq!(delays, [0, 10, 11, 28]);
 }

@@ -8,13 +8,15 @@ ENTER := set -euo pipefail; source .tools/env;
 TEST_SERVERS := postgres/12 postgres/18 mariadb/11.4.5 mysql/9.7,5.5.9
 ALL_SERVERS := postgres/17 mariadb/10.2.11 mariadb/10.11.5
 
-.PHONY: help setup lean demo wheel pictures test test-all soak test-slow check bench calibrate docs clean
+.PHONY: help setup lean missing demo wheel update pictures test test-all soak test-slow check bench calibrate docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make setup   prepare this checkout"
 	@echo "make demo    compare PostgreSQL 12 with 18, in under five minutes, and write a report"
-	@echo "make wheel   make a wheel in dist/ that installs on any Linux without Rust or C, a quarter of an hour once"
+	@echo "make wheel   make a wheel in dist/ that installs on any Linux without Rust or C, a quarter of an hour once;"
+	@echo "             ARCH=aarch64 for another processor's architecture than this machine's"
+	@echo "make update  bring both lock files up to date, and run the tests"
 	@echo "make pictures   take the three pictures of docs/ anew, from a race on this machine"
 	@echo "make check   formatters, linters, types, and the rules of STYLE.md: before a commit"
 	@echo "make test    run the tests, at most eight minutes once built: before a push"
@@ -37,29 +39,53 @@ demo: setup
 	@$(ENTER) dyno demo
 
 # The oldest glibc that Rust's standard library runs with. This machine's linker would ask for this machine's glibc;
-# Zig's has the symbols of old ones.
+# Zig's has the symbols of old ones, also of another architecture (ARCH=aarch64).
 GLIBC := 2_17
+ARCH := $(shell uname -m)
 
-# One wheel in dist/, as it is copied from there by `dist/*.whl`.
+# One wheel in dist/, as it is copied from there by `dist/*.whl`, and its bill of software (CycloneDX): of Python by
+# requirements.lock, of Rust as maturin puts it into the wheel.
 wheel:
 	@tools/setup --tools
 	@$(ENTER) mkdir -p dist; made=$$(mktemp --directory dist/made.XXXXXX); trap 'rm -rf "$$made"' EXIT; \
-	"$$UV" run --quiet --no-project --with 'maturin[zig]>=1.12,<2' maturin build --quiet --locked --release --strip \
-	    --zig --compatibility manylinux_$(GLIBC) --out "$$made"; \
-	rm -f dist/*.whl; mv "$$made"/*.whl dist/; ls -l dist/*.whl
+	tool() { "$$UV" tool run --quiet --constraints requirements.lock --from "$$@"; }; \
+	target=$(ARCH)-unknown-linux-gnu; library=$$(rustc --print target-libdir --target $$target); \
+	[ -d "$$library" ] || rustup --quiet target add $$target; \
+	tool 'maturin[zig]' maturin build --quiet --locked --release --strip --zig --target $$target \
+	    --compatibility manylinux_$(GLIBC) --out "$$made"; \
+	name=$$(basename "$$made"/*.whl); name=$${name%%-py3-*}; \
+	"$$UV" pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
+	    --constraints requirements.lock pyproject.toml | \
+	    PYTHONWARNINGS=ignore tool 'cyclonedx-bom>=7,<8' cyclonedx-py requirements --short-PURLs --output-reproducible \
+	        --pyproject pyproject.toml --output-file "$$made/$$name.python.cdx.json" -; \
+	unzip() { "$$UV" run --quiet --no-project python -m zipfile --extract "$$@"; }; \
+	unzip "$$made"/*.whl "$$made/whole"; \
+	mv "$$made/whole/$$name.dist-info/sboms/dbdyno.cyclonedx.json" "$$made/$$name.rust.cdx.json"; \
+	rm -f dist/*.whl dist/*.cdx.json; mv "$$made"/*.whl "$$made"/*.cdx.json dist/; ls -l dist/*.whl dist/*.cdx.json
+
+# What lies in the lock files is what everybody gets; here they move on.
+update: setup
+	@$(ENTER) "$$UV" pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-emit-index-url \
+	    --all-extras --group dev --output-file requirements.lock pyproject.toml; \
+	cargo update --quiet; tools/setup --lean; python tools/vega_script.py
+	@$(MAKE) test
 
 pictures: setup
 	@$(ENTER) python tools/pictures.py
+
+# Says first what tests will be skipped for want of.
+missing:
+	@tools/missing
 
 # Tests that need a server have a lab of their own in each process (tests/own_lab.py); what shares a server comes to one
 # process (tests/conftest.py). ARGUMENTS go to pytest: make test ARGUMENTS='-k fairness'. With PYTHONDONTWRITEBYTECODE
 # each process of tests, and each `dyno` that they start, would compile all modules anew.
 TESTS = unset PYTHONDONTWRITEBYTECODE; DYNO_TEST_NOTES=$$(tools/fetch_servers $(1)) python tools/suite.py
 
-test: lean
+test: missing lean
 	@$(ENTER) $(call TESTS,$(TEST_SERVERS)) $(ARGUMENTS)
 
-test-all: lean
+test-all: missing lean
 	@$(ENTER) $(call TESTS,$(TEST_SERVERS) $(ALL_SERVERS)) --all $(ARGUMENTS)
 
 soak: lean wheel

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ResultError", "__version__", "read"]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def read(*folders: Path | str, base: str | None = None) -> Result:

@@ -133,20 +133,26 @@ def planned(
     statistics: ServerStatistics | None = None,
 ) -> list[Plans]:
     """By query the plans of each arm without data."""
-    record = plans_only.planned(
-        PlansRequest(
-            folder=of.app,
-            application=workload.captured(of.app),
-            statistics=statistics or of.statistics,
-            dump=dump,
-            arms=arms,
-            indexes=indexes or IndexChanges(),
-            command="",
-            race="",
-            say=lambda line: None,
-        )
-    )
+    request = request_of(of, dump, arms, statistics=statistics)
+    record = plans_only.planned(replace(request, indexes=indexes or IndexChanges()))
     return [roots(arm.trees.trees) for arm in record.arms]
+
+
+def request_of(
+    of: Source, dump: Path, arms: Sequence[Arm], statistics: ServerStatistics | None = None
+) -> PlansRequest:
+    """What a lab is asked."""
+    return PlansRequest(
+        folder=of.app,
+        application=workload.captured(of.app),
+        statistics=statistics or of.statistics,
+        dump=dump,
+        arms=arms,
+        indexes=IndexChanges(),
+        command="",
+        race="",
+        say=lambda line: None,
+    )
 
 
 def roots(trees: Sequence[PlanTree]) -> Plans:
@@ -236,7 +242,12 @@ def sized_as(statistics: ServerStatistics, other: ServerStatistics) -> ServerSta
         statistics,
         ends=other.ends,
         relations=tuple(
-            structs.replace(each, blocks=sizes[each.name].blocks, height=sizes[each.name].height)
+            structs.replace(
+                each,
+                blocks=sizes[each.name].blocks,
+                height=sizes[each.name].height,
+                pending=sizes[each.name].pending,
+            )
             if each.name in sizes
             else each
             for each in statistics.relations

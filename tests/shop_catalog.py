@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dbdyno.workload.determined.catalog import ColumnFacts, FunctionFacts, RelationFacts
+from dbdyno.model.catalog import ColumnFacts, FunctionFacts, RelationFacts
 
 ID = frozenset({"id"})
 LISTED = "SELECT id, status FROM orders ORDER BY status LIMIT 7"

@@ -5,22 +5,19 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bench import arms, command, figure, fill, jobs, pace, point, process, scale, server
+from bench import arms, command, figure, fill, jobs, limits, mysql, pace, point, process, scale
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure, Target
-from bench.pairs import WARM_UP_S, BenchArm, Pair, Sample, after, alternate, spread, steady
+from bench.pairs import WARM_UP_S, BenchArm, Pair, Sample, alternate, spread, steady
 from bench.process import Ended, ProgramFailed
-from dbdyno.engine import Server
 from dbdyno.host import program as binary
 from dbdyno.model import Address, Json
 from dbdyno.model.error import DynoError
-from server_place import a_place
 
 WIDTH_MAX = 80
 ADDRESS = Address(host="/run/nowhere", port=5432, user="dyno", database="bench")
@@ -80,11 +77,6 @@ def constant(name: str, one: Sample, calls: list[tuple[str, float]]) -> BenchArm
 # --- Pairs and figures -------------------------------------------------------------------------
 
 
-def test_cpu_is_that_of_user_and_system_for_each_operation() -> None:
-    one = sample(operations=2_000_000, cpu_s=10.0)
-    assert (one.cpu_us, one.user_us) == (5.0, 1.25)
-
-
 def test_a_ratio_is_the_generators_value_with_the_others_being_one() -> None:
     pair = Pair(ours=sample(cpu_s=4.0, per_s=1100), theirs=sample(cpu_s=5.0, per_s=1000))
     assert (pair.cpu_ratio, pair.throughput_ratio) == (pytest.approx(0.8), pytest.approx(1.1))
@@ -100,13 +92,6 @@ def test_who_is_first_alternates_and_the_warm_up_is_thrown_away() -> None:
     assert {seconds for _, seconds in calls[2:]} == {4}
     assert shown == [1, 2, 3]
     assert all((pair.ours, pair.theirs) == (sample(), sample(cpu_s=7.0)) for pair in found)
-
-
-def test_a_preparation_comes_before_each_run() -> None:
-    calls: list[tuple[str, float]] = []
-    prepared = after(lambda: calls.append(("prepared", 0)), constant("a", sample(), calls))
-    prepared.run(3)
-    assert calls == [("prepared", 0), ("a", 3)]
 
 
 def test_connecting_is_taken_off_where_it_would_blur_the_ratio() -> None:
@@ -374,44 +359,20 @@ def test_a_run_is_one_line_that_names_no_place_of_the_machine(tmp_path: Path) ->
     assert str(tmp_path) not in first and str(bench.generator) not in first
 
 
-# --- On a server -------------------------------------------------------------------------------
+# --- The bare loop ---------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[Server]:
-    """A server with pgbench's tables."""
-    with a_place() as place, server.running_at(place) as one:
-        server.make_accounts(one, scale=1)
-        yield one
+def test_each_way_has_a_name_that_fits_the_table_on_either_server() -> None:
+    others = {*arms.WAYS, limits.OURS} - {arms.EPOLL}
+    names = [*limits.POSTGRES.values(), *limits.MYSQL.values()]
+    assert set(limits.POSTGRES) == set(limits.MYSQL) == others
+    assert len(set(names)) == len(names)
+    assert all(len(name) < figure.COLUMNS[0][1] for name in names)
 
 
-def present(arm: BenchArm) -> BenchArm:
-    """The arm; the test is skipped with the reason where it is not here."""
-    if arm.missing is not None:
-        pytest.skip(f"no {arm.name} here: `apt-get install postgresql`")
-    return arm
-
-
-def count(running: Server, table: str) -> int:
-    """The rows of a table."""
-    ((rows,),) = running.execute(f"SELECT count(*) FROM {table}")
-    return int(rows)
-
-
-def generator_with(job: Callable[[float], Json]) -> BenchArm:
-    return arms.dyno(binary.find("dyno-loadgen"), job)
-
-
-@pytest.mark.live
-@pytest.mark.parametrize("name", ["dyno-loadgen", "pgbench"])
-def test_a_transaction_that_is_counted_is_in_the_history(running: Server, name: str) -> None:
-    address = server.address_of(running)
-    both = [
-        generator_with(
-            lambda s: jobs.pgbench(address, "tpcb-like", scale=1, connections=2, seconds=s)
-        ),
-        arms.pgbench(address, "tpcb-like", 2),
-    ]
-    arm = present(next(one for one in both if one.name == name))
-    server.freshen_tpcb(running)
-    assert arm.run(1).operations == count(running, "pgbench_history") > 0
+def test_limits_say_where_there_is_no_mysql(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "on_postgres", lambda bench: iter(()))
+    monkeypatch.setattr(mysql, "newest", lambda engine: None)
+    (only,) = limits.measure(Bench(generator=Path("none"), pairs=1, seconds=1, rows=1))
+    assert only.result == "no MySQL here" and "DYNO_MYSQL" in (only.missing or "")
+    assert len(only.row()) <= WIDTH_MAX

@@ -222,8 +222,12 @@ def test_a_folder_of_another_question_is_refused_with_what_differs(tmp_path: Pat
     folder = BisectionFolder(tmp_path / "search")
     with pytest.raises(ResultError, match=r"is another search: `flags` differs; .* another --out"):
         folder.opened(replace(QUESTION, flags="-O3"))
-    later = replace(QUESTION, minutes=9.0)
-    assert folder.opened(later).question == QUESTION
+    later = replace(QUESTION, minutes=9.0, architecture="x86_64")
+    here = folder.opened(later)
+    assert here.question == replace(QUESTION, architecture="x86_64")
+    folder.write(here, {})
+    with pytest.raises(ResultError, match="is another search: `architecture` differs"):
+        folder.opened(replace(later, architecture="aarch64"))
 
 
 def test_a_damaged_file_of_a_search_is_one_line(tmp_path: Path):

@@ -102,7 +102,7 @@ def _valgrind(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("valgrind")
-def test_a_search_by_counts_takes_several_steps_small_tables_and_flags_as_they_are(
+def test_a_search_by_counts_takes_several_steps_small_tables_and_a_gates_builds(
     tmp_path: Path, repository: Path
 ):
     words = {"workload": "sysbench", "steps": ["point-query,insert"], "by": "instructions"}
@@ -110,7 +110,7 @@ def test_a_search_by_counts_takes_several_steps_small_tables_and_flags_as_they_a
     question = begun.search.question
     assert (question.steps, question.every) == (("point-query", "insert"), True)
     assert math.isclose(question.smallest, math.log1p(0.001))
-    assert "align-functions" not in question.flags
+    assert "-falign-functions=64" in question.flags
     assert begun.folder.folder.name.startswith("bisect-work-")
     plan = "\n".join(begun.plan)
     assert "rows = 20_000" in plan and "[count]\nonly = true" in plan

@@ -268,6 +268,20 @@ def test_a_checkout_is_built_at_its_tag_and_not_touched(tmp_path: Path, cache: P
     assert not (tree / "Makefile.global").exists()
 
 
+def test_a_branch_is_the_checkouts_own_and_else_that_of_its_origin(tmp_path: Path):
+    tree = fake_source.checkout(fake_source.make(tmp_path / "tree"))
+    fake_source.git(tree, "checkout", "--quiet", "-b", "both")
+    fake_source.git(tree, "branch", "theirs")
+    fake_source.git(tmp_path, "clone", "--quiet", str(tree), "mine")
+    own = fake_source.commit(tmp_path / "mine", "own", ("notes.txt", "x"))
+    theirs = fake_source.git(tree, "rev-parse", "HEAD")
+    for name, commit in (("both", own), ("theirs", theirs)):
+        identified = source.identify(str(tmp_path / "mine"), Ref(kind="branch", name=name))
+        assert identified.identity == f"commit:{commit}"
+    with pytest.raises(ServerError, match=r"--branch neither: .* has none of that name"):
+        source.identify(str(tmp_path / "mine"), Ref(kind="branch", name="neither"))
+
+
 def test_a_checkout_with_changes_is_built_as_it_stands(tmp_path: Path, cache: Path):
     tree = fake_source.checkout(fake_source.make(tmp_path / "tree"))
     clean = source.identify(str(tree)).identity

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import pytest
 from dbdyno import engine
 from dbdyno.builds import features, training
 from dbdyno.builds import flags as recipe
+from dbdyno.builds.features import ProgramFacts, ProgramReader
 from dbdyno.builds.flags import Flags
 from dbdyno.builds.log import BuildLog
 from dbdyno.builds.step import BuildSite, BuildStep
@@ -323,40 +327,114 @@ def test_what_cmake_misses_is_named_with_its_package(said: str, package: str):
 # --- Programs ----------------------------------------------------------------------------------
 
 
-def test_a_program_tells_its_libraries_and_its_compiler(tmp_path: Path):
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "lib").mkdir()
-    program = tmp_path / "bin" / "postgres"
-    program.write_bytes(
-        b"\x7fELF\0liblz4.so.1\0libicuuc.so.72\0libc.so.6\0not/libzstd.so.1\0"
-        b"\0PostgreSQL 17.6 on x86_64-pc-linux-gnu, compiled by gcc (X) 12.2.0, 64-bit\0"
+def a_program(
+    path: Path, *, libraries: tuple[str, ...] = (), signed: tuple[str, ...] = (), constant: str = ""
+) -> Path:
+    """An ELF file that names these libraries, is signed so, and holds a constant between NULs."""
+    path.parent.mkdir(exist_ok=True)
+    names = [path.parent / name for name in libraries]
+    cc = ["cc", "-shared", "-nostdlib", "-fno-ident", "-x", "c", "-Wl,--no-as-needed"]
+    for name in names:
+        made = [*cc, f"-Wl,-soname,{name.name}", "-o", name, "/dev/null"]
+        subprocess.run(made, check=True)
+    source = path.with_suffix(".c")
+    idents = "".join(f'__asm__(".ident \\"{text}\\"");\n' for text in signed)
+    source.write_text(f"{idents}const char words[] = {json.dumps(f'?{constant}?')};\n")
+    subprocess.run([*cc, "-o", path, source, "-x", "none", *names], check=True)
+    path.write_bytes(
+        path.read_bytes().replace(b"?" + constant.encode() + b"?", b"\0%b\0" % constant.encode())
     )
-    assert features.linked(program) == ["lz4", "icu"]
-    assert features.compiler(program) == "gcc (X) 12.2.0"
+    return path
+
+
+GCC = "GCC: (Debian 12.2.0-14) 12.2.0"
+
+
+def test_a_program_tells_its_libraries_and_its_compiler(tmp_path: Path):
+    program = a_program(
+        tmp_path / "bin" / "postgres",
+        libraries=("liblz4.so.1", "libicuuc-0123abcd.so.72", "libc2.so.6"),
+        signed=(GCC,),
+        constant="PostgreSQL 17.6 on x86_64-pc-linux-gnu, compiled by gcc (X) 12.2.0, 64-bit",
+    )
+    assert features.read(program) == ProgramFacts(("lz4", "icu"), "gcc (X) 12.2.0", None)
+    assert features.beside(program) == ()
+    (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "llvmjit.so").touch()
-    assert features.linked(program) == ["lz4", "icu", "llvm"]
-    program.write_bytes(b"\0GCC: (Debian 12.2.0-14) 12.2.0\0GCC: (GNU) 4.8.5\0")
-    assert features.compiler(program) is None  # two signed it, and it says not which did what
-    program.write_bytes(b"\0GCC: (Debian 12.2.0-14) 12.2.0\0")
-    assert features.compiler(program) == "gcc (Debian 12.2.0-14) 12.2.0"
+    assert features.beside(program) == ("llvm",)
+
+
+@pytest.mark.parametrize(
+    ("signed", "compiler"),
+    [
+        ((GCC,), "gcc (Debian 12.2.0-14) 12.2.0"),
+        ((GCC, GCC), "gcc (Debian 12.2.0-14) 12.2.0"),
+        ((GCC, "GCC: (GNU) 4.8.5"), None),  # it says not which did what
+        (("Debian clang version 14.0.6",), "Debian clang version 14.0.6"),
+        ((), None),
+    ],
+)
+def test_a_compiler_is_known_where_it_alone_signed(
+    tmp_path: Path, signed: tuple[str, ...], compiler: str | None
+):
+    assert features.read(a_program(tmp_path / "mysqld", signed=signed)).compiler == compiler
+
+
+def test_what_is_no_whole_program_tells_nothing(tmp_path: Path):
+    whole = a_program(tmp_path / "mysqld", libraries=("libaio.so.1",), signed=(GCC,)).read_bytes()
+    broken = tmp_path / "broken"
+    for content in (
+        b"",
+        b"#!/bin/sh\n",
+        whole[:20],
+        *(whole[:end] for end in range(64, len(whole), 997)),
+    ):
+        broken.write_bytes(content)
+        facts = features.read(broken)
+        assert facts.configured is None and set(facts.features) <= {"aio"}
+
+
+def test_a_program_is_read_again_only_when_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    program = a_program(tmp_path / "mysqld", signed=(GCC,))
+    first = ProgramReader(tmp_path)
+    facts = first.read(program)
+    first.keep()
+    with monkeypatch.context() as patch:
+        patch.setattr(features, "read", lambda program: pytest.fail("it was read before"))
+        again = ProgramReader(tmp_path)
+        assert again.read(program) == facts
+        (tmp_path / features.KEPT).unlink()
+        again.keep()  # nothing is new, so nothing is written
+        assert not (tmp_path / features.KEPT).exists()
+    first.keep()
+    a_program(program, libraries=("libaio.so.1",))
+    os.utime(program, ns=(1, 1))
+    changed = ProgramReader(tmp_path)
+    assert changed.read(program).features == ("aio",)
+    program.unlink()
+    changed.keep()
+    assert (tmp_path / features.KEPT).read_bytes() == b"{}"
+    (tmp_path / features.KEPT).write_bytes(b"[torn")
+    assert ProgramReader(tmp_path).read(a_program(program)) == ProgramFacts()
 
 
 CONFIGURES = {
     "zonky": (
-        b"'CFLAGS=-Os -DMAP_HUGETLB=0x40000' 'PYTHON=/usr/bin/python3' '--prefix=/usr/local/pg'",
+        "'CFLAGS=-Os -DMAP_HUGETLB=0x40000' 'PYTHON=/usr/bin/python3' '--prefix=/usr/local/pg'",
         "-Os -DMAP_HUGETLB=0x40000",
     ),
-    "debian": (b"'--build=x86_64-linux-gnu' 'CFLAGS=-g -O2' 'CXXFLAGS=-O3'", "-g -O2"),
-    "silent": (b"'--prefix=/opt/pg'", "the source's own"),
-    "meson": (b"-Dssl=openssl", None),
+    "debian": ("'--build=x86_64-linux-gnu' 'CFLAGS=-g -O2' 'CXXFLAGS=-O3'", "-g -O2"),
+    "silent": ("'--prefix=/opt/pg'", "the source's own"),
+    "meson": ("-Dssl=openssl", None),
 }
 
 
 @pytest.mark.parametrize("name", CONFIGURES)
 def test_a_postgres_tells_the_flags_that_its_configure_was_given(tmp_path: Path, name: str):
     line, flags = CONFIGURES[name]
-    program = tmp_path / "postgres"
-    program.write_bytes(b"\x7fELF\0CFLAGS=-O9\0 " + line + b"\0-Wall -O2\0")
+    program = a_program(tmp_path / "postgres", constant=f" {line}")
     build = Build(
         engine="postgres", base_dir=tmp_path, program=program, version="18.6", version_num=180006
     )

@@ -11,7 +11,7 @@ from dbdyno import cli, plan
 from dbdyno.model import Plan
 from dbdyno.model.error import PlanError
 from dbdyno.model.verdict import Aims
-from dbdyno.plan import calibration, schedule
+from dbdyno.plan import calibration, schedule, shipped_plans
 from dbdyno.run.check import preflight
 from dbdyno.store import Results
 from server_place import a_place, ends
@@ -93,7 +93,7 @@ def test_a_base_called_aa_arm_has_none() -> None:
 
 
 def test_the_plan_that_is_shipped_takes_steps_in_turns_from_a_copy() -> None:
-    made = calibration.of(plan.load(ROOT / "plans" / "calibrate-small.toml"), 10, None)
+    made = calibration.of(plan.load(shipped_plans.named("calibrate-small").path), 10, None)
     assert [arm.name for arm in made.arms] == ["pg17", "ghost"]
     assert made.schedule.interleave == "turn"
     assert made.workloads[0].save == "post-fill"
@@ -102,7 +102,7 @@ def test_the_plan_that_is_shipped_takes_steps_in_turns_from_a_copy() -> None:
 @pytest.mark.capability("calibrate")
 @pytest.mark.live
 def test_the_aa_arm_has_a_golden_copy_of_its_own() -> None:
-    path = ROOT / "plans" / "calibrate-small.toml"
+    path = shipped_plans.named("calibrate-small").path
     text = path.read_text().replace('version = "17"', f'base_dir = "{ends()[-1]}"')
     made = calibration.of(plan.parse(text, path), 10, None)
     with a_place() as place:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,3 +75,27 @@ def test_nothing_of_a_program_that_ran_to_its_end_goes_on(tmp_path: Path) -> Non
     assert (end.status, end.overdue) == (0, False)
     assert len(end.left) == 1
     assert process.start_ticks(int((tmp_path / "pid").read_text())) is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_in_the_moment_in_which_a_program_begins_ends_it(
+    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[subprocess.Popen[bytes]] = []
+
+    def interrupted(*words: Any, **options: Any) -> subprocess.Popen[bytes]:
+        begun.append(popen(*words, **options))
+        signal.raise_signal(number)
+        return begun[0]
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    popen, before = subprocess.Popen, signal.signal(number, interrupt)
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    try:
+        with (tmp_path / "output").open("wb") as output, pytest.raises(KeyboardInterrupt):
+            child.run(["sleep", "1000"], output, folder=tmp_path, environment=dict(os.environ))
+    finally:
+        assert signal.signal(number, before) is interrupt, "who handles it is who did before"
+    assert begun[0].returncode == -signal.SIGTERM

@@ -66,7 +66,7 @@ parameters = { tables = 1, rows = 2000 }
 
 def counted(folder: Path, workload: str, base_dir: Path) -> dict[str, Count]:
     """The counts of a workload's steps; the run ends with status 0."""
-    for script in (Path(__file__).parent.parent / "plans" / "scripts").iterdir():
+    for script in (Path(__file__).parent.parent / "dbdyno/plan/shipped" / "scripts").iterdir():
         shutil.copy(script, folder)
     file = folder / "own.toml"
     file.write_text(PLAN.format(base_dir=base_dir, workload=workload))

@@ -152,3 +152,14 @@ def test_only_what_lasts_for_a_time_has_a_rate() -> None:
     assert timed.job.stop.seconds == counted_step.RATE_S
     assert [role.name for role in timed.job.roles] == ["query"]
     assert not list(counted_step.timed(steps, CountRequest(operations=60)))
+
+
+def test_what_a_rate_needs_comes_before_it() -> None:
+    """An extension that is made after the state that is kept, and nothing that comes later."""
+    ordered = [
+        replace(step("l.i0"), ordinal=8, measured=False),
+        replace(step("qr100"), ordinal=9),
+        replace(step("l.i0"), ordinal=10, measured=False),
+    ]
+    assert [timed.ordinal for timed in counted_step.timed(ordered, CountRequest())] == [8, 9]
+    assert not list(counted_step.timed(ordered, CountRequest(operations=60)))

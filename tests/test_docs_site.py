@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import docs_site
+import published_folder
 from browser import Tab, chromium
 
 pytestmark = pytest.mark.long
@@ -47,8 +48,17 @@ def test_every_page_is_in_the_navigation_and_fetches_nothing(site: Path) -> None
 
 
 def test_a_plan_that_a_page_links_to_is_a_page(site: Path) -> None:
-    assert "plans/pg12-pg18.toml.html" in (site / "docs/howto/upgrade.html").read_text()
-    assert "base" in (site / "plans/pg12-pg18.toml.html").read_text()
+    assert "plan/shipped/pg12-pg18.toml.html" in (site / "docs/howto/upgrade.html").read_text()
+    assert "base" in (site / "dbdyno/plan/shipped/pg12-pg18.toml.html").read_text()
+
+
+def test_the_example_of_a_published_result_is_in_the_site(site: Path) -> None:
+    page = (site / "docs/howto/publish.html").read_text()
+    (link,) = re.findall(r'href="(\.\./example/[^"]+/index\.html)"', page)
+    example = (site / "docs/howto" / link).parent
+    assert published_folder.broken(example) == []
+    assert len(published_folder.entries(example / "feed.xml")) == 1
+    assert "pg18 against pg17: " in published_folder.badge(example / "badge.svg")
 
 
 def test_the_search_finds_a_page_from_a_file(site: Path, tab: Tab) -> None:

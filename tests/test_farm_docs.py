@@ -15,7 +15,7 @@ from dbdyno.farm.findings import FindingReport, ReportedChange
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "howto" / "farm.md").read_text()
-FILES = ROOT / "plans" / "farm"
+FILES = ROOT / "dbdyno/plan/shipped" / "farm"
 
 
 def keys_of_tables() -> set[str]:
@@ -42,7 +42,7 @@ def test_the_file_to_start_from_is_read() -> None:
 def test_image_and_service_are_made_by_one_script() -> None:
     image = (FILES / "Containerfile").read_text()
     assert "RUN sh /tmp/dyno/install /tmp/dyno/*.whl" in image
-    assert "sh plans/farm/install /tmp/*.whl" in PAGE
+    assert "sh farm/install /tmp/*.whl" in PAGE
     script = (FILES / "install").read_text()
     for unit in FILES.glob("*.service"):
         text = unit.read_text()

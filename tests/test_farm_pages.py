@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 import time
 from html import unescape
-from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote
 
 import pytest
 from msgspec.structs import replace
 from starlette.testclient import TestClient
-from typer.testing import CliRunner
 
+import published_folder
 from dbdyno.farm.overview import combined
-from dbdyno.model.error import DynoError, ExportError
-from dbdyno.serve import site
+from dbdyno.serve.published.publish import publish
 from farm_builder import (
     POINT,
     QPS,
@@ -30,7 +27,8 @@ from farm_builder import (
     sha,
     skipped,
 )
-from serve_client import client
+from published_folder import Links
+from serve_client import client, example
 
 LEVELS = {
     POINT: [0.02] * 4 + [0.05] * 4,
@@ -50,20 +48,6 @@ def _folder(tmp_path: Path) -> Path:
     ]
     farm(folder, [*events, *found(4, POINT, 0.03), resolved(7)], commits=8)
     return folder
-
-
-class Links(HTMLParser):
-    """The addresses that a page leads to, and the elements that it has."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.links: list[str] = []
-        self.tags: set[str] = set()
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.links += [value or "" for name, value in attrs if name == "href" and tag != "link"]
 
 
 def words(text: str) -> str:
@@ -124,6 +108,7 @@ def test_a_step_that_ended_keeps_its_column_without_figures(folder: Path) -> Non
 def test_a_finding_says_commit_change_function_and_that_it_is_back(folder: Path) -> None:
     text = words(client(folder).get("/farm", params={"finding": "master-found"}).text)
     assert "Read <each> tuple twice" in text
+    assert "instructions +3.05 % +3.02 % to +3.07 % the commit before" in text
     assert "IndexNext" in text and "+300" in text
     assert "dyno race a b --count" in text
     assert "back since" in text and sha(7) in text
@@ -218,38 +203,51 @@ def changes(asking: TestClient) -> int:
 # --- Files -------------------------------------------------------------------------------------
 
 
-def test_a_site_leads_from_page_to_page_without_a_server(folder: Path, tmp_path: Path) -> None:
-    to = tmp_path / "site"
-    written = site.write(folder, to)
-    assert written.reports == 1 and not written.problems
-    pages = list(to.glob("*.html"))
-    assert len(pages) == written.pages
-    for page in [*pages, *to.glob("report/*.html")]:
-        text = page.read_text()
-        for link in links(text):
-            path = page.parent / unquote(link.partition("#")[0])
-            assert path.is_file(), f"{page.name}: {link}"
-        if page.parent == to:
-            assert "script" not in Links(text).tags
-            assert "http" not in "".join(links(text))
+@pytest.fixture(name="published")
+def _published(folder: Path, tmp_path: Path) -> Path:
+    """The site of the folder that the farm lies in."""
+    made = publish([folder.parent], tmp_path / "site")
+    assert (len(made.results), made.counts, made.problems) == (1, "1 farm", [])
+    return tmp_path / "site"
 
 
-def test_a_site_has_every_page_that_is_reached_from_its_index(folder: Path, tmp_path: Path) -> None:
-    to = tmp_path / "site"
-    site.write(folder, to)
-    seen, todo = {"index.html"}, ["index.html"]
+def test_a_published_farm_leads_from_page_to_page_without_a_script(published: Path) -> None:
+    assert published_folder.broken(published) == []
+    for page in published.glob("farms/farm/*.html"):
+        assert "script" not in Links(page.read_text()).tags
+
+
+def test_every_published_page_is_reached_from_the_index(published: Path) -> None:
+    seen, todo = {published / "index.html"}, [published / "index.html"]
     while todo:
-        text = (to / todo.pop()).read_text()
-        new = {link for link in links(text) if "/" not in link} - seen
+        page = todo.pop()
+        reached = (
+            (page.parent / link).resolve() for link in links(page.read_text()) if ".html" in link
+        )
+        new = set(reached) - seen
         seen |= new
         todo += new
-    assert seen == {path.name for path in to.glob("*.html")}
+    assert seen == set(published.rglob("*.html"))
 
 
-def test_a_site_that_is_written_again_keeps_the_reports(folder: Path, tmp_path: Path) -> None:
-    site.write(folder, tmp_path / "site")
-    again = site.write(folder, tmp_path / "site")
-    assert (again.reports, again.kept) == (0, 1)
+def test_the_index_and_the_feed_have_the_findings_of_a_farm(published: Path) -> None:
+    (entry,) = published_folder.entries(published / "feed.xml")
+    title, label = (published_folder.text(entry, name) for name in ("title", "summary"))
+    assert title.startswith("farm: ") and "point-query" in title
+    assert label.endswith(", on master")
+    assert title.removeprefix("farm: ") in words((published / "index.html").read_text())
+
+
+def test_a_farm_that_is_published_again_keeps_its_files(folder: Path, published: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in published.rglob("*")}
+    assert publish([folder.parent], published).renewed == 0
+    assert {path: path.stat().st_mtime_ns for path in published.rglob("*")} == before
+
+
+def test_a_farm_s_own_folder_can_be_published(folder: Path, tmp_path: Path) -> None:
+    publish([folder], tmp_path / "site")
+    assert published_folder.broken(tmp_path / "site") == []
+    assert (tmp_path / "site/farms/farm/index.html").is_file()
 
 
 def test_a_result_that_was_removed_has_no_link(folder: Path, tmp_path: Path) -> None:
@@ -257,38 +255,17 @@ def test_a_result_that_was_removed_has_no_link(folder: Path, tmp_path: Path) -> 
 
     for path in folder.glob("2026-*"):
         shutil.rmtree(path)
-    written = site.write(folder, tmp_path / "site")
-    assert len(written.problems) == 1
-    assert "report/" not in (tmp_path / "site" / "index.html").read_text()
+    assert publish([folder], tmp_path / "site").counts == "1 farm"
+    assert "results/" not in (tmp_path / "site/farms/farm/index.html").read_text()
 
 
-def test_a_site_of_no_farm_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match="is no farm's folder"):
-        site.write(tmp_path, tmp_path / "site")
-
-
-def test_names_of_files_are_apart_and_need_no_escape() -> None:
-    names = [site.file_name("curve", *of) for of in (("a", "b/c"), ("a/b", "c"), ("a", "b~c"))]
-    assert len(set(names)) == 3
-    assert all(re.fullmatch(r"[A-Za-z0-9._~-]+", name) for name in names)
-
-
-@pytest.mark.long
-def test_the_command_writes_a_site(folder: Path, tmp_path: Path) -> None:
-    from dbdyno.cli import app
-
-    answer = CliRunner().invoke(app, ["export", str(folder), "--site", str(tmp_path / "site")])
-    assert answer.exit_code == 0, answer.output
-    assert "reports 1," in answer.output
-    assert (tmp_path / "site" / "index.html").is_file()
-
-
-def test_a_site_beside_another_export_is_refused(folder: Path, tmp_path: Path) -> None:
-    from dbdyno.cli import app
-
-    words_of = ["export", str(folder), "--site", str(tmp_path / "site"), "--to", "a.csv"]
-    answer = CliRunner().invoke(app, words_of)
-    assert isinstance(answer.exception, DynoError) or answer.exit_code != 0
+def test_a_damaged_journal_is_one_line_and_hides_no_result(folder: Path, tmp_path: Path) -> None:
+    example(folder.parent / "one")
+    journal = folder / "journal.jsonl"
+    journal.write_bytes(b"{}\n" + journal.read_bytes())
+    made = publish([folder.parent], tmp_path / "site")
+    assert made.counts == "1 result"
+    assert len(made.problems) == 1 and "journal.jsonl" in made.problems[0]
 
 
 # --- Readings of a head ------------------------------------------------------------------------

@@ -360,7 +360,8 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(
 
     monkeypatch.setattr(tarfile.TarFile, "extract", full)
     assert refused("mysql", "9.7") == (
-        f"mysql 9.7.2 cannot be put at `{cache}/mysql/9.7.2`: No space left on device"
+        f"mysql 9.7.2 cannot be put at `{cache}/mysql/9.7.2`: "
+        "No space left on device: free space there"
     )
     monkeypatch.setattr(download, "chunks", full)
     assert "cannot be written: No space left on device" in refused("mysql", "9.7.2")

@@ -290,6 +290,8 @@ def test_a_proxy_of_the_environment_is_used(
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.setenv(variable, site.address)
     assert fetched("17")[0] == "17.6"
+    monkeypatch.setenv(variable, "http://somebody:secret@127.0.0.1:9")
+    assert "cannot be reached through the proxy `127.0.0.1:9`: " in refused("17.7")
     monkeypatch.setenv("no_proxy", "maven.invalid")
     assert "cannot be reached: " in refused("17.7")
 
@@ -369,7 +371,8 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(
 
     monkeypatch.setattr(tarfile.TarFile, "extract", full)
     assert refused("17") == (
-        f"postgres 17.6 cannot be put at `{cache}/postgres/17.6`: No space left on device"
+        f"postgres 17.6 cannot be put at `{cache}/postgres/17.6`: "
+        "No space left on device: free space there"
     )
     assert left(cache) == []
 

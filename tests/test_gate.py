@@ -15,7 +15,7 @@ import pytest
 from dbdyno.analysis import compare
 from dbdyno.analysis import gate as analysis
 from dbdyno.model import Comparison
-from dbdyno.model.gate import Gate, TimeCheck
+from dbdyno.model.gate import UNRACED, Gate, TimeCheck
 from dbdyno.model.work import WorkChange
 from dbdyno.report import gate as report
 from gate_builder import HEAD, WORK_ALONE, counted, gate_of, race, step_of, work
@@ -125,11 +125,11 @@ def test_losses_of_two_metrics_do_not_confirm_each_other(raced: Load) -> None:
 
 def test_more_work_is_no_whatever_time_says(raced: Load) -> None:
     measured = analysis.GateMeasurements(
-        head=HEAD, counted=counts(raced, work(0.0056)), unraced="not raced, as work says no"
+        head=HEAD, counted=counts(raced, work(0.0056)), unraced=UNRACED
     )
     step = step_of(measured)
     assert (step.answer, step.time) == (
-        "no", TimeCheck(answer="not yet", reason="not raced, as work says no"),
+        "no", TimeCheck(answer="not yet", reason=UNRACED),
     )  # fmt: skip
 
 
@@ -175,15 +175,28 @@ def test_the_worst_step_comes_first_with_its_functions(gate: Gate) -> None:
     assert all(len(line) <= report.COLUMNS for line in lines)
 
 
-def test_a_comment_has_less_than_60_lines_whatever_the_number_of_steps(gate: Gate) -> None:
+def test_a_comment_tells_what_changed_in_25_lines_whatever_the_number_of_steps(gate: Gate) -> None:
     text = report.markdown(gate)
     assert text.startswith("### dyno gate: no\n")
     assert "| work | **no** | +0.56 % [+0.55, +0.57] |" in text
-    assert "- work: more work, 40,000 → 40,224 instructions: IndexNext +225, ExecScan −1" in text
-    many = msgspec.structs.replace(gate, steps=gate.steps * 40)
-    assert len(report.markdown(many).splitlines()) < 60
-    tables = [line for line in report.markdown(many).splitlines() if line.startswith("|")]
-    assert {line.count("|") for line in tables} == {5}
+    assert "| more work, 40,000 → 40,224 instructions: IndexNext +225, ExecScan −1 |" in text
+    assert "Within what is tolerated: fine." in text
+    many = report.markdown(msgspec.structs.replace(gate, steps=gate.steps * 40)).splitlines()
+    assert len(many) <= 25
+    assert {line.count("|") for line in many if line.startswith("|")} == {6}
+
+
+def test_a_comment_says_once_why_nothing_was_raced(raced: Load) -> None:
+    measured = [
+        analysis.GateMeasurements(head=HEAD, counted=counts(raced, change), unraced=UNRACED)
+        for change in (work(0.0056), work(0.0), work(-0.02))
+    ]
+    named = zip(("more", "alike", "less"), measured, strict=True)
+    text = report.markdown(
+        gate_of(*(msgspec.structs.replace(step_of(each), step=name) for name, each in named))
+    )
+    assert text.count(UNRACED) == 1 and f"No more work, and {UNRACED}: alike." in text
+    assert "| less | **not yet** | −2.00 % [−2.01, −1.99] | not raced | less work, " in text
 
 
 def test_junit_has_a_failure_for_no_and_skips_what_is_not_known(gate: Gate, tmp_path: Path) -> None:
@@ -212,7 +225,7 @@ def test_a_gate_of_work_alone_has_no_suite_of_time(raced: Load) -> None:
     measured = analysis.GateMeasurements(head=HEAD, counted=counts(raced, work(0.0)))
     alone = msgspec.structs.replace(gate_of(step_of(measured, tolerated=WORK_ALONE)), time=None)
     assert b'name="time"' not in report.junit(alone)
-    assert "| step | answer | work, up to 0.3 % |\n" in report.markdown(alone)
+    assert "Not asked: time; counts see neither" in report.markdown(alone)
     assert "time" not in "".join(report.lines(alone))
 
 

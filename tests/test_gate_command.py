@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -15,12 +16,14 @@ import pytest
 import command
 import fake_source
 from dbdyno.analysis import compare
-from dbdyno.builds import checkout_state
+from dbdyno.builds import checkout_state, source
 from dbdyno.cli import gating, measuring
 from dbdyno.cli import race as race_command
 from dbdyno.cli.exit_status import say
-from dbdyno.cli.source_arm import CommitBuilds
+from dbdyno.cli.gate import SideReader
+from dbdyno.cli.source_arm import CommitBuilds, SourceBuilds
 from dbdyno.host import place
+from dbdyno.host.callgrind import program
 from dbdyno.model import Comparison
 from dbdyno.model.work import Event, WorkComparison
 from dbdyno.plan import gate as plans
@@ -150,8 +153,11 @@ def test_a_commit_that_does_not_build_is_told_and_what_was_built_stays(
     checkout: Path, tmp_path: Path
 ) -> None:
     broken = (checkout / "Makefile").read_text().replace("all:\n\t", "all:\n\texit 1; ")
-    builds, good = CommitBuilds(relaid=True), git(checkout, "rev-parse", "good")
-    assert builds.found(checkout, good) == builds.found(checkout, good, builds=False)
+    good = git(checkout, "rev-parse", "good")
+    sources = SourceBuilds()
+    sources.add(CommitBuilds(relaid=1).of(checkout, good, "BASE good"))
+    sources.make()
+    assert CommitBuilds(relaid=1).of(checkout, good, "BASE good").made
     commit(checkout, "broken", ("Makefile", broken))
     ended = command.dyno("gate", "good", "HEAD")
     assert ended.returncode == 2
@@ -165,30 +171,54 @@ def test_a_commit_that_does_not_build_is_told_and_what_was_built_stays(
 def test_a_dry_run_builds_nothing(checkout: Path, tmp_path: Path) -> None:
     ended = command.dyno("gate", "good", ".", "--dry-run")
     assert ended.returncode == 0
-    assert "HEAD .: commit" in ended.stdout and "is to be built" in ended.stdout
-    assert not (tmp_path / "cache" / "builds").exists()
+    assert "BASE good: commit" in ended.stdout and "is to be built" in ended.stdout
+    assert not (tmp_path / "cache").exists()
 
 
 # --- A tree as it stands ---------------------------------------------------------------------
 
 
 def test_a_tree_with_changes_is_a_commit_of_its_content(checkout: Path) -> None:
-    head = git(checkout, "rev-parse", "HEAD")
-    assert checkout_state.of(checkout) == checkout_state.CheckoutState(commit=head)
+    head, own = git(checkout, "rev-parse", "HEAD"), checkout_state.folder_of(checkout)
+    assert checkout_state.of(checkout, own) == checkout_state.CheckoutState(commit=head)
     (checkout / "README").write_text("changed")
     (checkout / "new.c").write_text("int x;")
-    before = git(checkout, "status", "--porcelain")
-    tree = checkout_state.of(checkout)
-    assert tree.changed == 2 and tree == checkout_state.of(checkout), "found again by its content"
-    assert git(checkout, "status", "--porcelain") == before, "its index stays"
-    assert git(checkout, "show", f"{tree.commit}:new.c") == "int x;"
-    assert git(checkout, "rev-parse", f"{tree.commit}^") == head
+    before = git(checkout, "status", "--porcelain"), sorted((checkout / ".git").rglob("*"))
+    tree = checkout_state.of(checkout, own)
+    assert tree.changed == 2
+    assert tree == checkout_state.of(checkout, own), "found again by its content"
+    after = git(checkout, "status", "--porcelain"), sorted((checkout / ".git").rglob("*"))
+    assert after == before, "its index and its objects stay"
+    build = CommitBuilds().of(checkout, tree.commit, "HEAD .")
+    build.make()
+    (worktree,) = (place.cache_root() / "worktrees").glob("*/tree")
+    assert (worktree / "new.c").read_text() == "int x;"
+    assert git(worktree, "rev-parse", "HEAD^") == head
+    assert "worktree" not in git(checkout, "worktree", "list", "--porcelain").splitlines()[3:]
+
+
+def test_what_dyno_reads_and_writes_is_no_part_of_a_tree(checkout: Path) -> None:
+    own = checkout_state.folder_of(checkout)
+    clean = checkout_state.of(checkout, own)
+    (checkout / plans.FILE).write_text('steps = ["point-query"]\n')
+    (checkout / "mine" / "race-a-b").mkdir(parents=True)
+    (checkout / "mine" / "race-a-b" / "plan.json").write_text("{}")
+    (checkout / "gate.md").write_text("yes")
+    assert checkout_state.of(checkout, own, without=[checkout / "gate.md"]) == clean
+    assert checkout_state.of(checkout, own).changed == 1
+    (checkout / "gate.md").unlink()
+    assert source.identify(str(checkout)).identity == f"commit:{clean.commit}"
+    (checkout / "new.c").write_text("int x;")
+    with_changes = source.identify(str(checkout)).identity
+    (checkout / plans.FILE).unlink()
+    shutil.rmtree(checkout / "mine")
+    assert source.identify(str(checkout)).identity == with_changes
 
 
 # --- The course ------------------------------------------------------------------------------
 
 
-def built(self: gating.GateRequest, builds: CommitBuilds) -> list[str]:
+def arms(self: gating.GateRequest, builds: CommitBuilds, sources: SourceBuilds) -> list[str]:
     """Arms in place of the builds of both sides; says with which layout they would be built."""
     say("relaid" if builds.relaid else "built")
     return ["17", "18"]
@@ -218,7 +248,8 @@ def _gate(checkout: Path, raced: Raced, tmp_path: Path, monkeypatch: pytest.Monk
     `change`: of work; `faster`: of throughput, of the race and of that with another layout;
     `look_s`: the seconds of a first look; `differ`: by what counts of one build differ.
     """
-    monkeypatch.setattr(gating.GateRequest, "built", built)
+    monkeypatch.setattr(gating.GateRequest, "arms", arms)
+    monkeypatch.setattr(program, "find", lambda otherwise="": None)
 
     def gate(
         *words: str,
@@ -241,9 +272,11 @@ def _gate(checkout: Path, raced: Raced, tmp_path: Path, monkeypatch: pytest.Monk
             )
 
         monkeypatch.setattr(gating.GateRequest, "ran", ran)
-        monkeypatch.setattr(measuring, "with_lengths", lambda plan, folder: plan)
-        monkeypatch.setattr(preflight, "prepare", lambda plan: None)
-        monkeypatch.setattr(measuring, "refuse_few", lambda plan, remedies: asked.append(remedies))
+        monkeypatch.setattr(measuring, "with_lengths", lambda plan, folder, foreseen: plan)
+        monkeypatch.setattr(preflight, "prepare", lambda plan, foreseen: None)
+        monkeypatch.setattr(
+            measuring, "refuse_few", lambda plan, remedies, foreseen: asked.append(remedies)
+        )
         monkeypatch.setattr(measuring, "counts_differ_by", lambda plan: differ)
         monkeypatch.setattr(block_time, "first_look_s", lambda plan, prepared: look_s)
         ended = command.dyno("gate", "good", "bad", "--out", tmp_path / "out", *words)
@@ -306,10 +339,10 @@ def test_a_loss_that_another_layout_does_not_have_accuses_nobody(gate: Gate) -> 
 def test_what_is_not_built_here_is_never_accused_by_time(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def prebuilt(option: str, written: str, *places: object) -> gating.GateBuild:
+    def prebuilt(self: SideReader, option: str, written: str) -> gating.GateBuild:
         return gating.GateBuild(option=option, written=written, name="")
 
-    monkeypatch.setattr("dbdyno.cli.gate.side_of", prebuilt)
+    monkeypatch.setattr(SideReader, "side_of", prebuilt)
     status, out, _ = gate(faster=(0.85,))
     assert status == 3
     assert "only commits of a checkout are built with another" in " ".join(out.split())
@@ -338,12 +371,12 @@ def test_a_tolerance_below_what_counts_differ_by_is_refused_before_anything_is_c
 def test_a_gate_counts_as_many_operations_as_it_is_told_to(tmp_path: Path) -> None:
     """Its race has none of that."""
     asked = gating.GateRequest(
-        wish=GateForm(operations=50), checkout=None, builds=CommitBuilds(), out=tmp_path,
+        wish=GateForm(operations=50), builds=CommitBuilds(), out=tmp_path,
         sides=(gating.GateBuild(option="BASE", written="17", name=""),) * 2, command="",
         wait=False, quiet=True,
     )  # fmt: skip
-    counting = asked.race(asked.asked(["17", "18"], count=True))
-    racing = asked.race(asked.asked(["17", "18"]))
+    counting = asked.race(asked.asked(["17", "18"], count=True), SourceBuilds())
+    racing = asked.race(asked.asked(["17", "18"]), SourceBuilds())
     assert "operations = 50" in race_command.text_of(counting, tmp_path / "count.toml")
     assert "operations" not in race_command.text_of(racing, tmp_path / "race.toml")
 

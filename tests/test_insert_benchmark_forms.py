@@ -431,7 +431,7 @@ def test_a_plans_parameters_go_before_its_preset_and_that_before_its_set() -> No
     "path",
     [
         path
-        for folder in ("plans", "plans/studies")
+        for folder in ("dbdyno/plan/shipped", "dbdyno/plan/shipped/studies")
         for path in sorted((ROOT / folder).glob("*.toml"))
     ],
     ids=lambda path: path.stem,

@@ -21,7 +21,8 @@ from dbdyno.engine.postgres.long_files import (
     SPECIAL_AT,
     LongFile,
 )
-from dbdyno.engine.postgres.statistics_export import has_own_types, reckoned_height
+from dbdyno.engine.postgres.statistics_explain import reckoned_height
+from dbdyno.engine.postgres.statistics_export import has_own_types
 
 
 def root_leaf() -> bytes:
@@ -57,8 +58,9 @@ def test_a_heightened_btree_leads_from_its_root_to_its_one_leaf(height: int, fil
     content = root_leaf() if filled else bytes(BLOCK_BYTES)
     made = long_files.heightened(content, height)
     way = descended(made)
-    assert [level for _, level, _ in way] == list(range(height, -1, -1))
-    assert [flags & ROOT for _, _, flags in way] == [ROOT] + [0] * height
+    assert [level for _, level, _ in way] == [height, 0]
+    assert [flags & ROOT for _, _, flags in way] == [ROOT, 0]
+    assert struct.unpack_from("<IIII", made, META_AT)[1::2] == (height, height)
     assert way[-1][0] == 1
     assert (b"rows" in made) == filled
 
@@ -75,16 +77,21 @@ def test_files_are_lengthened_by_holes_in_segments_and_never_cut(tmp_path: Path)
         LongFile(path="long", blocks=2 * SEGMENT_BLOCKS + 5),
         LongFile(path="short", blocks=1),
         LongFile(path="index", blocks=9, height=2),
+        LongFile(path="gin", blocks=9, pending=5),
     ]
     (tmp_path / "index").write_bytes(root_leaf())
+    (tmp_path / "gin").write_bytes(bytes(2 * BLOCK_BYTES))
     assert long_files.is_sparse(tmp_path)
     long_files.lengthen(tmp_path, files)
     sizes = {path.name: path.stat().st_size // BLOCK_BYTES for path in tmp_path.iterdir()}
     assert sizes == {
         "long": SEGMENT_BLOCKS, "long.1": SEGMENT_BLOCKS, "long.2": 5, "short": 3, "index": 9,
+        "gin": 9,
     }  # fmt: skip
     assert sum(path.stat().st_blocks for path in tmp_path.iterdir()) * 512 < 1 << 20
-    assert len(descended((tmp_path / "index").read_bytes())) == 3
+    assert len(descended((tmp_path / "index").read_bytes())) == 2
+    (pending,) = struct.unpack_from("<I", (tmp_path / "gin").read_bytes(), 24 + 12)
+    assert pending == 5
 
 
 def test_a_link_in_a_files_place_is_not_followed(tmp_path: Path) -> None:

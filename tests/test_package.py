@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.metadata
 import json
 import os
@@ -22,9 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import dbdyno
 import tidy
+from dbdyno import model
+from dbdyno.model import extra
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = Path(sysconfig.get_path("scripts"))
@@ -49,12 +54,14 @@ def lean() -> Iterator[dict[str, str]]:
     """What makes a wheel of the programs that tests have compiled already.
 
     Of links to them in a folder: maturin takes a program away to put it into the wheel, and tests
-    that run beside it would look for theirs in vain.
+    that run beside it would look for theirs in vain. All but the lock: a link to that would wait
+    until the cargo of others has compiled their tests.
     """
     compiled = ROOT / "target" / "lean"
     compiled.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=compiled.parent) as folder:
         subprocess.run(["cp", "-al", compiled, folder], check=True)
+        Path(folder, compiled.name, ".cargo-lock").unlink(missing_ok=True)
         yield {"MATURIN_PEP517_ARGS": "--profile lean", "CARGO_TARGET_DIR": folder}
 
 
@@ -77,10 +84,15 @@ def cargo() -> dict[str, Any]:
     return tomllib.loads((ROOT / "Cargo.toml").read_text())
 
 
-def dependencies() -> set[str]:
-    """The distributions that pyproject.toml asks for, without versions and extras."""
+def dependencies() -> tuple[set[str], set[str]]:
+    """The distributions that pyproject.toml asks for, and those of extras; without versions."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    return {re.split(r"[\[<>=~ ]", requirement)[0] for requirement in project["dependencies"]}
+    extras = [name for names in project["optional-dependencies"].values() for name in names]
+    return bare(project["dependencies"]), bare(extras) - {"dbdyno"}
+
+
+def bare(requirements: list[str]) -> set[str]:
+    return {re.split(r"[\[<>=~ ]", requirement)[0] for requirement in requirements}
 
 
 def test_the_version_is_the_same_in_rust_and_python() -> None:
@@ -113,6 +125,27 @@ def test_the_package_runs_as_a_module() -> None:
 def test_the_command_line_starts_without_the_heavy_libraries() -> None:
     code = "import sys, dbdyno.cli; print(*sorted({name.split('.')[0] for name in sys.modules}))"
     assert not HEAVY & set(output(sys.executable, "-c", code).split())
+
+
+def test_the_command_line_starts_without_the_types_of_plans_and_results() -> None:
+    """They are a third of the time that `dyno --help` would take."""
+    code = "import sys, dbdyno.cli; print(*sys.modules)"
+    loaded = set(output(sys.executable, "-c", code).split())
+    assert not {"dbdyno.model.plan", "dbdyno.model.step", "dbdyno.model.comparison"} & loaded
+
+
+def test_each_type_of_the_model_is_loaded_from_where_it_stands() -> None:
+    tree = ast.parse((ROOT / "dbdyno/model/__init__.py").read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    static = {(str(node.module), alias.name) for node in imports for alias in node.names}
+    assert static == {
+        (f"dbdyno.model.{module}", name)
+        for module, names in model.NAMES.items()
+        for name in names.split()
+    }
+    for module, name in static:
+        assert getattr(model, name) is getattr(importlib.import_module(module), name)
 
 
 @pytest.mark.long
@@ -153,7 +186,51 @@ def test_every_dependency_is_used_and_whatever_is_used_is_a_dependency() -> None
     imported = {name.split(".")[0] for source in sources for name, _ in tidy.imported(source)}
     foreign = imported - sys.stdlib_module_names - {"dbdyno"}
     distributions = importlib.metadata.packages_distributions()
-    assert {distributions[name][0].lower() for name in foreign} == dependencies()
+    plain, extras = dependencies()
+    used = {distributions[name][0].lower() for name in foreign}
+    assert plain <= used <= plain | extras
+    assert plain | extras >= extra.OF_JUDGES
+
+
+@pytest.fixture(scope="module")
+def locked() -> dict[str, list[str]]:
+    """The entries of requirements.lock by their distribution, each as its text."""
+    entries = re.split(r"(?m)^(?=[\w-]+==)", (ROOT / "requirements.lock").read_text())
+    assert not entries[0], f"what is this? {entries[0]}"
+    by_name: dict[str, list[str]] = {}
+    for entry in entries[1:]:
+        by_name.setdefault(entry.partition("==")[0], []).append(entry)
+    return by_name
+
+
+def asked() -> Iterator[tuple[Requirement, str]]:
+    """What pyproject.toml asks for, plainly, for extras and by groups, and where."""
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project = pyproject["project"]
+    for lines in (project["dependencies"], *project["optional-dependencies"].values()):
+        yield from ((Requirement(line), "") for line in lines)
+    for group in pyproject["dependency-groups"].values():
+        yield from ((Requirement(line), ":dev") for line in group if isinstance(line, str))
+
+
+def test_the_lock_file_is_of_what_the_project_asks_for(locked: dict[str, list[str]]) -> None:
+    requirements = [(each, place) for each, place in asked() if each.name != dbdyno.__name__]
+    for requirement, place in requirements:
+        for entry in locked[canonicalize_name(requirement.name)]:
+            version = re.split("==| ", entry, maxsplit=2)[1]
+            assert requirement.specifier.contains(version), f"`{requirement}` and {version}"
+            assert f"dbdyno (pyproject.toml{place})" in entry, f"`{requirement}`: `make update`"
+    direct = {name for name, entries in locked.items() if "dbdyno (pyproject" in "".join(entries)}
+    assert direct == {canonicalize_name(each.name) for each, _ in requirements}
+
+
+def test_each_line_of_the_lock_file_has_hashes_and_names_no_host_and_no_path(
+    locked: dict[str, list[str]],
+) -> None:
+    for entry in (entry for entries in locked.values() for entry in entries):
+        pinned, _, hashes = re.sub(r"(?m)^ +#.*\n?", "", entry).partition(" \\\n")
+        assert re.fullmatch(r"[\w-]+==[\w.]+( ; [\w\s<>=!.']+)?", pinned)
+        assert re.fullmatch(r"( {4}--hash=sha256:[0-9a-f]{64}( \\)?\n)+", hashes), pinned
 
 
 def data_files() -> set[str]:

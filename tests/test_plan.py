@@ -398,7 +398,9 @@ def test_a_workload_by_path_lies_beside_the_plan(tmp_path: Path) -> None:
     assert workload.load("./mine.toml", tmp_path).name == "mine"
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "plans").glob("*.toml")), ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "dbdyno/plan/shipped").glob("*.toml")), ids=lambda p: p.name
+)
 def test_every_plan_that_is_shipped_is_valid_and_named_for_its_file(path: Path) -> None:
     made = plan.load(path)
     assert made.name == path.stem

@@ -17,9 +17,9 @@ from dbdyno.model.json import plain
 from dbdyno.model.plan_tree import PlanNode, PlanTree, PlanTrees
 from dbdyno.model.planner_statistics import (
     FORMAT,
-    HiddenPart,
     HiddenStatistics,
     ServerStatistics,
+    UnknownPart,
 )
 from dbdyno.model.plans_only import FILE, FlippedQuery, PlannedQuery, PlanningArm, PlansRecord
 from dbdyno.model.size import Capacity
@@ -49,6 +49,7 @@ def record(
     source: list[PlanTree],
     hidden: HiddenStatistics = HiddenStatistics(),  # noqa: B008 (frozen)
     reading: tuple[str, ...] = (),
+    beyond: tuple[UnknownPart, ...] = (),
     jit_above: float | None = None,
 ) -> PlansRecord:
     """The record of one query on two arms."""
@@ -70,6 +71,7 @@ def record(
         source=tuple(source),
         hidden=hidden,
         reading=reading,
+        beyond=beyond,
     )
 
 
@@ -109,9 +111,15 @@ def test_nothing_is_told_of_what_the_lab_cannot_know() -> None:
     foreign = [tree(node("Foreign Scan"))]
     catalog = [tree(node("Seq Scan", "pg_class c"))]
     hidden = HiddenStatistics(
-        parts=(HiddenPart(relation="public.f", subject="table"),), grant="GRANT"
+        parts=(UnknownPart(relation="public.f", subject="table"),), grant="GRANT"
     )
+    index = UnknownPart(relation="public.f", subject="index", columns=("x",))
+    elsewhere = UnknownPart(relation="public.f", subject="foreign")
+    unplanned = [tree(None, why="42P01 undefined table")]
     for made, reason in (
+        (record(*flips, beyond=(index,)), "an extension's index may serve it"),
+        (record(unplanned, unplanned, [], beyond=(elsewhere,)), "it reads a foreign table"),
+        (record(unplanned, unplanned, foreign), "it reads a foreign table"),
         (record(*flips, hidden=hidden), "statistics of tables are hidden: GRANT"),
         (record(*flips, reading=("x",)), "`x` reads tables while it is planned"),
         (record(foreign, flips[1], foreign), "it reads a foreign table"),
@@ -135,10 +143,9 @@ def test_nothing_is_told_of_what_the_lab_cannot_know() -> None:
 def test_hidden_statistics_concern_queries_that_name_their_columns(
     subject: str, columns: tuple[str, ...], words: set[str], concerns: bool
 ) -> None:
-    part = HiddenPart(relation='public."f"', subject=subject, columns=columns)  # type: ignore[arg-type]
-    hidden = HiddenStatistics(parts=(part,))
-    assert (hidden.concerning({"f"}, words) is not None) == concerns
-    assert hidden.concerning({"g"}, words) is None
+    part = UnknownPart(relation='public."f"', subject=subject, columns=columns)  # type: ignore[arg-type]
+    assert part.concerns({"f"}, words) == concerns
+    assert not part.concerns({"g"}, words)
 
 
 def test_a_plan_that_is_compiled_on_one_arm_alone_is_told() -> None:

@@ -19,6 +19,7 @@ import own_lab
 from dbdyno import plan as plans
 from dbdyno.cli import measuring, race
 from dbdyno.cli.ask import Questions
+from dbdyno.cli.source_arm import SourceBuilds
 from dbdyno.host import lock, place
 from dbdyno.model import configuration
 from dbdyno.model.error import DynoError, PlanError
@@ -35,7 +36,7 @@ HOST = Capacity(cores=2, memory_bytes=24 << 30, free_disk_bytes=50 << 30)
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """A host whose noise is not measured, and on which no server is looked for."""
     monkeypatch.setattr(race, "text_of", lambda wanted, path: races.text_of(wanted, path, HOST))
-    monkeypatch.setattr(race, "checked", lambda text, path, out: plans.parse(text, path))
+    monkeypatch.setattr(race, "checked", lambda text, path, *_: plans.parse(text, path))
 
 
 def asked(*arms: str, minutes: float = 5.0) -> race.RaceOptions:
@@ -46,7 +47,7 @@ def asked(*arms: str, minutes: float = 5.0) -> race.RaceOptions:
 
 
 def wanted(*arms: str, minutes: float = 5.0) -> races.Race:
-    return race.race_of(asked(*arms, minutes=minutes), race.look_around(builds_sources=False))
+    return race.race_of(asked(*arms, minutes=minutes), race.look_around(SourceBuilds()))
 
 
 def begun(out: Path, *arms: str, minutes: float = 5.0) -> Path:
@@ -117,9 +118,7 @@ def test_a_race_runs_each_client_beside_its_session_where_that_can_be(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     of = replace(asked(*arms), **words)
-    made = race.planned(
-        race.race_of(of, race.look_around(builds_sources=False)), tmp_path, quiet=False
-    )
+    made = race.planned(race.race_of(of, race.look_around(SourceBuilds())), tmp_path, quiet=False)
     assert made.schedule.placement == placement
     assert plans.load(tmp_path / f"{made.name}.toml") == made, "the file has it"
     said = "each client and the session that serves it run on one processor"
@@ -153,7 +152,7 @@ def test_scripts_are_a_whole_load() -> None:
         **{**vars(asked("17", "18")), "pgbench": ["a.sql"], "workload": "sysbench"}
     )
     with pytest.raises(DynoError, match="remove --workload and --steps"):
-        race.race_of(of, race.look_around(builds_sources=False))
+        race.race_of(of, race.look_around(SourceBuilds()))
 
 
 @pytest.mark.parametrize(
@@ -169,9 +168,9 @@ def test_queries_of_ones_own_meet_servers_with_their_own_settings(
     workload: str | None, scripts: list[str], configs: list[str | None]
 ) -> None:
     of = replace(asked("17", "18"), workload=workload, pgbench=scripts)
-    made = race.race_of(of, race.look_around(builds_sources=False))
+    made = race.race_of(of, race.look_around(SourceBuilds()))
     assert [arm.config for arm in made.arms] == configs
-    named = race.race_of(replace(of, config=["my.conf"]), race.look_around(builds_sources=False))
+    named = race.race_of(replace(of, config=["my.conf"]), race.look_around(SourceBuilds()))
     assert {arm.config for arm in named.arms} == {str(Path("my.conf").absolute())}
 
 
@@ -224,21 +223,22 @@ def test_a_number_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
 # --- A source --------------------------------------------------------------------------------
 
 
-def test_a_source_of_a_version_that_nobody_knows_yet_is_built_and_raced(
+def test_a_source_of_a_version_that_nobody_knows_yet_is_raced_and_built_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = fake_source.make(tmp_path / "pgsrc" / "master", version="20devel")
     monkeypatch.setattr(place, "cache_root", lambda: tmp_path / "cache")
-    with pytest.raises(
-        DynoError, match=rf"is a source, not built yet: dyno server build postgres {tree} --name"
-    ):
-        wanted("18", str(tree))
-    here = race.look_around(builds_sources=True)
-    _, arm = race.race_of(asked("18", f"{tree};build=o3"), here).arms
+    sources = SourceBuilds()
+    _, arm = race.race_of(asked("18", f"{tree};build=o3"), race.look_around(sources)).arms
     assert (arm.name, arm.engine, arm.config) == ("master", "postgres", "x10b")
+    assert arm.origin["build"].startswith("master-")
+    (line,) = sources.lines()
+    assert line == f"arm `{tree}`: the source as it stands, 20devel, is to be built"
+    assert not (tmp_path / "cache" / "builds").exists(), "nothing is built to know that"
+    sources.make()
     (folder,) = (tmp_path / "cache" / "builds").glob("[!.]*")
-    assert arm.origin == {"build": folder.name} and folder.name.startswith("master-")
-    assert race.race_of(asked("18", f"{tree};build=o3"), race.look_around(builds_sources=False))
+    assert folder.name == arm.origin["build"]
+    assert all(build.made for build in sources)
 
 
 def test_a_ref_of_a_checkout_is_raced_as_its_build(
@@ -247,14 +247,15 @@ def test_a_ref_of_a_checkout_is_raced_as_its_build(
     monkeypatch.setattr(place, "cache_root", lambda: tmp_path / "cache")
     tree = fake_source.checkout(fake_source.make(tmp_path / "me@home" / "pg", version="18.6"))
     words = asked(f"{tree}@REL_18_6", f"{tree}@main")
-    with pytest.raises(DynoError, match="@REL_18_6`: is not built yet: leave out --dry-run"):
-        race.race_of(words, race.look_around(builds_sources=False))
-    first, second = race.race_of(words, race.look_around(builds_sources=True)).arms
+    sources = SourceBuilds()
+    first, second = race.race_of(words, race.look_around(sources)).arms
+    (line,) = sources.lines()
+    assert "@REL_18_6`: commit " in line and line.endswith(", 18.6, is to be built")
     assert (first.name, second.name) == ("pg_REL_18_6", "pg_main")
     assert first.origin == second.origin, "one commit is one build"
     assert first.config == "x10b" and first.origin["build"].startswith("bisect-")
     with pytest.raises(DynoError, match=r"@nope`: `.*` has no such commit; git fetch --tags"):
-        race.race_of(asked(f"{tree}@nope", "18"), race.look_around(builds_sources=True))
+        race.race_of(asked(f"{tree}@nope", "18"), race.look_around(SourceBuilds()))
 
 
 # --- Real servers ----------------------------------------------------------------------------
@@ -263,7 +264,7 @@ def test_a_ref_of_a_checkout_is_raced_as_its_build(
 @pytest.mark.live
 def test_a_folder_is_the_server_that_lies_in_it(tmp_path: Path) -> None:
     (build,) = ends()[:1]
-    found: HostServers = race.look_around(builds_sources=False)
+    found: HostServers = race.look_around(SourceBuilds())
     assert found.folder(build, None).engine == "postgres"
     with pytest.raises(DynoError, match="name the folder above bin/"):
         found.folder(tmp_path, None)

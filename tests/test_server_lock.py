@@ -39,8 +39,9 @@ def test_a_second_lab_is_told_who_measures(tmp_path: Path):
     path = tmp_path / "lock"
     with another_lab(path, 60) as lab:
         try:
+            assert lock.is_held_by_another(path)
             with (
-                pytest.raises(HostError, match=rf"process {lab.pid}, plan theirs"),
+                pytest.raises(HostError, match=rf"process {lab.pid}, plan theirs, since \d"),
                 HostLock(path=path),
             ):
                 pass
@@ -54,7 +55,8 @@ def test_a_killed_lab_holds_nothing(tmp_path: Path):
         lab.send_signal(signal.SIGKILL)
         lab.wait()
         with HostLock(path=path, plan="ours"):
-            assert path.read_text() == f"process {os.getpid()}, plan ours"
+            assert path.read_text().startswith(f"process {os.getpid()}, plan ours, since ")
+            assert not lock.is_held_by_another(path)
 
 
 def test_a_second_lab_can_wait(tmp_path: Path):

@@ -105,5 +105,6 @@ def test_a_query_many_times_slower_is_slower_by_the_factor_that_is_sure(
     assert (result.failed, result.time_bound) == ((), "at least")
     assert result.time is not None and result.time.value > (1 + sure) / 3
     answer = application.ApplicationAnswer(compared, result)
-    assert answer.sentence.startswith("With a loss: on") and "one takes at least" in answer.sentence
+    assert answer.sentence.startswith("No: ") and "on new alone" in answer.sentence
+    assert answer.failing["ended"].startswith("ended by its limit")
     assert any(each.text.startswith(("time ≥ ", "≥ ")) for each in answer.sums())

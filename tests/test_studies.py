@@ -18,7 +18,7 @@ from dbdyno.model import Plan
 from published_data import Study
 
 ROOT = Path(__file__).parent.parent
-PLANS = ROOT / "plans" / "studies"
+PLANS = ROOT / "dbdyno/plan/shipped" / "studies"
 PAGES = ROOT / "docs" / "studies"
 POSTS = {  # each post of the studies: its plans and the page that has both
     "Postgres 16 beta3 and the Insert Benchmark on a medium server": ["insert-2023-08"],
@@ -73,8 +73,8 @@ def test_every_post_has_its_figures() -> None:
 @pytest.mark.parametrize("name", REPEATED)
 def test_every_post_has_a_page_that_names_plan_and_tool_and_has_the_marks(name: str) -> None:
     text = (PAGES / f"{name}.md").read_text()
-    assert f"../../plans/studies/{name}.toml" in text
-    assert f"dyno run plans/studies/{name}.toml --out results" in text
+    assert f"../../dbdyno/plan/shipped/studies/{name}.toml" in text
+    assert f"dyno run {name} --out results" in text
     assert f"python tools/published.py results/{name} --write docs/studies/{name}.md" in text
     assert text.count(published.BEGIN) == text.count(published.END) == 1
     for study in STUDIES:
@@ -93,7 +93,7 @@ def test_every_plan_expands_and_has_the_published_steps(path: Path) -> None:
     made = plan.load(path)
     steps = steps_of(made)
     assert steps
-    assert f"dyno run plans/studies/{path.name} --out results" in path.read_text()
+    assert f"dyno run {path.stem} --out results" in path.read_text()
     for study in STUDIES:
         if study.plan == path.stem:
             assert steps & {key.step for table in study.groups for key in table.figures}

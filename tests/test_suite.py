@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from unittest.mock import Mock
@@ -52,6 +53,20 @@ def test_the_last_lines_count_all_parts_and_name_what_brings_the_skipped(
 def test_a_part_that_dies_before_any_test_has_failed(tmp_path: Path) -> None:
     died = outcome("Killed", name="without servers", status=137, folder=tmp_path)
     assert (died.status, died.failed) == (137, 1)
+
+
+def test_what_tests_are_skipped_for_want_of_is_said_beforehand(tmp_path: Path) -> None:
+    def lacks(*words: str) -> str:
+        command = ["/bin/bash", suite.ROOT / "tools" / "missing", *words]
+        return subprocess.check_output(command, env={"PATH": str(tmp_path)}, text=True)
+
+    assert " valgrind" in lacks() and lacks().startswith("make test: tests that need these ")
+    assert lacks().splitlines()[1:] == []
+    (tmp_path / "valgrind").write_text("#!/bin/sh\n")
+    (tmp_path / "valgrind").chmod(0o755)
+    packages = lacks("--packages").split()
+    assert "valgrind" not in packages
+    assert {"sysbench", "linux-perf"} <= set(packages)
 
 
 def test_words_that_leave_no_test_of_a_part_are_well(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from dbdyno.findings.work import plan as analysis
 from dbdyno.findings.work import show as section
 from dbdyno.findings.work import terminal as report
 from dbdyno.judge import witness
-from dbdyno.model.count import Count, FunctionWork
+from dbdyno.model.count import Count, FunctionWork, counter_of
+from dbdyno.model.error import ResultError
 from dbdyno.model.verdict import Verdict, Word
 from dbdyno.model.work import Amounts, WorkChange, WorkComparison
 from dbdyno.report import page
@@ -196,6 +197,13 @@ def test_a_count_stands_beside_a_verdict_of_time(said: Word, factor: float, word
     sentence = witness.counted(verdict, change)
     assert sentence.startswith(words)
     assert ("left" in sentence or "waits" in sentence) == (words[-1] != ")")
+
+
+def test_counts_of_two_architectures_are_not_compared() -> None:
+    here, old = structs.replace(count(f=1.0), architecture="x86_64"), count(f=1.0)
+    assert counter_of([here, old]) == "valgrind 3.19.0 on x86_64"
+    with pytest.raises(ResultError, match=r"of aarch64 and of x86_64, .* on hosts of one"):
+        counter_of([here, old, structs.replace(here, architecture="aarch64")])
 
 
 def test_the_counts_of_a_result_are_the_witness_of_its_steps() -> None:

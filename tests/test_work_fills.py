@@ -318,25 +318,3 @@ def test_settings_that_shape_data_are_known(
     """Others leave the files as they are."""
     assert all(map(shapes, shaping))
     assert not any(map(shapes, others))
-
-
-def test_builds_are_alike_by_their_catalogs(tmp_path: Path) -> None:
-    """By their headers; releases of one series; any other build is like itself alone."""
-
-    def build(version: str, sha256: str = "s", base: Path = tmp_path / "none") -> Any:
-        release = (int(version.partition(".")[0].removesuffix("devel")),)
-        return SimpleNamespace(version=version, release=release, base_dir=base, sha256=sha256)
-
-    assert data_form.catalogs(build("17.6")) == data_form.catalogs(build("17.11", "t"))
-    assert data_form.catalogs(build("17.6")) != data_form.catalogs(build("18.1"))
-    assert data_form.catalogs(build("18devel")) != data_form.catalogs(build("18devel", "t"))
-    forms = []
-    for name, catalog, page in (("a", "202506291", 8192), ("b", "202506291", 8192),
-                                ("c", "202506292", 8192), ("d", "202506291", 4096)):  # fmt: skip
-        headers = tmp_path / name / "include/postgresql/server"
-        (headers / "catalog").mkdir(parents=True)
-        (headers / "catalog/catversion.h").write_text(f"#define CATALOG_VERSION_NO\t{catalog}\n")
-        (headers / "pg_config.h").write_text(f"#define BLCKSZ {page}\n")
-        forms.append(data_form.catalogs(build("18devel", name, tmp_path / name)))
-    assert forms[0] == forms[1]
-    assert len({str(form) for form in forms}) == 3

@@ -12,7 +12,7 @@ from dbdyno.model import Json, Step
 from dbdyno.model.error import WorkloadError
 from workload_reader import job_of
 
-PLAN = Path(__file__).resolve().parents[1] / "plans" / "ybio-small.toml"
+PLAN = Path(__file__).resolve().parents[1] / "dbdyno/plan/shipped" / "ybio-small.toml"
 ENGINES = ("postgres", "mysql", "mariadb")
 
 

@@ -1,13 +1,17 @@
 """Chooses the files of the site of `make docs`: hooks that mkdocs calls (mkdocs.yml).
 
 The site has the repository's own tree: the pages that the project has, what they show, and each
-file of text that they link to (a plan, a workload, a source) as a page of its own.
+file of text that they link to (a plan, a workload, a source) as a page of its own. A packed result
+that they link to is a folder of that name, as `dyno publish` makes it.
 """
 
 from __future__ import annotations
 
 import re
+import tarfile
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,6 +23,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = ("*.md", "docs/**/*.md", "contract/*.md")
 LINK = re.compile(r"(?<=\]\()(?P<path>[^)#:]+)(?=[)#])")  # none with a scheme
 SHOWN = {".css", ".js", ".jsonl", ".png", ".svg"}  # as they are; other files as text on a page
+PACKED = ".tar.gz"
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -29,7 +34,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path in pages():
         made.append(File.generated(config, path, abs_src_path=str(ROOT / path)))
     for path in sorted({linked for page in pages() for linked in links(page)}):
-        if Path(path).suffix in SHOWN:
+        if path.endswith(PACKED):
+            for name, content in published(ROOT / path):
+                place = f"{path.removesuffix(PACKED)}/{name}"
+                made.append(File.generated(config, place, content=content))
+        elif Path(path).suffix in SHOWN:
             made.append(File.generated(config, path, abs_src_path=str(ROOT / path)))
         else:
             made.append(File.generated(config, f"{path}.md", content=as_page(path)))
@@ -40,8 +49,28 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """The page's text, whose links to files of text lead to their pages."""
-    return LINK.sub(lambda link: link["path"] + (".md" if is_text(link["path"]) else ""), markdown)
+    """The page's text, whose links to files of text and packed results lead to their pages."""
+    return LINK.sub(lambda link: shown_at(link["path"]), markdown)
+
+
+def shown_at(path: str) -> str:
+    """Where the site has what a link leads to."""
+    if path.endswith(PACKED):
+        return f"{path.removesuffix(PACKED)}/index.html"
+    return f"{path}.md" if is_text(path) else path
+
+
+def published(result: Path) -> Iterator[tuple[str, bytes]]:
+    """The files that `dyno publish` makes of a packed result, by their places."""
+    from dbdyno.serve.published.publish import publish
+
+    with TemporaryDirectory() as folder, tarfile.open(result) as packed:
+        packed.extraction_filter = getattr(tarfile, "data_filter", None)  # not in 3.11.0 to .3
+        packed.extractall(f"{folder}/results")
+        publish([Path(folder, "results")], Path(folder, "site"))
+        for path in sorted(Path(folder, "site").rglob("*")):
+            if path.is_file():
+                yield path.relative_to(f"{folder}/site").as_posix(), path.read_bytes()
 
 
 def pages() -> list[str]:

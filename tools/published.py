@@ -3,8 +3,8 @@
     python tools/published.py RESULT --write docs/studies/sysbench-2025-09.md
 
 writes the tables anew between the two marks of the page; without --write it prints them. The
-studies lie in docs/published/*.toml (tools/published_data.py reads them). A result of a plan in
-plans/studies/ is set beside the post that the plan repeats. --study NAME chooses another post (its
+studies lie in docs/published/*.toml (tools/published_data.py reads them). A result of one of
+their plans is set beside the post that the plan repeats. --study NAME chooses another post (its
 plan's name, or a file's), and --as ARM=PUBLISHED says what an arm of the result stands for. Without
 --study, a result of any other plan is set beside all studies that have the major versions of its
 base and of --arm. How a direction is decided stands in tools/published_pairs.py; docs/published.md

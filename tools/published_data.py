@@ -1,7 +1,7 @@
 """Reads what was published (docs/published/*.toml): studies, tables, what each figure says.
 
 A file is the tables of one post that share a machine and a size. Its plain keys are facts; `plan`
-names the plan that repeats it (plans/studies/), `here` maps that plan's arms to published ones.
+names the plan that repeats it (`dyno plan list`), `here` maps that plan's arms to published ones.
 Each table of the file is a table of the post: its title, then figures by step, or by step and
 metric, one for each of `arms`. `base`, `arms`, `figures` and `workload` (ours; any if missing) hold
 for the file, or for one table:
@@ -142,7 +142,7 @@ class Study:
     read_s: int | None = None  # what a step lasts; None: the source does not say
     write_s: int | None = None
     reused: tuple[str, ...] = ()  # arms whose figures are those of an earlier study
-    plan: str | None = None  # its plan in plans/studies, and its page in docs/studies
+    plan: str | None = None  # its plan among the shipped studies, and its page in docs/studies
     preset: str | None = None  # of the workload, with the published sizes
     configs: tuple[str, ...] = ()  # of the servers, with the published sizes
     here: Mapping[str, str] = field(default_factory=dict)  # the plan's arm -> published arm

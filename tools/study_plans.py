@@ -24,7 +24,7 @@ from marked_page import marks
 from published_data import Study
 
 ROOT = Path(__file__).parent.parent
-PLANS = ROOT / "plans" / "studies"
+PLANS = ROOT / "dbdyno" / "plan" / "shipped" / "studies"
 PAGES = ROOT / "docs" / "studies"
 HOST = workload.host(cores=8, memory_bytes=32 << 30)
 """What sizes by ratios are shown for; none of the plans' own follow from it."""
@@ -54,7 +54,7 @@ class StudyPlan:
 
 
 def read(name: str, studies: Sequence[Study]) -> StudyPlan:
-    """The plan of this name in plans/studies."""
+    """The shipped plan of this name."""
     path = PLANS / f"{name}.toml"
     own = tuple(study for study in studies if study.plan == name)
     return StudyPlan(name=name, text=path.read_text(), plan=plan.load(path), studies=own)

@@ -13,7 +13,7 @@ from dbdyno.findings.work import fill_scatter
 from dbdyno.findings.work import plan as work
 from dbdyno.findings.work.plan import CountBase
 from dbdyno.model.bisection import StepWork
-from dbdyno.model.count import Count
+from dbdyno.model.count import Count, counter_of
 from dbdyno.model.error import ServerError
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.model.step import StepName
@@ -85,13 +85,13 @@ def compared(before: CommitCounts, after: CommitCounts, smallest: float) -> Work
     before, after = (believed(of, smallest) for of in (before, after))
     repeats = min(len(counts) for of in (before, after) for counts in of.steps.values())
     beside = CountBase(base=before.arm, plan=after.plan, repeats=repeats)
-    (first, *_) = next(iter(after.steps.values()))
+    counts = [count for of in (before, after) for counts in of.steps.values() for count in counts]
     return WorkComparison(
         base=before.arm,
         arms=(before.arm, after.arm),
         repeats=repeats,
-        tool=first.tool,
-        left_out=first.left_out,
+        tool=counter_of(counts),
+        left_out=counts[-1].left_out,
         scatter=halving.SCATTER.deviation,
         scatter_of_writes=halving.SCATTER_OF_WRITES.deviation,
         changes=tuple(

@@ -7,13 +7,14 @@ its capture: where they differ, the lab does not know enough, and nothing is tol
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from dbdyno.findings.queries import plan_tree
 from dbdyno.findings.queries.plan import ArmNames, plan_changes
 from dbdyno.model.error import ResultError
-from dbdyno.model.plan_tree import PlanTree
-from dbdyno.model.planner_statistics import HIDDEN_WORDS
+from dbdyno.model.plan_tree import PlanTree, by_query
+from dbdyno.model.planner_statistics import BEYOND_WORDS, HIDDEN_WORDS
 from dbdyno.model.plans_only import (
     FILE,
     FORMAT,
@@ -37,12 +38,17 @@ WORDS: Mapping[PlanWord, FlipWord] = {
 }
 REFUSED = "42"
 """How the codes of errors begin by which a server refuses a text."""
+IN_WORDS = {
+    "42P01": "the dump lacks a table that it reads",
+    "57014": "planning it takes longer than its limit",
+}
+"""What an error's code means for a query that the lab does not plan."""
 OTHERWISE = "its server plans it otherwise"
 NO_VALUES = "no values of its parameters are known"
-CATALOG = "pg_"
-"""How the server's own tables begin, which the lab has otherwise."""
 FOREIGN = "Foreign"
 """How the nodes begin that read what is elsewhere."""
+CATALOG = "pg_"
+"""How the server's own tables begin, which the lab has otherwise."""
 
 
 def load(folder: Path) -> PlansRecord:
@@ -61,39 +67,54 @@ def load(folder: Path) -> PlansRecord:
 
 def flipped(record: PlansRecord) -> tuple[FlippedQuery, ...]:
     """What became of each query on each arm beside the base, the largest share first."""
-    base = record.arms[0]
+    base, *others = (ArmPlans(arm, _first(arm.trees.trees)) for arm in record.arms)
+    queries, source = {each.name: each for each in record.queries}, _first(record.source)
     rows = [
-        row
-        for arm in record.arms[1:]
-        for change in plan_changes(base.trees, arm.trees, ArmNames(base.name, arm.name))
-        for row in [_row(record, base, arm, change)]
+        _row(record, queries[change.step], (base, other), source[change.step], change)
+        for other in others
+        for change in plan_changes(
+            base.arm.trees, other.arm.trees, ArmNames(base.arm.name, other.arm.name)
+        )
     ]
     return tuple(sorted(rows, key=lambda row: -row.share))
 
 
+@dataclass(frozen=True)
+class ArmPlans:
+    """An arm, and by query its plans under its own costs."""
+
+    arm: PlanningArm
+    of: Mapping[str, Sequence[PlanTree]]
+
+
+def _first(trees: Sequence[PlanTree]) -> Mapping[str, Sequence[PlanTree]]:
+    return by_query(tree for tree in trees if tree.moment == "first")
+
+
 def _row(
-    record: PlansRecord, base: PlanningArm, arm: PlanningArm, change: PlanChange
+    record: PlansRecord,
+    query: PlannedQuery,
+    arms: tuple[ArmPlans, ArmPlans],
+    source: Sequence[PlanTree],
+    change: PlanChange,
 ) -> FlippedQuery:
-    name = change.step
-    query = next(each for each in record.queries if each.name == name)
-    own, other, source = (
-        [tree for tree in trees if tree.query == name and tree.moment == "first"]
-        for trees in (base.trees.trees, arm.trees.trees, record.source)
-    )
+    base, arm = (plans.arm for plans in arms)
+    own, other = (plans.of[query.name] for plans in arms)
     word, where, proven = WORDS[change.word], change.detail, False
-    reason = next(_unknown(record, query, own), "")
+    reason = next(_unknown(record, query, own, source), "")
     planned = bool(own) and all(tree.root is not None for tree in own)
     if planned and (refused := _refused(other)):
         word, where, reason = "fails", refused, ""
     elif reason or word == "not told":
-        word, where = "not told", reason or change.detail
-        reason = reason or change.detail or NO_VALUES
+        detail = IN_WORDS.get(change.detail.partition(" ")[0], change.detail)
+        word, where = "not told", reason or detail
+        reason = reason or detail or NO_VALUES
     else:
         proven, otherwise = _proof(source, own)
         if otherwise:
             word, where, reason = "not told", f"{OTHERWISE}: {otherwise}", OTHERWISE
     return FlippedQuery(
-        query=name,
+        query=query.name,
         arm=arm.name,
         word=word,
         share=query.time_s / record.time_s if record.time_s else 0.0,
@@ -115,15 +136,22 @@ def _refused(trees: Sequence[PlanTree]) -> str:
     return next(reasons, "")
 
 
-def _unknown(record: PlansRecord, query: PlannedQuery, own: Sequence[PlanTree]) -> Iterator[str]:
+def _unknown(
+    record: PlansRecord, query: PlannedQuery, own: Sequence[PlanTree], source: Sequence[PlanTree]
+) -> Iterator[str]:
     """Reasons for which the lab cannot know a query's plan."""
-    nodes = [node for tree in own if tree.root is not None for node in tree.root.walk()]
-    read = {node.relation.partition(" ")[0] for node in nodes if node.relation}
+    nodes = [node for tree in (*own, *source) if tree.root is not None for node in tree.root.walk()]
     words = {*query.words, *(word.lower() for word in query.words)}
-    if (hidden := record.hidden.concerning(read, words)) is not None:
-        yield f"{HIDDEN_WORDS[hidden.subject]} are hidden: {record.hidden.grant}"
-    if any(node.node.startswith(FOREIGN) for node in nodes):
-        yield "it reads a foreign table"
+    read = {node.relation.partition(" ")[0] for node in nodes if node.relation}
+    named = read if nodes else words
+    for part in record.hidden.parts:
+        if part.concerns(named, words):
+            yield f"{HIDDEN_WORDS[part.subject]} are hidden: {record.hidden.grant}"
+    subjects = [part.subject for part in record.beyond if part.concerns(named, words)]
+    if any(node.node.startswith(FOREIGN) for node in nodes):  # of a join no relation is named
+        subjects.append("foreign")
+    for subject in subjects:
+        yield BEYOND_WORDS[subject]
     if any(name.startswith(CATALOG) for name in read):
         yield "it reads the server's catalogs"
     if reading := sorted(words & {*record.reading}):

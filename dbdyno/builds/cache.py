@@ -17,7 +17,9 @@ from difflib import get_close_matches
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
+from dbdyno.builds.source import Source
 from dbdyno.host import place
 from dbdyno.model import Json
 from dbdyno.model.error import ServerError
@@ -30,6 +32,26 @@ FORMAT = 1
 KEY_DIGITS = 16
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 """What can be a folder's name everywhere, as names of arms are."""
+
+
+class BuildRecord(Struct, frozen=True, kw_only=True):
+    """build.json (docs/servers.md), as far as dyno itself goes by it."""
+
+    name: str
+    engine: str
+    version: str
+    key: str
+    parts: Json  # what determines the build: `key` is a hash of them
+    source: Source
+    recipe: str | None
+    flags: str
+    options: tuple[str, ...]
+    configure: tuple[str, ...] | None
+    features: tuple[str, ...]
+    compiler: str
+    made_unix_s: int
+    whole: bool = True  # else the server of measured steps
+    files: int | None = None  # that were compiled; None: it was not made from nothing
 
 
 def root(cache: Path | None = None) -> Path:
@@ -76,6 +98,11 @@ def record(base_dir: Path) -> Json | None:
     return found
 
 
+def kept(base_dir: Path) -> BuildRecord | None:
+    """The same, typed. Raises ServerError."""
+    return msgspec.convert(record(base_dir), BuildRecord | None)
+
+
 def facts_of(base_dir: Path) -> BuildFacts | None:
     """What a result says of the build in a folder; None where dyno did not build it."""
     return msgspec.convert(record(base_dir), BuildFacts | None)
@@ -93,12 +120,12 @@ def find(name: str, engine: str, where: str, cache: Path | None = None) -> Path:
     """
     check_name(name, where)
     folder = root(cache) / name
-    found = record(folder)
-    if found is None:
+    build = kept(folder)
+    if build is None:
         raise ServerError(f"{where}: there is no build `{name}`; {_remedy(name, names(cache))}")
-    if found["engine"] != engine:
+    if build.engine != engine:
         raise ServerError(
-            f"{where}: build `{name}` is of engine {found['engine']}, and the arm's is {engine}: "
+            f"{where}: build `{name}` is of engine {build.engine}, and the arm's is {engine}: "
             "write `engine`, or take another build"
         )
     return folder
@@ -111,13 +138,16 @@ def of_release(engine: str, version: str, recipe: str, cache: Path | None = None
     """
     found = []
     for name in names(cache):
-        its = record(root(cache) / name)
-        assert its is not None, "its file is there"
-        released = its["engine"] == engine and its["source"]["kind"] == "release"
-        if not released or its["recipe"] != recipe or its["options"]:
+        build = kept(root(cache) / name)
+        assert build is not None, "its file is there"
+        if (build.engine, build.source.kind, build.recipe) != (
+            engine,
+            "release",
+            recipe,
+        ) or build.options:
             continue
-        if its["version"] == version or its["version"].startswith(f"{version}."):
-            found.append(([int(part) for part in its["version"].split(".")], name))
+        if build.version == version or build.version.startswith(f"{version}."):
+            found.append(([int(part) for part in build.version.split(".")], name))
     return root(cache) / max(found)[1] if found else None
 
 

@@ -14,12 +14,12 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from dbdyno.builds import Build, compiler_cache, features, release
+from dbdyno.builds import Build, compiler_cache, features, progress, release
 from dbdyno.builds import cache as built
 from dbdyno.builds import flags as recipe
 from dbdyno.builds import source as sources
@@ -48,8 +48,11 @@ class Method:
     steps: Callable[[BuildSite, Flags, Sequence[str], BuildLog], tuple[BuildStep, ...]]
     ignored: Callable[[str, Sequence[str]], str | None]  # an option that was not taken notice of
     explain: Callable[[str, str], str]  # why a phase failed that said this
+    version_files: tuple[str, ...] = ()  # of a commit's tree, in which it says its version
     again: tuple[str, ...] = ()  # options by which a tree can be built again once it has changed
     configures: re.Pattern[str] | None = None  # files whose change the build itself overlooks
+    # The modules that texts load, where a build can be of the server and some modules alone.
+    named: Callable[[Iterable[str]], tuple[str, ...]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,16 +66,25 @@ class BuildRequest:
     options: tuple[str, ...] = ()  # of one's own, for configure or cmake
     jobs: int = 1
     replace: bool = False  # another build of the same name
+    # What a server of measured steps has beside what dyno itself asks (of PostgreSQL modules of
+    # contrib, by the names of their extensions); None: a whole build.
+    modules: tuple[str, ...] | None = None
+    beside: str | None = None  # of an extension the key of the build that it is added to
 
     @property
     def parts(self) -> Json:
-        """What determines the build; the compiler does, too, and stands in its record alone."""
-        flags = self.flags
+        """What determines the build; the compiler does, too, and stands in its record alone.
+
+        A whole build has the same server as one for measured steps, and so the same parts.
+        """
+        more: Json = {"modules": sorted(self.modules)} if self.modules else {}
+        more |= {"beside": self.beside} if self.beside else {}
         return {
             "engine": self.engine,
             "source": self.source.identity,
-            "flags": flags.words,
+            "flags": self.flags.words,
             "options": list(self.options),
+            **more,
         }
 
 
@@ -122,8 +134,8 @@ def flags_of(arm: Arm, recipes_of: RecipesOf) -> Flags:
 def _release_of(version: str, arms: Sequence[Arm], cache: Path | None) -> str:
     """The release that `version` means for these arms."""
     found = {built.of_release(arm.engine, version, str(arm.build), cache) for arm in arms}
-    records = [built.record(folder) for folder in found if folder is not None]
-    here = {record["version"] for record in records if record is not None}
+    records = [built.kept(folder) for folder in found if folder is not None]
+    here = {record.version for record in records if record is not None}
     if None not in found and len(here) == 1:
         return str(here.pop())
     try:
@@ -202,17 +214,17 @@ def is_there(wish: BuildRequest, prefix: Path) -> bool:
     if not (prefix / built.RECORD).is_file():
         raise ServerError(f"`{prefix}` is there, and dyno did not build it: take another --name")
     try:
-        found = built.record(prefix)
+        there = built.kept(prefix)
     except ServerError:
         if wish.replace:
             return False
         raise
-    assert found is not None, "its file is there"
-    if found["key"] == built.key_of(wish.parts):
-        return True
+    assert there is not None, "its file is there"
+    if there.key == built.key_of(wish.parts):
+        return there.whole or wish.modules is not None
     if wish.replace:
         return False
-    differing = built.differing(found["parts"], wish.parts)
+    differing = built.differing(there.parts, wish.parts)
     raise ServerError(
         f"--name {wish.name}: that is another build: {differing}: take another name, or say "
         "--replace"
@@ -252,21 +264,20 @@ def carry_out(  # noqa: PLR0913 (each by its name)
     `seconds`: what was spent before, by phase. `configured`: whether the tree is so already.
     Raises ServerError where a step fails.
     """
-    version = method.version(site.tree, wish.source.origin)
+    version, begin = method.version(site.tree, wish.source.origin), log.path.stat().st_size
+    whole = wish.modules is None or method.named is None or wish.flags.trained
+    site = replace(site, modules=None if whole else wish.modules)
     steps = method.steps(site, wish.flags, wish.options, log)
     compiler = compiler_of((*wish.flags.options, *wish.options), site.tree)
     environment = {} if wish.flags.trained else compiler_cache.environment(site.root.parent)
     say(f"{wish.name}: {wish.engine} {version}, {wish.flags.words}, {compiler}; log: {log.path}")
+    steps = tuple(replace(step, environment={**environment, **step.environment}) for step in steps)
+    files = None if configured else progress.files_before(wish.engine, whole=whole)
     for phase in dict.fromkeys(step.phase for step in steps):
         if phase == "configure" and configured:
             continue
-        of_phase = [step for step in steps if step.phase == phase]
-        _run(
-            [replace(step, environment={**environment, **step.environment}) for step in of_phase],
-            method,
-            seconds,
-            log,
-        )
+        with progress.each_minute(phase, log, say, files):
+            _run([step for step in steps if step.phase == phase], method, seconds, log)
         said = log.path.read_text(errors="replace") if phase == "configure" else ""
         if option := method.ignored(said, wish.options):
             raise ServerError(f"--configure: this source takes no notice of `{option}`: drop it")
@@ -286,10 +297,12 @@ def carry_out(  # noqa: PLR0913 (each by its name)
         "recipe": wish.flags.recipe,
         "flags": wish.flags.words,
         "options": list(wish.options),
-        "configure": next(list(step.command) for step in steps if step.phase == "configure"),
-        "features": features.linked(program),
+        "whole": whole,
+        "configure": next((list(s.command) for s in steps if s.phase == "configure"), None),
+        "features": [*features.read(program).features, *features.beside(program)],
         "compiler": compiler,
         "jobs": wish.jobs,
+        "files": None if configured or wish.beside else progress.files_in(log.path, begin),
         "seconds": {phase: round(spent, 1) for phase, spent in seconds.items()},
         "made_unix_s": round(time.time()),
         "host": platform.node(),

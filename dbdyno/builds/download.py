@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from urllib.error import HTTPError
-from urllib.request import ProxyHandler, Request, build_opener, getproxies
+from urllib.parse import urlsplit
+from urllib.request import ProxyHandler, Request, build_opener, getproxies, proxy_bypass
 
-from dbdyno.model.error import ServerError
+from dbdyno.model.error import ServerError, refusal
 
 ANSWER_S_MAX = 30.0
 """How long a site may say nothing."""
@@ -69,7 +70,7 @@ def bring(url: str, path: Path, remedy: str, hashes: tuple[str, ...]) -> Mapping
                 file.write(chunk)
     except OSError as error:
         path.unlink(missing_ok=True)
-        raise ServerError(f"`{path}` cannot be written: {error.strerror}") from error
+        raise ServerError(f"`{path}` cannot be written: {refusal(error)}") from error
     except BaseException:
         path.unlink(missing_ok=True)
         raise
@@ -101,12 +102,18 @@ def open_url(url: str, method: str) -> HTTPResponse:
 
     Python's library knows `http_proxy`, `https_proxy` and `no_proxy`, but not `all_proxy`.
     """
-    proxies = getproxies()
-    if (proxy := proxies.get("all", "")).startswith("http"):
-        proxies = {"http": proxy, "https": proxy, **proxies}
     request = Request(url, headers=AGENT, method=method)
-    answer: HTTPResponse = build_opener(ProxyHandler(proxies)).open(request, timeout=ANSWER_S_MAX)
+    opener = build_opener(ProxyHandler(proxies()))
+    answer: HTTPResponse = opener.open(request, timeout=ANSWER_S_MAX)
     return answer
+
+
+def proxies() -> dict[str, str]:
+    """By scheme the proxy that the environment names."""
+    named = getproxies()
+    if (proxy := named.get("all", "")).startswith("http"):
+        named = {"http": proxy, "https": proxy, **named}
+    return named
 
 
 def refused(url: str, error: HTTPError) -> ServerError:
@@ -118,4 +125,8 @@ def refused(url: str, error: HTTPError) -> ServerError:
 def unreachable(url: str, error: Exception, remedy: str) -> ServerError:
     """The site gives no answer, or no whole one."""
     reason = getattr(error, "reason", None) or error
-    return ServerError(f"`{url}` cannot be reached: {reason}: check the network, {remedy}")
+    site = urlsplit(url)
+    proxy = None if proxy_bypass(site.hostname or "") else proxies().get(site.scheme)
+    # Without the account that may stand in a proxy's address.
+    way = "" if proxy is None else f" through the proxy `{proxy.rpartition('@')[2]}`"
+    return ServerError(f"`{url}` cannot be reached{way}: {reason}: check the network, {remedy}")

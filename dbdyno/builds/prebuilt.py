@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from dbdyno.builds import cache
-from dbdyno.model.error import ServerError
+from dbdyno.model.error import ServerError, refusal
 
 UNFINISHED = ".unfinished-"
 
@@ -35,7 +35,7 @@ def locked(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder / ".lock", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise ServerError(f"`{folder}` cannot be written: {error.strerror}") from error
+        raise ServerError(f"`{folder}` cannot be written: {refusal(error)}") from error
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -61,9 +61,7 @@ def workspace(folder: Path, server: str) -> Iterator[Path]:
         ) as made:
             yield Path(made)
     except OSError as error:
-        raise ServerError(
-            f"{server} cannot be put at `{folder}`: {error.strerror or error}"
-        ) from error
+        raise ServerError(f"{server} cannot be put at `{folder}`: {refusal(error)}") from error
 
 
 def install(tree: Path, folder: Path) -> None:

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,10 @@ TARBALL = re.compile(r"\.(tar(\.(gz|bz2|xz|zst|lzma))?|tgz|tbz2?|txz)$")
 ADDRESS = re.compile(r"^(?:[a-z+]+://|[\w.-]+@[\w.-]+:)")
 """`https://…`, `file:///…`, `git@host:…`."""
 COMMIT = re.compile(r"[0-9a-f]{40}")
+DYNO_FILES = ("dyno-gate.toml",)
+"""What dyno reads in a checkout: no part of its source."""
+DYNO_RESULTS = ("*/plan.json", "*/gate.json", "*/bisect.json")
+"""What a folder of results holds, which is no part of a source either."""
 GIT_S_MAX = 120.0
 """How long git may take to answer a question; fetching has no limit."""
 CHUNK_BYTES = 1 << 20
@@ -207,7 +211,7 @@ def _checkout(folder: Path, ref: Ref | None) -> Source:
             ref=f"{ref.kind} {ref.name}",
         )
     commit = ask(["rev-parse", "--verify", "HEAD"], folder, must=True)
-    if not ask(["status", "--porcelain"], folder, must=True):
+    if not changed_names(folder):
         return Source(kind="git", origin=str(folder), identity=f"commit:{commit}")
     content = _hash(folder, iter(_tracked(folder)))
     identity = f"commit:{commit} with changes sha256:{content}"
@@ -215,10 +219,64 @@ def _checkout(folder: Path, ref: Ref | None) -> Source:
 
 
 def _tracked(folder: Path) -> list[Path]:
-    """What a checkout holds as it stands, without what its .gitignore names."""
-    said = ask(["ls-files", "-z", "--cached", "--others", "--exclude-standard"], folder, must=True)
-    names = sorted({name for name in said.split("\0") if name})
-    return [Path(name) for name in names if os.path.lexists(folder / name)]
+    """What a checkout holds as it stands, without what its .gitignore names, or is dyno's."""
+    names = set(_listed(["ls-files"], folder)) - set(DYNO_FILES)
+    if new := _new_names(folder):
+        names |= set(_listed(["ls-files", *NEW, "--", *map(literal, new)], folder))
+    return [Path(name) for name in sorted(names) if os.path.lexists(folder / name)]
+
+
+def changed_names(folder: Path) -> list[str]:
+    """What of a checkout differs from its HEAD: files, and folders in which all is new.
+
+    What its .gitignore names, and what dyno reads and writes, is left out. Raises ServerError.
+    """
+    changed = _listed(["diff", "--name-only", "--no-renames", "HEAD"], folder)
+    return [name for name in changed if name not in DYNO_FILES] + _new_names(folder)
+
+
+NEW = ("--others", "--exclude-standard")
+
+
+def _new_names(folder: Path) -> list[str]:
+    """Files that git does not track, and folders in which it tracks none; none of dyno's."""
+    names = _listed(["ls-files", *NEW, "--directory", "--no-empty-directory"], folder)
+    results = {
+        name
+        for name in names
+        if any(next((folder / name).glob(pattern), None) is not None for pattern in DYNO_RESULTS)
+    }
+    return [name.rstrip("/") for name in names if name not in results.union(DYNO_FILES)]
+
+
+def literal(name: str) -> str:
+    """A path as git takes it that is no pattern."""
+    return f":(literal){name}"
+
+
+def _listed(arguments: list[str], folder: Path) -> list[str]:
+    """The paths that git lists, relative to the folder. Raises ServerError."""
+    said = ask([arguments[0], "-z", *arguments[1:]], folder, must=True)
+    return [name for name in said.split("\0") if name]
+
+
+def put_files(
+    repository: Path, commit: str, names: Sequence[str], into: Path, **environment: str
+) -> None:
+    """Writes these files of a commit below a folder, those that the commit has.
+
+    Raises ServerError.
+    """
+    listed = ["ls-tree", "--name-only", commit, "--", *names]
+    for name in ask(listed, repository, must=True, **environment).splitlines():
+        path = into / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(ask(["show", f"{commit}:{name}"], repository, must=True, **environment))
+
+
+def objects_of(repository: Path) -> Path:
+    """The folder in which a repository keeps its objects. Raises ServerError."""
+    return repository / ask(["rev-parse", "--git-path", "objects"], repository, must=True)
 
 
 def _address(address: str, ref: Ref | None) -> Source:

@@ -18,6 +18,7 @@ class BuildSite:
     prefix: Path  # where the build will lie
     root: Path  # below which it is installed first
     jobs: int  # files compiled at once
+    modules: tuple[str, ...] | None = None  # beside what dyno itself asks; None: a whole build
 
 
 @dataclass(frozen=True, kw_only=True)

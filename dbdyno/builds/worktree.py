@@ -1,24 +1,28 @@
 """Builds many commits of one checkout, each from what the one before left compiled.
 
-cache_root/worktrees/<key>/tree/          a worktree of the repository, at the commit built last
+cache_root/worktrees/<key>/tree/          a tree of the repository, at the commit built last
+cache_root/changes/<key>/                 objects of changes that the checkout has not committed
 cache_root/worktrees/<key>/objects/       what cmake compiles; make compiles within the tree
 cache_root/worktrees/<key>/state.json     which commit the objects are of; not there: unknown
 cache_root/builds/bisect-<commit>-<key>/  a build, as any other: found again by commit and flags
 
 All of a worktree's builds are configured for one prefix and moved, so that they differ in nothing
-but their commits. A commit that does not build from what is there is built once more from nothing.
+but their commits. A commit that does not build from what is there is built once more from nothing,
+unless the compiler names a file that the commit touches. The tree borrows the repository's objects,
+and the repository knows nothing of it.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dbdyno.builds import Build, compile, source
+from dbdyno.builds import Build, checkout_state, compile, source
 from dbdyno.builds import cache as built
 from dbdyno.builds.compile import BuildRequest, Method, Say
 from dbdyno.builds.flags import Flags
@@ -35,6 +39,8 @@ NAME_DIGITS = 12
 KEY_DIGITS = 8
 GIT = ("git", "-c", "core.hooksPath=/dev/null")
 """A checkout for a build runs none of the repository's hooks."""
+COMPLAINT = re.compile(r"([\w.+-]+):\d+(?::\d+)?: (?:fatal )?error")
+"""How compilers and parsers name the file that they refuse."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +53,7 @@ class Worktree:
     flags: Flags
     options: tuple[str, ...] = ()  # of one's own, for configure or cmake
     jobs: int = 1
+    modules: tuple[str, ...] | None = None  # as of a BuildRequest
     cache: Path | None = None  # None: the usual one
 
     @property
@@ -74,33 +81,25 @@ class Worktree:
             flags=self.flags,
             options=(*self.options, *self.method.again),
             jobs=self.jobs,
+            modules=self.modules,
         )
         key = built.key_of(wish.parts)[:KEY_DIGITS]
         return replace(wish, name=f"bisect-{commit[:NAME_DIGITS]}-{key}")
 
     def version(self, commit: str) -> str:
-        """The version that the source says at a commit, which is checked out for that.
+        """The version that the source says at a commit, which is not checked out for that.
 
         Raises ServerError where it is no source of the engine.
         """
-        wish = self.wish(commit)
-        with BuildLog(self._log) as log:
-            self._check_out(commit, log)
-            return self.method.version(self.tree, wish.source.origin)
+        with tempfile.TemporaryDirectory() as folder:
+            names = self.method.version_files
+            changes = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": str(self._changes)}
+            source.put_files(self.repository, commit, names, Path(folder), **changes)
+            return self.method.version(Path(folder), str(self.repository))
 
     def foreseen(self, commit: str, said: str) -> Build:
         """What will be there when a commit is built whose source says this version."""
-        prefix = built.root(self.cache) / self.wish(commit).name
-        number = version.NUMBER.match(said)
-        assert number is not None, "a source that says no number is refused"
-        return Build(
-            engine=self.engine,
-            base_dir=prefix,
-            program=prefix / compile.PROGRAMS[0],
-            version=said,
-            version_num=version.number_of(self.engine, number[0]),
-            made=False,
-        )
+        return foreseen(self.engine, self.wish(commit).name, said, self.cache)
 
     def is_there(self, commit: str) -> bool:
         """Whether a commit was built before."""
@@ -122,22 +121,24 @@ class Worktree:
         prefix = built.root(self.cache) / wish.name
         if self.is_there(commit):
             return prefix
-        with BuildLog(self._log), BuildLog(built.log_of(wish.name, self.cache)) as log:
+        # Whoever builds in this tree holds the log of both.
+        logs = [
+            built.log_of(name, self.cache) for name in (f"worktree-{self.root.name}", wish.name)
+        ]
+        with BuildLog(logs[0]), BuildLog(logs[1]) as log:
             before = self._take_state()
-            self._check_out(commit, log)
-            if before is not None:
-                with suppress(ServerError):
+            kept = self._check_out(commit, log)
+            if before is not None and kept:
+                try:
                     self._make(wish, prefix, log, say, before=before)
                     return prefix
+                except ServerError as error:
+                    if self._touches(before, commit, str(error)):
+                        raise
                 say(f"{wish.name}: once more, from nothing")
             self._clean(log)
             self._make(wish, prefix, log, say, before=None)
         return prefix
-
-    @property
-    def _log(self) -> Path:
-        """A log that whoever builds in this worktree holds."""
-        return built.log_of(f"worktree-{self.root.name}", self.cache)
 
     def _make(
         self, wish: BuildRequest, prefix: Path, log: BuildLog, say: Say, *, before: str | None
@@ -162,10 +163,18 @@ class Worktree:
     def _configures(self, before: str, commit: str) -> bool:
         """Whether files differ between two commits that ask for configure."""
         pattern = self.method.configures
-        if pattern is None:
-            return False
+        return pattern is not None and any(
+            pattern.search(name) for name in self._differing(before, commit)
+        )
+
+    def _touches(self, before: str, commit: str, error: str) -> bool:
+        """Whether a compiler's error names a file in which two commits differ."""
+        names = {Path(name).name for name in self._differing(before, commit)}
+        return any(found[1] in names for found in COMPLAINT.finditer(error))
+
+    def _differing(self, before: str, commit: str) -> list[str]:
         said = source.ask(["diff", "--name-only", before, commit], self.tree, must=True)
-        return any(pattern.search(name) for name in said.splitlines())
+        return said.splitlines()
 
     def _take_state(self) -> str | None:
         """The commit of the objects that are there; unknown from now on, until they are whole."""
@@ -180,27 +189,39 @@ class Worktree:
     def _keep_state(self, commit: str) -> None:
         (self.root / STATE).write_text(json.dumps({"commit": commit}) + "\n")
 
-    def _is_known(self) -> bool:
-        """Whether the tree is there, and the repository knows it: another may lie at its path."""
-        try:
-            told = (self.tree / ".git").read_text()
-        except FileNotFoundError:
-            return False
-        return Path(told.removeprefix("gitdir:").strip()).is_dir()
+    @property
+    def _changes(self) -> Path:
+        """The objects of what the checkout has not committed."""
+        return checkout_state.folder_of(self.repository, self.cache)
 
-    def _check_out(self, commit: str, log: BuildLog) -> None:
-        """Puts the commit into the tree, and leaves what was compiled there."""
-        if not self._is_known():
+    def _is_orphan(self) -> bool:
+        """Whether the repository lacks the commit of the tree: another one lies at its path."""
+        try:
+            source.ask(["rev-parse", "--verify", "HEAD^{tree}"], self.tree, must=True)
+        except ServerError:
+            return True
+        return False
+
+    def _check_out(self, commit: str, log: BuildLog) -> bool:
+        """Puts the commit into the tree; whether the tree was there, with what was compiled."""
+        lenders = "".join(
+            f"{path}\n" for path in (source.objects_of(self.repository), self._changes)
+        )
+        borrowed = self.tree / ".git" / "objects" / "info" / "alternates"
+        kept = borrowed.is_file() and borrowed.read_text() == lenders and not self._is_orphan()
+        if not kept:
             shutil.rmtree(self.root, ignore_errors=True)
             try:
                 self.root.mkdir(parents=True)
+                self._changes.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise HostError(f"`{self.root}` cannot be made: {error.strerror}") from error
-            self._git(["worktree", "prune"], self.repository, log)
-            added = ["worktree", "add", "--quiet", "--detach", "--force", str(self.tree), commit]
-            self._git(added, self.repository, log)
-            return
+            kind = source.ask(["rev-parse", "--show-object-format"], self.repository, must=True)
+            made = ["init", "--quiet", f"--object-format={kind}", str(self.tree)]
+            self._git(made, self.root, log)
+            borrowed.write_text(lenders)
         self._git(["checkout", "--quiet", "--force", "--detach", commit], self.tree, log)
+        return kept
 
     def _clean(self, log: BuildLog) -> None:
         """Removes all that was compiled."""
@@ -210,3 +231,18 @@ class Worktree:
     def _git(self, arguments: Sequence[str], folder: Path, log: BuildLog) -> None:
         if said := log.run([*GIT, *arguments], folder):
             raise HostError(f"git: {source.last_line(said)}; see `{log.path}`")
+
+
+def foreseen(engine: str, name: str, said: str, cache: Path | None = None) -> Build:
+    """What will be there when a source is built that says this version."""
+    prefix = built.root(cache) / name
+    number = version.NUMBER.match(said)
+    assert number is not None, "a source that says no number is refused"
+    return Build(
+        engine=engine,
+        base_dir=prefix,
+        program=prefix / compile.PROGRAMS[0],
+        version=said,
+        version_num=version.number_of(engine, number[0]),
+        made=False,
+    )

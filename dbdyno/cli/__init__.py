@@ -19,6 +19,7 @@ from dbdyno.cli import (
     listing,
     measuring,
     plans,
+    publish,
     race,
     serve,
     server,
@@ -27,6 +28,7 @@ from dbdyno.cli import (
 from dbdyno.cli.exit_status import BAD_INPUT, DONE, MEANINGS, say
 from dbdyno.host import terminal
 from dbdyno.model.error import DynoError, disk_errors_named
+from dbdyno.model.extra import OF_JUDGES
 
 app = typer.Typer(
     help="A dynamometer for database engines: did this version, build or configuration get "
@@ -57,12 +59,14 @@ for command in (
     judging.verify,
     listing.ls,
     serve.serve,
+    publish.publish,
     host.agent,
 ):
     app.command()(command)
 app.add_typer(host.app, name="host")
 app.add_typer(importing.app, name="import")
 app.add_typer(server.app, name="server")
+app.add_typer(listing.plan_app, name="plan")
 app.add_typer(listing.workload_app, name="workload")
 app.add_typer(listing.config_app, name="config")
 app.add_typer(listing.golden_app, name="golden")
@@ -83,9 +87,12 @@ def completion() -> None:
 
 
 def show_version(value: bool) -> None:
-    """Prints the version and ends, where --version was given."""
+    """Prints the versions of dyno and its generator and ends, where --version was given."""
+    from dbdyno.host import program
+
     if value:
-        print(f"dyno {__version__}")  # noqa: T201
+        print(f"dyno {__version__} ({program.installation()})")  # noqa: T201
+        print(program.said_version("dyno-loadgen"))  # noqa: T201
         raise typer.Exit
 
 
@@ -110,6 +117,14 @@ def main() -> int:
             app(prog_name="dyno")
     except DynoError as error:
         say(f"dyno: {error}")
+        return BAD_INPUT
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in OF_JUDGES:
+            raise
+        say(
+            f"dyno: `{error.name}` is not installed: a dyno from `dyno host prepare` measures; "
+            "judge where the plan was run, or install dyno's wheel here"
+        )
         return BAD_INPUT
     except UnicodeEncodeError as error:  # nothing but a file's name can hold other bytes
         line = error.object[: error.end].splitlines()[-1].strip()

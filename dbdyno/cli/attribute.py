@@ -115,7 +115,7 @@ def attribute(
     )
     refuse(asked)
     # Bringing builds and reading settings would disturb another lab's measurement.
-    with nullcontext() if dry_run else HostLock(plan=asked.path.stem, wait=wait):
+    with nullcontext() if dry_run else HostLock(plan=asked.path.stem, wait=wait, quiet=quiet):
         text = settled(asked)
         plan = checked(text, asked.path, out)
     if dry_run:
@@ -135,15 +135,24 @@ def attribute(
 
 def refuse(asked: AttributeOptions) -> None:
     """Raises DynoError where options contradict each other."""
+    from dbdyno import plan as plans
     from dbdyno.model.document import suggestion
+    from dbdyno.plan import shipped_plans
 
     if asked.design is not None and asked.design not in DESIGNS:
         raise DynoError(f"--design: no `{asked.design}`; {suggestion(asked.design, DESIGNS)}")
+    if shipped_plans.folder() in asked.plan_file.parents:
+        name = asked.plan_file.stem
+        raise DynoError(
+            f"PLAN: `{name}` comes along, and a plan is written beside it: run `dyno plan copy "
+            f"{name}`, then take {name}.toml"
+        )
     folder = asked.plan_file.parent.resolve()
     if asked.path.parent.resolve() != folder:
         raise DynoError(
             f"--file {asked.path}: must lie in {folder}, as paths in both plans are relative to it"
         )
+    plans.load(asked.plan_file, arms_max=None)  # before the host is waited for
     if asked.blocks is not None and asked.blocks < 1:
         raise DynoError(f"--blocks: must be at least 1, not {asked.blocks}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import platform
 import shlex
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -139,7 +140,7 @@ def bisect(
         every=every, smallest=smallest, config=config or [], minutes=minutes, recipe=recipe,
         cflags=cflags, configure=configure or [], jobs=jobs,
     )  # fmt: skip
-    with nullcontext() if dry_run else HostLock(plan="dyno bisect", wait=wait):
+    with nullcontext() if dry_run else HostLock(plan="dyno bisect", wait=wait, quiet=quiet):
         begun = begin(asked, out)
     if dry_run:
         show_outlook(begun)
@@ -266,8 +267,7 @@ class CheckedSearch:
 def begin(asked: BisectOptions, out: Path) -> CheckedSearch:
     """Understands the words and checks everything that needs no build. Raises DynoError."""
     from dbdyno.builds import commits
-    from dbdyno.cli.source_arm import CommitBuilds
-    from dbdyno.plan.bisect import COUNTS
+    from dbdyno.cli import race, source_arm
     from dbdyno.run import bisect as runner
     from dbdyno.stats.bisection import RELAYOUTS
     from dbdyno.store import safe_name
@@ -276,12 +276,12 @@ def begin(asked: BisectOptions, out: Path) -> CheckedSearch:
     refuse(asked)
     repository = commits.checkout(asked.source)
     between = commits.between(repository, asked.good, asked.bad)
-    builds = CommitBuilds(
+    builds = source_arm.CommitBuilds(
         recipe=asked.recipe,
         cflags=asked.cflags,
         configure=tuple(asked.configure),
         jobs=asked.jobs,
-        aligned=asked.by != COUNTS,
+        texts=source_arm.loading_texts(asked.workload, race.listed(asked.config), ()),
     )
 
     def worktree_of(engine: str) -> Worktree:
@@ -359,6 +359,7 @@ def question_of(asked: BisectOptions, worktree: Worktree, between: tuple[Commit,
         host=capacity.here(place.nearest(place.data_root())),
         processor=capacity.last() if plans.shares_processor(step, asked.by) else None,
         steps=tuple(step.name for step in steps),
+        architecture=platform.machine(),
         every=asked.every,
     )
 
@@ -377,7 +378,14 @@ def measured(search: Bisection, plan: Plan, out: Path, arm: str, *, quiet: bool)
 def show_outlook(begun: CheckedSearch) -> None:
     """Prints what the search would do first."""
     question = begun.search.question
-    print(f"# {question.last} commits after {question.commits[0].short}; the first test:")  # noqa: T201
+    built = sum(begun.worktree.is_there(commit.sha) for commit in question.commits)
+    print(f"# {question.last} commits after {question.commits[0].short}, {built} of all are built")  # noqa: T201
+    if question.counts:
+        least = math.ceil(math.log2(max(question.last, 2))) + 2
+        most = f" to {question.last + 1}" if question.every else ""
+        print(f"# about {least}{most} of them are to be built, and counted once each; the first:")  # noqa: T201
+    else:
+        print("# the first test:")  # noqa: T201
     for line in begun.plan:
         print(line)  # noqa: T201
 

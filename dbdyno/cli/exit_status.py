@@ -6,8 +6,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dbdyno.model.work import WorkComparison
-
 if TYPE_CHECKING:
     from dbdyno.model import Comparison
     from dbdyno.model.tolerance import Answer
@@ -65,6 +63,7 @@ def _has_failed(comparison: Comparison, folder: Path) -> bool:
 
     An application's query that fails on all arms says nothing of any, so that it is none.
     """
+    from dbdyno.model.work import WorkComparison
     from dbdyno.store import Results
 
     results = Results.open(folder)

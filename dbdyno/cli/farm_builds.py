@@ -150,8 +150,7 @@ class BranchOrigin:
 
     def built(self, commit: str, *, relaid: bool = False) -> str:
         """The build of a commit as a race has it. Raises ServerError: it does not build."""
-        from dbdyno.cli import source_arm
-        from dbdyno.host.lock import HostLock
+        from dbdyno.cli import farm_plans, source_arm
 
         if self.branch.command is not None:
             return str(self.farm.folder / BUILDS / self.branch.name / safe_name(commit))
@@ -161,11 +160,12 @@ class BranchOrigin:
         builds = source_arm.CommitBuilds(
             recipe=self.branch.build, cflags=self.branch.cflags,
             configure=tuple(self.branch.configure), relaid=relaid,
+            texts=source_arm.loading_texts(
+                farm_plans.workload_of(self.farm, self.branch), self.branch.config, ()
+            ),
         )  # fmt: skip
         worktree = builds.worktree(self.repository.folder, source.engine)
-        if not worktree.is_there(commit):
-            with HostLock(plan=source_arm.BUILD_LOCK, wait=True):
-                worktree.build(commit, self.say)
+        worktree.build(commit, self.say)
         return worktree.wish(commit).name
 
     # --- A command in place of a repository

@@ -42,6 +42,7 @@ class HeadPlan:
 def text_of(farm: Farm, branch: Branch, wanted: HeadPlan, path: Path) -> str:
     """The plan as TOML. `path`: the file that it is for. Raises DynoError."""
     from dbdyno.cli import race
+    from dbdyno.cli.source_arm import SourceBuilds
     from dbdyno.plan import bisect
     from dbdyno.plan.race.course import DEFAULT
 
@@ -51,7 +52,7 @@ def text_of(farm: Farm, branch: Branch, wanted: HeadPlan, path: Path) -> str:
         steps=list(wanted.steps), config=list(branch.config), settings=[], pgbench=[],
         count=wanted.count, minutes=minutes,
     )  # fmt: skip
-    race_of = race.race_of(words, race.look_around(builds_sources=False))
+    race_of = race.race_of(words, race.look_around(SourceBuilds()))
     arms = tuple(
         replace(arm, name=name) for arm, name in zip(race_of.arms, wanted.arms, strict=True)
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -132,17 +134,22 @@ def gate(
     )  # fmt: skip
     wish = plans.load(checkout or Path(), options)
     builds = source_arm.CommitBuilds(
-        recipe=wish.recipe, cflags=wish.cflags, configure=tuple(wish.configure), jobs=jobs
-    )
-    sides = (side_of("BASE", base, checkout, source), side_of("HEAD", head, checkout, source))
-    place = () if source is None else ("--source", str(source))
-    asked = gating.GateRequest(
-        wish=wish, checkout=checkout, builds=builds, sides=apart(sides), out=out, wait=wait,
-        quiet=quiet, command=shlex.join(["dyno", "gate", base, head, *place, *options.words()]),
+        recipe=wish.recipe, cflags=wish.cflags, configure=tuple(wish.configure), jobs=jobs,
+        texts=source_arm.loading_texts(wish.workload, wish.config, (base, head)),
     )  # fmt: skip
-    if dry_run:
-        asked.show_outlook()
-        return
+    place = () if source is None else ("--source", str(source))
+    own = tuple(path for path in (markdown, junit) if path is not None)
+    with ExitStack() as stack:
+        changes = dry_changes(stack) if dry_run else None
+        reading = SideReader(checkout=checkout, named=source is not None, own=own, changes=changes)
+        sides = apart(reading.side_of("BASE", base), reading.side_of("HEAD", head))
+        asked = gating.GateRequest(
+            wish=wish, builds=builds, sides=sides, out=out, wait=wait, quiet=quiet,
+            command=shlex.join(["dyno", "gate", base, head, *place, *options.words()]),
+        )  # fmt: skip
+        if dry_run:
+            print("\n".join(asked.outlook()))  # noqa: T201
+            return
     answer = asked.answer()
     if as_json:
         print(report.document(answer), end="\n")  # noqa: T201
@@ -168,48 +175,81 @@ def checkout_of(source: Path | None) -> Path | None:
     return found
 
 
-def side_of(option: str, written: str, checkout: Path | None, source: Path | None) -> GateBuild:
-    """What BASE or HEAD means: a commit of the checkout, or an arm as a race has it."""
-    from dbdyno.builds import checkout_state
-    from dbdyno.builds.commits import no_such_commit
-    from dbdyno.cli import source_arm
-    from dbdyno.cli.gating import GateBuild
-    from dbdyno.plan.race.arm import named
+@dataclass(frozen=True, kw_only=True)
+class SideReader:
+    """Understands BASE and HEAD."""
 
-    if checkout is not None:
-        if written == TREE:
-            tree = checkout_state.of(checkout)
-            return GateBuild(
-                option=option, written=written, name=named(f"{checkout.name}-tree"),
-                commit=tree.commit, changed=tree.changed,
-            )  # fmt: skip
-        commit = source_arm.commit_of(checkout, written)
-        if commit is not None:
-            return GateBuild(option=option, written=written, name=named(written), commit=commit)
-    if checkout is not None and (source is not None or not is_arm(written)):
-        raise DynoError(f"{option} {written}: {no_such_commit(checkout)}")
-    return GateBuild(option=option, written=written, name="")
+    checkout: Path | None  # whose refs are meant
+    named: bool = False  # whether the command names the checkout
+    own: tuple[Path, ...] = ()  # files that the gate writes, which are no part of a tree
+    changes: Path | None = None  # takes the objects of a tree's changes; None: the cache
+
+    def side_of(self, option: str, written: str) -> GateBuild:
+        """What BASE or HEAD means: a commit of a checkout, or an arm as a race has it.
+
+        Raises DynoError in one line that begins with the option.
+        """
+        from dbdyno.builds.commits import no_such_commit
+        from dbdyno.cli import source_arm
+        from dbdyno.cli.gating import GateBuild
+
+        place, semicolon, settings = written.partition(";")
+        side = GateBuild(option=option, written=written, name="", settings=semicolon + settings)
+        if self.checkout is not None:
+            if place == TREE:
+                return self.tree(side, self.checkout)
+            if (commit := source_arm.commit_of(self.checkout, place)) is not None:
+                return side.of_commit(self.checkout, commit)
+            if self.named or not is_arm(place):
+                raise DynoError(f"{option} {written}: {no_such_commit(self.checkout)}")
+        if (elsewhere := source_arm.ref_in(Path(place).expanduser().absolute())) is not None:
+            checkout, ref = elsewhere
+            if (commit := source_arm.commit_of(checkout, ref)) is None:
+                raise DynoError(f"{option} {written}: {no_such_commit(checkout)}")
+            return side.of_commit(checkout, commit)
+        return side
+
+    def tree(self, side: GateBuild, checkout: Path) -> GateBuild:
+        """The checkout as it stands."""
+        from dbdyno.builds import checkout_state
+        from dbdyno.cli import source_arm
+
+        into = self.changes or checkout_state.folder_of(checkout)
+        state = checkout_state.of(checkout, into, without=self.own)
+        read = side.of_commit(checkout, state.commit, called=f"{checkout.name}-tree")
+        server = source_arm.find(checkout)
+        assert server is not None, "it is a checkout of a source"
+        return replace(read, changed=state.changed, version=server.version)
 
 
-def is_arm(written: str) -> bool:
-    """Whether it may be an arm of a race: a version, an engine, a folder or a build."""
+def dry_changes(stack: ExitStack) -> Path:
+    """A folder for the objects of a tree's changes that lasts as long as the stack."""
+    return Path(stack.enter_context(tempfile.TemporaryDirectory()))
+
+
+def is_arm(place: str) -> bool:
+    """Whether it may be an arm of a race: a version, an engine, a folder, a ref of one, a build."""
     from dbdyno.builds import cache
+    from dbdyno.cli import source_arm
     from dbdyno.model import engine
     from dbdyno.plan.schema import VERSION
 
-    place = written.partition(";")[0]
-    name = place.partition(":")[0]
+    path = Path(place).expanduser().absolute()
     return (
         VERSION.fullmatch(place) is not None
-        or name in engine.having("made")
-        or Path(place).expanduser().exists()
+        or place.partition(":")[0] in engine.having("made")
+        or path.exists()
+        or source_arm.ref_in(path) is not None
         or place in cache.names()
     )
 
 
-def apart(sides: tuple[GateBuild, GateBuild]) -> tuple[GateBuild, GateBuild]:
-    """The sides with names of their own."""
-    base, head = sides
+def apart(base: GateBuild, head: GateBuild) -> tuple[GateBuild, GateBuild]:
+    """The sides with names of their own. Raises DynoError where both are one commit."""
+    if (base.commit, base.settings) == (head.commit, head.settings) and base.commit is not None:
+        raise DynoError(
+            f"HEAD {head.written}: is the same commit as BASE {base.written}: name another"
+        )
     if head.name and head.name == base.name:
         head = replace(head, name=f"{head.name}-2")
     return base, head

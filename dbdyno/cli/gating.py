@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbdyno.cli.exit_status import say
-from dbdyno.model.error import DynoError, PlanError, ServerError
+from dbdyno.model.error import PlanError, ServerError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dbdyno.analysis.gate import GateMeasurements
     from dbdyno.cli.race import RaceOptions
-    from dbdyno.cli.source_arm import CommitBuilds
+    from dbdyno.cli.source_arm import CommitBuilds, SourceBuilds
     from dbdyno.model import Comparison
     from dbdyno.model.gate import Gate, GateSide
     from dbdyno.plan.gate import GateForm
@@ -35,9 +37,23 @@ class GateBuild:
 
     option: str  # BASE or HEAD
     written: str
-    name: str  # of its arm
-    commit: str | None = None  # of the checkout; None: an arm of a race
-    changed: int = 0
+    name: str  # of its arm; "": as the race calls it
+    settings: str = ""  # of this side alone, as `;jit=off`
+    checkout: Path | None = None  # whose commit it is; None: an arm of a race
+    commit: str | None = None
+    changed: int = 0  # files of a tree
+    version: str | None = None  # of a tree
+
+    @property
+    def where(self) -> str:
+        """How the command names it."""
+        return f"{self.option} {self.written}"
+
+    def of_commit(self, checkout: Path, commit: str, called: str | None = None) -> GateBuild:
+        """The side as a commit of a checkout."""
+        from dbdyno.plan.race.arm import named
+
+        return replace(self, name=named(called or self.written), checkout=checkout, commit=commit)
 
     def record(self) -> GateSide:
         """The side as gate.json has it."""
@@ -53,7 +69,6 @@ class GateRequest:
     """A gate that is asked for."""
 
     wish: GateForm
-    checkout: Path | None
     builds: CommitBuilds
     sides: tuple[GateBuild, GateBuild]
     command: str
@@ -72,11 +87,12 @@ class GateRequest:
         from dbdyno.report import gate as report
         from dbdyno.report import write
 
-        arms = self.built(self.builds)
-        counting = self.race(self.asked(arms, count=True))
-        racing = self.race(self.asked(arms, minutes=self.race_minutes(counting)))
-        folder = self.folder(racing)
-        measured = self.measured(counting, racing, folder)
+        begun_s = time.monotonic()
+        course = self.course(self.builds)
+        self.refuse(course)
+        course.sources.make()
+        racing, folder = course.racing, course.folder
+        measured = self.measured(course)
         tolerated = self.wish.tolerances
         steps = analysis.steps(measured, tolerated)
         base, head = (
@@ -93,29 +109,32 @@ class GateRequest:
             system_calls=tolerated.system_calls,
             atomics=tolerated.atomics,
             steps=steps,
-            seconds=round(math.fsum(self.spent), 1),
+            seconds=round(time.monotonic() - begun_s, 1),
             results=tuple(self.folders),
         )
         write.publish({folder / RECORD: report.document(gate).encode()})
         return gate
 
-    def measured(self, counting: Race, racing: Race, folder: Path) -> GateMeasurements:
-        """The counts, the race that they leave open, and that of the sides laid out anew."""
+    def measured(self, course: GateCourse) -> GateMeasurements:
+        """The counts, the race that they leave open, and that of the sides laid out anew.
+
+        No other lab measures on this host meanwhile.
+        """
         from dbdyno.analysis import gate as analysis
         from dbdyno.host.lock import HostLock
+        from dbdyno.model.gate import UNRACED
 
-        head = counting.arms[1].name
-        with HostLock(plan=folder.name, wait=self.wait):
-            self.refuse_short(racing, folder)
-            self.refuse_below_scatter(counting)
-            so_far = self.counted(counting, head)
+        with HostLock(
+            plan=course.folder.name, wait=self.wait, minutes=self.wish.minutes, quiet=self.quiet
+        ):
+            so_far = self.counted(course.counting, course.counting.arms[1].name)
             steps = analysis.steps(so_far, self.wish.tolerances)
             if self.wish.time is None or so_far.unfilled is not None:
                 return so_far
             if any(step.work is not None and step.work.answer == "no" for step in steps):
-                return replace(so_far, unraced="not raced, as work says no")
-            so_far = replace(so_far, raced=self.ran(racing, folder))
-        return self.confirmed(so_far, folder)
+                return replace(so_far, unraced=UNRACED)
+            so_far = replace(so_far, raced=self.ran(course.racing, course.folder))
+            return self.confirmed(so_far, course.folder)
 
     def counted(self, counting: Race, head: str) -> GateMeasurements:
         """The counts; where data to count with could not be filled, which arm's. Raises DynoError.
@@ -135,7 +154,7 @@ class GateRequest:
     def confirmed(self, measured: GateMeasurements, folder: Path) -> GateMeasurements:
         """The same with a race of both sides built with another layout, where time was lost."""
         from dbdyno.analysis import gate as analysis
-        from dbdyno.host.lock import HostLock
+        from dbdyno.cli.source_arm import SourceBuilds
 
         steps = analysis.lost(measured)
         if not steps:
@@ -147,31 +166,40 @@ class GateRequest:
             return replace(measured, unrelaid="the minutes are over: give more --minutes")
         if not self.quiet:
             say(f"slower: {', '.join(steps)}; building both again with another layout")
-        arms = self.built(replace(self.builds, relaid=True))
-        racing = self.race(self.asked(arms, minutes=math.floor(minutes), steps=steps))
+        sources = SourceBuilds()
+        arms = self.arms(replace(self.builds, relaid=1), sources)
+        racing = self.race(self.asked(arms, minutes=math.floor(minutes), steps=steps), sources)
+        sources.make()
         try:
-            with HostLock(plan=folder.name, wait=self.wait):
-                return replace(measured, relaid=self.ran(racing, folder / "layout"))
+            return replace(measured, relaid=self.ran(racing, folder / "layout"))
         except PlanError as error:
             return replace(measured, unrelaid=f"not raced with another: {error}")
 
     # --- Builds, plans, races
 
-    def built(self, builds: CommitBuilds) -> list[str]:
-        """The sides as arms of a race; commits that are not built yet are built, alone."""
+    def course(self, builds: CommitBuilds) -> GateCourse:
+        """What is to be built, counted and raced. Raises DynoError."""
+        from dbdyno.cli.source_arm import SourceBuilds
+
+        sources = SourceBuilds(builds.texts)
+        arms = self.arms(builds, sources)
+        counting = self.race(self.asked(arms, count=True), sources)
+        minutes = self.race_minutes(counting)
+        racing = self.race(self.asked(arms, minutes=minutes), sources)
+        return GateCourse(
+            sources=sources, counting=counting, racing=racing, folder=self.folder(racing)
+        )
+
+    def arms(self, builds: CommitBuilds, sources: SourceBuilds) -> list[str]:
+        """The sides as arms of a race; `sources` takes what is to be built. Raises DynoError."""
         arms = []
         for side in self.sides:
-            if side.commit is None or self.checkout is None:
+            if side.commit is None or side.checkout is None:
                 arms.append(side.written)
                 continue
-            if side.changed and not self.quiet and not builds.relaid:
-                say(f"{side.option} {side.written}: as it stands, {side.changed} changed files")
-            try:
-                server = builds.found(self.checkout, side.commit)
-            except DynoError as error:
-                raise ServerError(f"{side.option} {side.written}: {error}") from error
-            assert server.build is not None, "it was built"
-            arms.append(server.build)
+            build = builds.of(side.checkout, side.commit, side.where, version=side.version)
+            sources.add(build)
+            arms.append(f"{build.name}{side.settings}")
         return arms
 
     def asked(
@@ -193,11 +221,11 @@ class GateRequest:
             tolerate=tolerate,
         )  # fmt: skip
 
-    def race(self, asked: RaceOptions) -> Race:
+    def race(self, asked: RaceOptions, sources: SourceBuilds) -> Race:
         """The race, its arms with the names of the sides."""
         from dbdyno.cli import race
 
-        wanted = race.race_of(asked, race.look_around(builds_sources=True))
+        wanted = race.race_of(asked, race.look_around(sources))
         arms = tuple(
             replace(arm, name=side.name or arm.name)
             for arm, side in zip(wanted.arms, self.sides, strict=True)
@@ -227,7 +255,15 @@ class GateRequest:
             number += 1
         return self.out / numbered(name, number)
 
-    def refuse_short(self, racing: Race, folder: Path) -> None:
+    def refuse(self, course: GateCourse) -> None:
+        """Raises DynoError for all that no build is needed to know."""
+        from dbdyno.host.callgrind import program
+
+        program.find(otherwise="race, which takes time alone")
+        self.refuse_below_scatter(course)
+        self.refuse_short(course)
+
+    def refuse_short(self, course: GateCourse) -> None:
         """Raises PlanError where no look fits into the race's part of the minutes."""
         from dbdyno import plan as plans
         from dbdyno.cli import measuring, race
@@ -236,10 +272,13 @@ class GateRequest:
 
         if self.wish.time is None:
             return
-        path = folder / f"{race.name_of(racing)}.toml"
+        racing = course.racing
+        path = course.folder / f"{race.name_of(racing)}.toml"
         plan = plans.parse(race.text_of(racing, path), path)
-        plan = measuring.with_lengths(plan, folder / path.stem)
-        look_s = block_time.first_look_s(plan, preflight.prepare(plan)) or 0.0
+        foreseen = course.sources.foreseen(plan)
+        plan = measuring.with_lengths(plan, course.folder / path.stem, foreseen)
+        prepared = preflight.prepare(plan, foreseen=foreseen)
+        look_s = block_time.first_look_s(plan, prepared) or 0.0
         spare = self.wish.minutes - racing.minutes / RACE_SHARE  # for the counts
         needed = spare + (look_s / 60 + block_time.AROUND_MINUTES) / RACE_SHARE
         if needed > self.wish.minutes:
@@ -249,18 +288,17 @@ class GateRequest:
                 "work alone (--time off)"
             )
 
-    def refuse_below_scatter(self, counting: Race) -> None:
+    def refuse_below_scatter(self, course: GateCourse) -> None:
         """Raises PlanError where counts cannot exclude what is not tolerated, whatever they say."""
-        from dbdyno import plan as plans
         from dbdyno.cli import measuring, race
 
-        path = self.out / f"{race.name_of(counting)}.toml"
-        plan = plans.parse(race.text_of(counting, path), path)
+        path = self.out / f"{race.name_of(course.counting)}.toml"
+        plan = race.checked(race.text_of(course.counting, path), path, self.out, course.sources)
         remedies = {
             event: f'ask of none: {event.replace(" ", "_")} = "off"'
             for event in self.wish.tolerances.events
         }
-        measuring.refuse_few(plan, remedies)
+        measuring.refuse_few(plan, remedies, course.sources.foreseen(plan))
         least = measuring.counts_differ_by(plan)
         if self.wish.work < least:
             raise PlanError(
@@ -287,25 +325,35 @@ class GateRequest:
             self.spent.append(time.monotonic() - begun_s)
         return compare.load(outcome.folder)
 
-    def show_outlook(self) -> None:
-        """Prints what would be built, counted and raced."""
+    def outlook(self) -> Iterator[str]:
+        """What would be built, counted and raced, and how long, once all is checked.
+
+        Raises DynoError.
+        """
+        from dbdyno.run.progress import duration
+
+        course = self.course(self.builds)
+        self.refuse(course)
         for side in self.sides:
-            print(f"{side.option} {side.written}: {self.standing(side)}")  # noqa: T201
-        wish = self.wish
-        steps = ", ".join(wish.steps) if wish.steps else "the usual steps of a race"
-        print(f"steps: {steps}; {wish.minutes:g} minutes")  # noqa: T201
+            if side.commit is None:
+                yield f"{side.where}: a server that is here, or fetched"
+        yield from course.sources.lines()
+        steps, minutes = ", ".join(self.wish.steps or course.counting.steps), self.wish.minutes
+        counts_s = 60 * (minutes - course.racing.minutes / RACE_SHARE)
+        yield f"count: {steps}; each side {REPEATS} times, about {duration(counts_s)}"
+        if self.wish.time is not None:
+            yield f"race: the same steps, up to {duration(60 * course.racing.minutes)}"
+        yield f"in all: up to {duration(60 * minutes)}, builds not counted"
 
-    def standing(self, side: GateBuild) -> str:
-        """Whether a side is there already."""
-        from dbdyno.cli import source_arm
 
-        if side.commit is None or self.checkout is None:
-            return "as `dyno race` finds it"
-        engine = source_arm.find(self.checkout)
-        assert engine is not None, "it is a checkout of a source"
-        worktree = self.builds.worktree(self.checkout, engine.engine)
-        built = "built before" if worktree.is_there(side.commit) else "is to be built"
-        return f"commit {side.commit}, {built}"
+@dataclass(frozen=True, kw_only=True)
+class GateCourse:
+    """What a gate is to build, count and race, before anything is built."""
+
+    sources: SourceBuilds
+    counting: Race
+    racing: Race
+    folder: Path
 
 
 def numbered(name: str, number: int) -> str:

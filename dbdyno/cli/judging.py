@@ -142,15 +142,6 @@ def export(
             "files for speedscope.",
         ),
     ] = None,
-    site: Annotated[
-        Path | None,
-        typer.Option(
-            "--site",
-            metavar="FOLDER",
-            help="Write the pages of a farm, whose folder DIR is, as files that need no server "
-            "and no script.",
-        ),
-    ] = None,
     base: Base = None,
 ) -> None:
     """Export results for other tools: a DuckDB file for SQL, CSV, JSON or Parquet."""
@@ -160,9 +151,6 @@ def export(
     from dbdyno.report.export import flames
     from dbdyno.report.export import write as exporting
 
-    if site is not None:
-        _write_site(folders, site, alone=to is None and flame is None)
-        return
     if to is None and (flame is None or table is not None or form is not None):
         raise ExportError("--to FILE is missing: it takes the tables (or --flame FOLDER alone)")
     wish = None if to is None else exporting.wish(to, table, form)
@@ -177,23 +165,6 @@ def export(
         say(f"left out: {problem}")
     for path, rows in written.files.items():
         say(f"wrote {path}: {rows:,} rows")
-
-
-def _write_site(folders: list[Path], site: Path, *, alone: bool) -> None:
-    """Writes the pages of one farm. Raises ExportError where other things are asked for, too."""
-    from dbdyno.host import flame as flame_program
-    from dbdyno.model.error import ExportError
-    from dbdyno.serve import site as pages
-
-    if not alone or len(folders) != 1:
-        raise ExportError("--site takes the folder of one farm, and no other export beside it")
-    written = pages.write(folders[0], site, flame_program.draw)
-    for problem in written.problems:
-        say(f"without a report: {problem}")
-    say(
-        f"wrote {site}: pages {written.pages:,}, reports {written.reports:,}, "
-        f"kept as they were {written.kept:,}"
-    )
 
 
 def verify(

@@ -9,10 +9,19 @@ from typing import Annotated
 import typer
 
 from dbdyno.cli.exit_status import say
-from dbdyno.cli.options import RESULTS, AsList, DataDir, ResultFolders, Wait, refuse_missing
+from dbdyno.cli.options import (
+    RESULTS,
+    AsList,
+    DataDir,
+    ResultFolders,
+    Wait,
+    plan_names,
+    refuse_missing,
+)
 from dbdyno.model.error import DynoError
 
 workload_app = typer.Typer(help="List and show the workloads.", no_args_is_help=True)
+plan_app = typer.Typer(help="List, show and copy the plans.", no_args_is_help=True)
 config_app = typer.Typer(help="List and show the configuration presets.", no_args_is_help=True)
 golden_app = typer.Typer(
     help="List and remove golden copies: data directories that later runs begin from.",
@@ -34,6 +43,49 @@ def ls(folders: ResultFolders = None, as_json: AsList = False) -> None:
         say("no results here; `dyno race` or `dyno run` makes some")
     for line in plain.lines(found, Path.cwd()) if found else ():
         print(line)  # noqa: T201
+
+
+@plan_app.command("list")
+def plan_list(as_json: AsList = False) -> None:
+    """List the plans that come along, one per line, each with its question."""
+    from dbdyno.plan import shipped_plans
+
+    plans = shipped_plans.plans()
+    if as_json:
+        rows = [{"name": plan.name, "description": plan.description} for plan in plans]
+        print(json.dumps(rows, indent=1))  # noqa: T201
+        return
+    width = max(len(plan.name) for plan in plans)
+    for plan in plans:
+        print(f"{plan.name:<{width}}  {plan.description}")  # noqa: T201
+
+
+PlanName = Annotated[
+    str, typer.Argument(metavar="NAME", help="The name.", autocompletion=plan_names)
+]
+
+
+@plan_app.command("show")
+def plan_show(name: PlanName) -> None:
+    """Print a plan as it is written, with its comments."""
+    from dbdyno.plan import shipped_plans
+
+    print(shipped_plans.named(name).path.read_text(encoding="utf-8"), end="")  # noqa: T201
+
+
+@plan_app.command("copy")
+def plan_copy(
+    name: PlanName,
+    to: Annotated[Path, typer.Option("--to", help="The folder to copy it to.")] = Path(),
+) -> None:
+    """Copy a plan here, to be changed, with its scripts and workload files.
+
+    `farm` copies what docs/howto/farm.md runs a farm by.
+    """
+    from dbdyno.plan import shipped_plans
+
+    for path in shipped_plans.copy(name, to):
+        say(f"wrote {path}")
 
 
 def workload_names() -> list[str]:

@@ -17,6 +17,7 @@ from dbdyno.cli.options import (
     AsJson,
     DryRun,
     FailOn,
+    OptionalPlanFile,
     Out,
     PlanFile,
     Quiet,
@@ -26,11 +27,11 @@ from dbdyno.cli.options import (
 )
 from dbdyno.cli.slurm import Cancel, Nodelist, Partition, SlurmChoice, SlurmOptions, UseSlurm
 from dbdyno.host.terminal import VisibleConsole
-from dbdyno.model import Plan
 from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
-    from dbdyno.model import Comparison
+    from dbdyno.engine import Build
+    from dbdyno.model import Comparison, Plan
     from dbdyno.model.work import Event
     from dbdyno.parts.part import AnyPart
     from dbdyno.run.blocks import PlanOutcome
@@ -164,9 +165,7 @@ def check(
 
 
 def doctor(
-    plan_file: Annotated[
-        Path | None, typer.Argument(metavar="PLAN.toml", help="Also check for this plan's servers.")
-    ] = None,
+    plan_file: OptionalPlanFile = None,
     data_dir: Annotated[
         Path | None, typer.Option("--data-dir", help="Where servers will keep their data.")
     ] = None,
@@ -220,11 +219,14 @@ def loaded(plan_file: Path, *, yes: bool) -> Plan:
     return plan.load(plan_file, None if yes else matrix.ARMS_MAX)
 
 
-def with_lengths(plan: Plan, folder: Path) -> Plan:
-    """The plan with the length of steps that it leaves open; `folder`: its results."""
+def with_lengths(plan: Plan, folder: Path, foreseen: Mapping[str, Build] | None = None) -> Plan:
+    """The plan with the length of steps that it leaves open; `folder`: its results.
+
+    `foreseen`: by arm builds that are yet to be made, here and below.
+    """
     from dbdyno.run.check import step_lengths
 
-    return step_lengths.settle(plan, folder)
+    return step_lengths.settle(plan, folder, foreseen)
 
 
 def go_on(
@@ -261,11 +263,13 @@ def carry_out(
     raise typer.Exit(exit_status.of(comparison, outcome.folder, fail=fail, as_json=as_json))
 
 
-def show_outlook(plan: Plan, *, as_json: bool = False) -> None:
+def show_outlook(
+    plan: Plan, foreseen: Mapping[str, Build] | None = None, *, as_json: bool = False
+) -> None:
     """Prints what a plan would do, after all checks."""
     from dbdyno.run.check import dry_run as outlook
 
-    prepared, resources = checked(plan)
+    prepared, resources = checked(plan, foreseen)
     if as_json:
         print(json.dumps(outlook.document(plan, prepared), indent=2))  # noqa: T201
         return
@@ -273,7 +277,9 @@ def show_outlook(plan: Plan, *, as_json: bool = False) -> None:
         print(line)  # noqa: T201
 
 
-def checked(plan: Plan) -> tuple[ReadyPlan, list[str] | None]:
+def checked(
+    plan: Plan, foreseen: Mapping[str, Build] | None = None
+) -> tuple[ReadyPlan, list[str] | None]:
     """The plan, checked on this host or on all that it names, and in words what it takes of these.
 
     Raises DynoError.
@@ -281,7 +287,9 @@ def checked(plan: Plan) -> tuple[ReadyPlan, list[str] | None]:
     from dbdyno.run.agent import runner
     from dbdyno.run.check import preflight
 
-    return runner.checked(plan) if runner.is_needed(plan) else (preflight.prepare(plan), None)
+    if runner.is_needed(plan):
+        return runner.checked(plan)
+    return preflight.prepare(plan, foreseen=foreseen), None
 
 
 def go_on_counting(
@@ -301,7 +309,9 @@ def go_on_counting(
         raise typer.Exit(status)
 
 
-def refuse_few(plan: Plan, remedies: Mapping[Event, str]) -> None:
+def refuse_few(
+    plan: Plan, remedies: Mapping[Event, str], foreseen: Mapping[str, Build] | None = None
+) -> None:
     """Raises PlanError where a counted step has too few operations to tell one of these more.
 
     `remedies`: what to do in place of counting more. A plan that counts nothing is not refused.
@@ -312,7 +322,7 @@ def refuse_few(plan: Plan, remedies: Mapping[Event, str]) -> None:
     if plan.count is None or not remedies:
         return
     filling = replace(count.filling(plan), count=plan.count)
-    steps = counting.counted(filling, preflight.prepare(filling))
+    steps = counting.counted(filling, preflight.prepare(filling, foreseen=foreseen))
     for event, remedy in remedies.items():
         count.refuse_few(filling, steps, event, remedy)
 

@@ -12,7 +12,35 @@ from dbdyno.model.error import DynoError
 
 RESULTS = Path("results")
 """The default folder for result folders."""
-PlanFile = Annotated[Path, typer.Argument(metavar="PLAN.toml", help="The plan.")]
+
+
+def plan_names() -> list[str]:
+    """The names to which the shell may complete a plan."""
+    from dbdyno.plan import shipped_plans
+
+    return [shipped.name for shipped in shipped_plans.plans()]
+
+
+def _located(path: Path | None) -> Path | None:
+    from dbdyno.plan import shipped_plans
+
+    return None if path is None else shipped_plans.located(path)
+
+
+PLAN_HELP = "The plan: a file, or the name of one that comes along (`dyno plan list`)."
+PlanFile = Annotated[
+    Path,
+    typer.Argument(metavar="PLAN", help=PLAN_HELP, callback=_located, autocompletion=plan_names),
+]
+OptionalPlanFile = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="PLAN",
+        help="Also check for this plan's servers.",
+        callback=_located,
+        autocompletion=plan_names,
+    ),
+]
 ResultFolders = Annotated[
     list[Path] | None,
     typer.Argument(metavar="[FOLDER…]", help="Folders with results; `results` without any."),

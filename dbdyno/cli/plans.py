@@ -14,9 +14,9 @@ import typer
 from dbdyno.cli import exit_status, race_options
 from dbdyno.cli.exit_status import say
 from dbdyno.cli.options import Quiet, Wait
-from dbdyno.model.plans_only import REPORT
 
 if TYPE_CHECKING:
+    from dbdyno.cli.source_arm import SourceBuilds
     from dbdyno.model import Arm
     from dbdyno.model.plans_only import FlippedQuery, PlansRecord
 
@@ -78,6 +78,7 @@ def plans(
     show where the lab knows enough.
     """
     from dbdyno.analysis import plans_only
+    from dbdyno.model.plans_only import REPORT
     from dbdyno.report import plans_only as report
 
     words = () if fail is None else report.words(fail)
@@ -136,7 +137,7 @@ class PlansOptions:
         """The command that times what is planned otherwise; none where it cannot ask for that."""
         if self.indexes or self.without:
             return ""
-        words = ["dyno", "race", *self.arms, "--workload", str(self.workload), "--restore"]
+        words = ["dyno", "race", *self.arms, "--workload", f"{self.workload}/", "--restore"]
         words += ["DUMP", "--only-flipped", str(self.out)]
         words += [word for setting in self.settings for word in ("--set", setting)]
         return shlex.join(words)
@@ -145,27 +146,30 @@ class PlansOptions:
 def made(options: PlansOptions, *, wait: bool, quiet: bool) -> PlansRecord:
     """The plans of all arms. Raises DynoError."""
     from dbdyno import workload
+    from dbdyno.cli.source_arm import SourceBuilds
     from dbdyno.engine import planner_lab
     from dbdyno.engine.planner_lab import IndexChanges
     from dbdyno.host.lock import HostLock
     from dbdyno.run import plans_only, source_plans
     from dbdyno.run.plans_only import PlansRequest
 
-    arms = arms_of(options)
+    sources = SourceBuilds()
+    arms = arms_of(options, sources)
     for arm in arms:
         planner_lab.of(arm.engine)
     request = PlansRequest(
         folder=options.workload,
         application=workload.captured(options.workload),
         statistics=source_plans.read(options.workload),
-        dump=options.restore,
+        dump=options.restore.absolute(),
         arms=arms,
         indexes=IndexChanges(tuple(options.indexes), tuple(options.without)),
         command=options.command,
         race=options.race,
         say=silent if quiet else say,
     )
-    with HostLock(plan="dyno plans", wait=wait):
+    sources.make()
+    with HostLock(plan="dyno plans", wait=wait, quiet=quiet):
         return plans_only.planned(request)
 
 
@@ -173,14 +177,17 @@ def silent(text: str) -> None:
     """Says nothing."""
 
 
-def arms_of(options: PlansOptions) -> list[Arm]:
-    """The arms, each a server that the lab makes by itself. Raises PlanError."""
+def arms_of(options: PlansOptions, sources: SourceBuilds) -> list[Arm]:
+    """The arms, each a server that the lab makes by itself; `sources` takes what is to be built.
+
+    Raises PlanError.
+    """
     from dbdyno.cli.race import look_around
     from dbdyno.model import Arm
     from dbdyno.model.error import PlanError
     from dbdyno.plan import race as races
 
-    here = look_around(builds_sources=True)
+    here = look_around(sources)
     arms = []
     for arm in races.arms(options.written_arms, options.settings, [races.NO_CONFIG], here):
         if arm.elsewhere or arm.config is not None:
@@ -199,7 +206,7 @@ def keep(record: PlansRecord, rows: Sequence[FlippedQuery], out: Path) -> None:
     """Writes plans.json and the page. Raises DynoError."""
     from dbdyno.host import flame
     from dbdyno.model.json import plain
-    from dbdyno.model.plans_only import FILE
+    from dbdyno.model.plans_only import FILE, REPORT
     from dbdyno.report import plans_only as report
     from dbdyno.report import write
     from dbdyno.report.render import html

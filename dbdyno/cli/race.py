@@ -19,6 +19,7 @@ from dbdyno.model import configuration
 from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
+    from dbdyno.cli.source_arm import SourceBuilds
     from dbdyno.model import Comparison, Plan
     from dbdyno.plan.race import HostServers, Race
 
@@ -63,12 +64,12 @@ def race(
     command goes on with an interrupted race.
     """
     from dbdyno.cli import drawn, measuring
+    from dbdyno.cli.source_arm import SourceBuilds
     from dbdyno.host.lock import HostLock
     from dbdyno.report import fail_on
     from dbdyno.run.runner import LocalRunner
 
     words = exit_status.words(fail)
-    here = look_around(builds_sources=not dry_run)
     asked = RaceOptions(
         arms=[*(arms or []), *(dsn or [])],
         workload=workload,
@@ -82,16 +83,19 @@ def race(
         count=count,
         tolerate=tolerate,
     )
-    wanted = race_of(asked, here)
+    sources = SourceBuilds(asked.loading_texts)
+    wanted = race_of(asked, look_around(sources))
     if dry_run:
-        made = made_of(wanted, out)
+        made = made_of(wanted, out, sources)
         if not as_json:
-            print(made.text)  # noqa: T201
-        measuring.show_outlook(made.plan, as_json=as_json)
+            print("\n".join([*sources.lines(), made.text]))  # noqa: T201
+        measuring.show_outlook(made.plan, sources.foreseen(made.plan), as_json=as_json)
         return
-    if remedies := fail_on.remedies(words):
-        measuring.refuse_few(made_of(wanted, out).plan, remedies)
-    with HostLock(plan=name_of(wanted), wait=wait):
+    if any(sources) or fail_on.remedies(words):  # all that can be refused is, before a build
+        plan = made_of(wanted, out, sources).plan
+        measuring.refuse_few(plan, fail_on.remedies(words), sources.foreseen(plan))
+    sources.make()
+    with HostLock(plan=name_of(wanted), wait=wait, minutes=wanted.minutes, quiet=quiet):
         drawn.draw_missing(wanted)
         plan = planned(wanted, out, quiet=quiet)
         runner = LocalRunner(held=True)  # else another lab could begin before its first block
@@ -139,8 +143,10 @@ def init(
     Answers may come from a pipe, a line each; an empty line takes what stands in brackets.
     """
     from dbdyno.cli.ask import Questions
+    from dbdyno.cli.source_arm import SourceBuilds
 
-    here = look_around(builds_sources=False)
+    sources = SourceBuilds()
+    here = look_around(sources)
     questions = Questions()
     asked = RaceOptions(
         arms=questions.words("arms (17 18, mysql:9.7, a folder, a DSN)", "17 18"),
@@ -169,7 +175,7 @@ def init(
     if path.exists():
         raise DynoError(f"{path}: is there already: name another file by --file")
     text = text_of(wanted, path)
-    checked(text, path, RESULTS)
+    checked(text, path, RESULTS, sources)
     keep(path, text)
     say(f"wrote {path}; run it: dyno run {path}")
 
@@ -202,6 +208,18 @@ class RaceOptions:
         ]
 
     @property
+    def loading_texts(self) -> tuple[str, ...] | None:
+        """What may name modules that servers load; None: a dump may need any."""
+        from dbdyno.cli import source_arm
+
+        words = [*self.arms, *self.settings, *map(script_text, self.pgbench)]
+        return (
+            source_arm.loading_texts(self.workload, self.config, words)
+            if self.restore is None
+            else None
+        )
+
+    @property
     def command(self) -> str:
         """The command that asks for the same."""
         words = ["dyno", "race", *self.arms]
@@ -223,8 +241,8 @@ def listed(words: list[str] | None) -> list[str]:
     return [name.strip() for word in words or [] for name in word.split(",") if name.strip()]
 
 
-def look_around(*, builds_sources: bool) -> HostServers:
-    """The servers of this host; a source that an arm names is built, where `builds_sources`."""
+def look_around(sources: SourceBuilds) -> HostServers:
+    """The servers of this host; `sources` takes what is to be built of those that arms name."""
     from dbdyno.builds import cache
     from dbdyno.cli import source_arm
     from dbdyno.engine import installed
@@ -247,23 +265,22 @@ def look_around(*, builds_sources: bool) -> HostServers:
     def folder(path: Path, recipe: str | None) -> RaceServer:
         where = f"arm `{path}`"
         if (commit := source_arm.ref_in(path)) is not None:
-            return source_arm.built_ref(*commit, recipe, builds=builds_sources)
+            builds = source_arm.CommitBuilds(recipe=recipe, texts=sources.texts)
+            return sources.add(source_arm.of_ref(*commit, builds))
         if (source := source_arm.find(path)) is not None:
-            return source_arm.built(source, path, recipe, where, builds=builds_sources)
+            return sources.add(source_arm.of_folder(source, path, recipe, where, sources.texts))
         if recipe is not None:
             raise DynoError(f"{where}: is no source: {FOR_RECIPE}")
         build = installed.in_folder(path, where)
         return RaceServer(engine=build.engine, version=build.version)
 
-    def builds() -> dict[str, RaceServer]:
-        records = {name: cache.record(cache.root() / name) for name in cache.names()}
-        return {
-            name: RaceServer(engine=one["engine"], version=one["version"])
-            for name, one in records.items()
-            if one is not None
-        }
-
-    return HostServers(builds=builds(), folder=folder, newest=newest)
+    records = {name: cache.record(cache.root() / name) for name in cache.names()}
+    kept = {
+        name: RaceServer(engine=record["engine"], version=record["version"])
+        for name, record in records.items()
+        if record is not None
+    }
+    return HostServers(builds=kept | sources.servers, folder=folder, newest=newest)
 
 
 def race_of(asked: RaceOptions, here: HostServers) -> Race:
@@ -332,6 +349,12 @@ def is_file(workload: str | None) -> bool:
     return captured or "/" in workload or workload.endswith(".toml")
 
 
+def script_text(text: str) -> str:
+    """The text of a script of pgbench's; of a built-in one, or of one that lacks, none."""
+    path = Path(absolute_script(text).rpartition("@")[0] or absolute_script(text))
+    return path.read_text(errors="replace") if path.is_file() else ""
+
+
 def absolute_script(text: str) -> str:
     """A script of pgbench's as a plan names it: a built-in one, or a path from the root."""
     from dbdyno.workload.pgbench import BUILTIN
@@ -395,30 +418,37 @@ class RacePlan:
     plan: Plan
 
 
-def made_of(wanted: Race, out: Path, *, again: bool = False) -> RacePlan:
+def made_of(
+    wanted: Race, out: Path, sources: SourceBuilds | None = None, *, again: bool = False
+) -> RacePlan:
     """The plan of a race, checked; a new one in time has each client beside its session.
 
-    `again`: as `settled` has it. Raises DynoError.
+    `sources`: builds that may be yet to be made. `again`: as `settled` has it. Raises DynoError.
     """
     from dbdyno.plan.race.text import placed
 
     path, text = settled(wanted, out, again=again)
     if path.exists() or wanted.count or wanted.answers:
-        plan = checked(text, path, out)
+        plan = checked(text, path, out, sources)
     else:
-        text, plan = placed(text, lambda text: checked(text, path, out))
+        text, plan = placed(text, lambda text: checked(text, path, out, sources))
     return RacePlan(path=path, text=text, plan=plan)
 
 
-def checked(text: str, path: Path, out: Path) -> Plan:
-    """The plan that the text is, with what it leaves open, once the host has all that it needs."""
+def checked(text: str, path: Path, out: Path, sources: SourceBuilds | None = None) -> Plan:
+    """The plan that the text is, with what it leaves open, once the host has all that it needs.
+
+    `sources`: builds that may be yet to be made.
+    """
     from dbdyno import plan as plans
     from dbdyno.cli import measuring
     from dbdyno.run.check import block_time, preflight
 
     try:
-        plan = measuring.with_lengths(plans.parse(text, path), out / path.stem)
-        block_time.refuse_short(plan, preflight.prepare(plan))
+        plan = plans.parse(text, path)
+        foreseen = None if sources is None else sources.foreseen(plan)
+        plan = measuring.with_lengths(plan, out / path.stem, foreseen)
+        block_time.refuse_short(plan, preflight.prepare(plan, foreseen=foreseen))
     except DynoError as error:
         raise type(error)(of_arm(str(error), path)) from None
     return plan

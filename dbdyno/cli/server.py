@@ -13,7 +13,13 @@ from dbdyno.cli.options import AsList, Cflags, Configure, Jobs, Recipe
 from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
+    from dbdyno.builds.compile import BuildRequest, Method
     from dbdyno.builds.source import Ref
+
+Tag = Annotated[str | None, typer.Option("--tag", help="Tag of a git checkout or URL.")]
+Branch = Annotated[str | None, typer.Option("--branch", help="Branch, likewise.")]
+Commit = Annotated[str | None, typer.Option("--commit", help="Commit, likewise.")]
+Replace = Annotated[bool, typer.Option("--replace", help="Replace an existing build.")]
 
 app = typer.Typer(help="Download, build, list and remove database servers.", no_args_is_help=True)
 
@@ -109,11 +115,11 @@ def server_build(
     march: Annotated[str | None, typer.Option("--march", help="Target CPU, as in -march.")] = None,
     lto: Annotated[bool, typer.Option("--lto", help="Optimise at link time.")] = False,
     configure: Configure = None,
-    tag: Annotated[str | None, typer.Option("--tag", help="Tag of a git checkout or URL.")] = None,
-    branch: Annotated[str | None, typer.Option("--branch", help="Branch, likewise.")] = None,
-    commit: Annotated[str | None, typer.Option("--commit", help="Commit, likewise.")] = None,
+    tag: Tag = None,
+    branch: Branch = None,
+    commit: Commit = None,
     jobs: Jobs = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace an existing build.")] = False,
+    replace: Replace = False,
 ) -> None:
     """Build a server from source into the cache, by the flags of the published builds or your own.
 
@@ -140,8 +146,55 @@ def server_build(
         jobs=jobs or capacity.cores(),
         replace=replace,
     )
+    made(wish, engines.of(engine).method())
+
+
+@app.command("extend")
+def server_extend(
+    server: Annotated[
+        str, typer.Argument(metavar="BUILD", help="A build of dyno's, as `dyno server list` has it")
+    ],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="The extension: a folder, a git checkout, a tarball or a URL, whose Makefile "
+            "includes PGXS.",
+        ),
+    ],
+    name: Annotated[str, typer.Option("--name", help="Name for plans and races.")],
+    tag: Tag = None,
+    branch: Branch = None,
+    commit: Commit = None,
+    jobs: Jobs = None,
+    replace: Replace = False,
+) -> None:
+    """Build an extension of PostgreSQL beside a build: a copy of that build which has it, too.
+
+    The extension's Makefile runs as you. Its output goes to a log, which is kept.
+    """
+    from dbdyno.builds import cache
+    from dbdyno.builds.source import identify
+    from dbdyno.engine.postgres import extension
+    from dbdyno.host import capacity
+
+    folder = cache.find(server, "postgres", "BUILD")
+    wish = extension.request(
+        name,
+        identify(source, ref_of(tag, branch, commit)),
+        folder,
+        jobs=jobs or capacity.cores(),
+        replace=replace,
+    )
+    made(wish, extension.method(folder))
+
+
+def made(wish: BuildRequest, method: Method) -> None:
+    """Makes a build and prints its folder."""
+    from dbdyno.builds import compile
+
     try:
-        print(compile.build(wish, engines.of(engine).method(), say))  # noqa: T201
+        print(compile.build(wish, method, say))  # noqa: T201
     except KeyboardInterrupt:
         say("interrupted; only the log of the build is kept")
         raise typer.Exit(INTERRUPTED) from None

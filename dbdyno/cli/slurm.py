@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dbdyno.cli.exit_status import say
-from dbdyno.model import Plan
 from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
+    from dbdyno.model import Plan
     from dbdyno.run.slurm.runner import SlurmRunner
 
 UseSlurm = Annotated[

@@ -1,60 +1,158 @@
-"""Builds the server of a source, or of a commit of a checkout, that an arm of a race names."""
+"""Builds of sources, or of commits of checkouts, that arms name: known before they are made."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dbdyno import engine as engines
-from dbdyno.builds import cache, compile, flags, source
-from dbdyno.builds.worktree import Worktree
+from dbdyno.builds import Build, cache, compile, flags, source
+from dbdyno.builds.compile import Method
+from dbdyno.builds.worktree import Worktree, foreseen
 from dbdyno.cli.exit_status import say
 from dbdyno.host import capacity
-from dbdyno.host.lock import HostLock
+from dbdyno.model import Plan
+from dbdyno.model.bisection import short
 from dbdyno.model.engine import having
-from dbdyno.model.error import DynoError, ServerError
+from dbdyno.model.error import DynoError, ServerError, WorkloadError
 from dbdyno.plan.race import RaceServer
 from dbdyno.plan.race.arm import named
+from dbdyno.workload import file as workload_file
 
 NAME_MAX = 40
-BUILD_LOCK = "dyno: build of a commit"
 KEY_DIGITS = 8
 """Digits of a build's key in its name: sources change, and builds of both stay."""
 
 
 def find(folder: Path) -> RaceServer | None:
-    """The engine and version of the source in a folder; None where there is none."""
+    """The engine and version of the source in a folder; None where there is none.
+
+    Raises ServerError of a source that lacks what dyno builds by.
+    """
+    said: ServerError | None = None
     for engine in having("source"):
         try:
             version = engines.of(engine).method().version(folder, str(folder))
-        except ServerError:
+        except ServerError as error:
+            said = said or error
             continue
         return RaceServer(engine=engine, version=version)
+    if said is not None and (folder / "meson.build").is_file():
+        raise said
     return None
 
 
-def built(
-    source: RaceServer, folder: Path, recipe: str | None, where: str, *, builds: bool
-) -> RaceServer:
-    """The build of a source by a recipe, which is made where it is not there yet.
+def loading_texts(
+    workload: str | None, config: Sequence[str], words: Iterable[str]
+) -> tuple[str, ...]:
+    """What may name modules that the servers of a race load: its workload, files, settings."""
+    files = [Path(name).expanduser() for name in config]
+    texts = [*words, *(path.read_text(errors="replace") for path in files if path.is_file())]
+    if workload is not None:
+        with suppress(WorkloadError):  # a step of the usual one
+            texts.append(workload_file.text(workload))
+    return tuple(texts)
 
-    Raises DynoError where that fails, or where nothing is to be made now (not `builds`).
+
+@dataclass(frozen=True, kw_only=True)
+class SourceBuild:
+    """The build of a source that an arm names: there, or to be made."""
+
+    where: str  # how the command names it
+    source: str  # what it is of
+    server: RaceServer
+    build: Build  # as it is, or will be
+    make: Callable[[], object]
+    made: bool  # whether it is there
+
+    @property
+    def name(self) -> str:
+        """The build's name."""
+        assert self.server.build is not None, "dyno compiles it"
+        return self.server.build
+
+
+class SourceBuilds:
+    """The builds of sources that the arms of a command name.
+
+    `texts`: what may name modules that their servers load; None: nobody knows, builds are whole.
     """
+
+    def __init__(self, texts: tuple[str, ...] | None = None) -> None:
+        self.texts = texts
+        self._builds: dict[str, SourceBuild] = {}
+
+    def __iter__(self) -> Iterator[SourceBuild]:
+        """Each once, in the order of the arms."""
+        return iter(self._builds.values())
+
+    def add(self, build: SourceBuild) -> RaceServer:
+        """Takes a build, which is one with another of its name; its server."""
+        self._builds.setdefault(build.name, build)
+        return build.server
+
+    @property
+    def servers(self) -> dict[str, RaceServer]:
+        """By the builds' names."""
+        return {build.name: build.server for build in self}
+
+    def foreseen(self, plan: Plan) -> dict[str, Build]:
+        """By arm the builds that are yet to be made."""
+        missing = {build.name: build.build for build in self if not build.made}
+        return {arm.name: missing[arm.build] for arm in plan.arms if arm.build in missing}
+
+    def make(self) -> None:
+        """Makes those that are not there yet. Raises DynoError that names the arm."""
+        for build in self:
+            if build.made:
+                continue
+            try:
+                build.make()
+            except DynoError as error:
+                raise type(error)(f"{build.where}: {error}") from error
+            self._builds[build.name] = replace(build, made=True)
+
+    def lines(self) -> Iterator[str]:
+        """What would be built, and what was built before."""
+        for build in self:
+            state = "built before" if build.made else "is to be built"
+            yield f"{build.where}: {build.source}, {state}"
+
+
+def modules_of(method: Method, texts: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The modules of a server of measured steps; None: a whole build."""
+    return None if method.named is None or texts is None else method.named(texts)
+
+
+def of_folder(
+    source: RaceServer, folder: Path, recipe: str | None, where: str, texts: tuple[str, ...] | None
+) -> SourceBuild:
+    """The build of a source by a recipe; `texts`: as of SourceBuilds.
+
+    Raises DynoError where there cannot be one.
+    """
+    method = engines.of(source.engine).method()
     chosen = flags.choose(
         engines.recipes(source.engine), recipe=recipe, cflags=None, march=None, lto=False
     )
     content = compile.source_of(source.engine, str(folder), None)
     wish = compile.BuildRequest(
-        engine=source.engine, name="", source=content, flags=chosen, jobs=capacity.cores()
-    )
+        engine=source.engine, name="", source=content, flags=chosen, jobs=capacity.cores(),
+        modules=modules_of(method, texts),
+    )  # fmt: skip
     name = f"{named(folder.name, NAME_MAX)}-{cache.key_of(wish.parts)[:KEY_DIGITS]}"
-    if not builds and cache.record(cache.root() / name) is None:
-        raise DynoError(
-            f"{where}: is a source, not built yet: dyno server build {source.engine} {folder} "
-            f"--name {name} --recipe {chosen.recipe}"
-        )
-    compile.build(replace(wish, name=name), engines.of(source.engine).method(), say)
-    return replace(source, build=name)
+    wish = replace(wish, name=name)
+    compile.compiler_of(chosen.options, folder)
+    return SourceBuild(
+        where=where,
+        source=f"the source as it stands, {source.version}",
+        server=replace(source, build=name),
+        build=foreseen(source.engine, name, source.version),
+        make=lambda: compile.build(wish, method, say),
+        made=compile.is_there(wish, cache.root() / name),
+    )
 
 
 # --- A commit of a checkout -------------------------------------------------------------------
@@ -71,7 +169,7 @@ class CommitBuilds:
     cflags: str | None = None
     configure: tuple[str, ...] = ()
     jobs: int | None = None
-    aligned: bool = True
+    texts: tuple[str, ...] | None = None  # as of SourceBuilds
     relaid: int = 0  # by which other layout all code lies elsewhere in memory; 0: by none
 
     def worktree(self, checkout: Path, engine: str) -> Worktree:
@@ -87,34 +185,44 @@ class CommitBuilds:
                 f"--recipe {self.recipe}: each commit would have a profile of its own, which "
                 "differs more than commits do: take another recipe"
             )
-        chosen = flags.aligned(chosen) if self.aligned else chosen
+        chosen, method = flags.aligned(chosen), engines.of(engine).method()
         return Worktree(
             repository=checkout,
             engine=engine,
-            method=engines.of(engine).method(),
+            method=method,
+            modules=modules_of(method, self.texts),
             flags=flags.relaid(chosen, self.relaid) if self.relaid else chosen,
             options=flags.options_of(self.configure),
             jobs=self.jobs or capacity.cores(),
         )
 
-    def found(self, checkout: Path, commit: str, *, builds: bool = True) -> RaceServer:
-        """The build of a commit, made where it is not there yet, while no lab measures here.
+    def of(
+        self, checkout: Path, commit: str, where: str, *, version: str | None = None
+    ) -> SourceBuild:
+        """The build of a commit; `version`: what its source says, None: ask it.
 
-        Raises DynoError where that fails, or where nothing is to be made now (not `builds`).
+        Raises DynoError where there cannot be one.
         """
         source_here = find(checkout)
         if source_here is None:
-            raise ServerError(f"`{checkout}` is no checkout of a server's source")
-        worktree = self.worktree(checkout, source_here.engine)
-        if not worktree.is_there(commit):
-            if not builds:
-                raise ServerError("is not built yet: leave out --dry-run")
-            with HostLock(plan=BUILD_LOCK, wait=True):
-                worktree.build(commit, say)
-        return RaceServer(
-            engine=worktree.engine,
-            version=worktree.built_version(commit),
-            build=worktree.wish(commit).name,
+            raise ServerError(f"{where}: `{checkout}` is no checkout of a server's source")
+        try:
+            worktree = self.worktree(checkout, source_here.engine)
+            made = worktree.is_there(commit)
+            said = worktree.built_version(commit) if made else version or worktree.version(commit)
+            if not made:
+                compile.compiler_of((*worktree.flags.options, *worktree.options), checkout)
+        except DynoError as error:
+            raise type(error)(f"{where}: {error}") from error
+        return SourceBuild(
+            where=where,
+            source=f"commit {short(commit)}, {said}",
+            server=RaceServer(
+                engine=worktree.engine, version=said, build=worktree.wish(commit).name
+            ),
+            build=worktree.foreseen(commit, said),
+            make=lambda: worktree.build(commit, say),
+            made=made,
         )
 
 
@@ -128,7 +236,7 @@ def ref_in(path: Path) -> tuple[Path, str] | None:
     return next((part for part in parts if (part[0] / ".git").exists()), None)
 
 
-def built_ref(checkout: Path, ref: str, recipe: str | None, *, builds: bool) -> RaceServer:
+def of_ref(checkout: Path, ref: str, builds: CommitBuilds) -> SourceBuild:
     """The build of a ref of a checkout, as an arm of a race names it. Raises DynoError."""
     from dbdyno.builds.commits import no_such_commit
 
@@ -136,10 +244,7 @@ def built_ref(checkout: Path, ref: str, recipe: str | None, *, builds: bool) -> 
     commit = commit_of(checkout, ref)
     if commit is None:
         raise DynoError(f"{where}: {no_such_commit(checkout)}")
-    try:
-        return CommitBuilds(recipe=recipe).found(checkout, commit, builds=builds)
-    except DynoError as error:
-        raise ServerError(f"{where}: {error}") from error
+    return builds.of(checkout, commit, where)
 
 
 def commit_of(checkout: Path, ref: str) -> str | None:

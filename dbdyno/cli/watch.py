@@ -13,7 +13,7 @@ from dbdyno.cli.slurm import Nodelist, Partition, SlurmChoice, SlurmOptions, Use
 from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
-    from dbdyno.farm.file import Farm
+    from dbdyno.farm.file import Branch, Farm
 
 
 def watch(
@@ -25,6 +25,10 @@ def watch(
         typer.Option(
             "--once", help="Do what is due now, and end: for cron, a systemd timer or Slurm."
         ),
+    ] = False,
+    only_check: Annotated[
+        bool,
+        typer.Option("--check", help="Say what is wrong with the file, or what it follows; end."),
     ] = False,
     slurm: UseSlurm = False,
     partition: Partition = None,
@@ -46,6 +50,11 @@ def watch(
 
     farm = files.load(file)
     check(farm)
+    if only_check:
+        for branch in farm.branches:
+            where = branch.source or branch.command
+            print(f"{branch.name}: {where}, {branch.pinned}: {', '.join(branch.steps)}")  # noqa: T201
+        return
     options = tuple(slurm_option or ())
     choice = SlurmChoice(slurm, partition, nodelist, options, cancel=False, dry_run=False)
     choice.runner()  # options that do not go are refused before anything begins
@@ -66,11 +75,34 @@ def check(farm: Farm) -> None:
     """Looks whether what the file asks for can be done here. Raises DynoError."""
     from dbdyno.host.callgrind import program
 
-    if any(branch.count for branch in farm.branches):
-        try:
+    try:
+        if any(branch.count for branch in farm.branches):
             program.find(otherwise="write count = false")
+        for branch in farm.branches:
+            refuse_unknown_steps(farm, branch)
+    except DynoError as error:
+        raise type(error)(f"{farm.path}: {error}") from None
+
+
+def refuse_unknown_steps(farm: Farm, branch: Branch) -> None:
+    """Raises DynoError where no engine's form of the workload has the steps of a branch.
+
+    Which engine it is of is known once its source is there.
+    """
+    from dbdyno.cli import farm_plans
+    from dbdyno.model.engine import having
+    from dbdyno.plan import bisect as plans
+
+    said: DynoError | None = None
+    for engine in having("source"):
+        try:
+            plans.measured(farm_plans.workload_of(farm, branch), branch.steps, engine)
         except DynoError as error:
-            raise type(error)(f"{farm.path}: {error}") from None
+            said = said or error
+        else:
+            return
+    if said is not None:
+        raise type(said)(f"branch `{branch.name}`: {said}")
 
 
 def silent(text: str) -> None:

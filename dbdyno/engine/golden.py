@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import stat
 import time
@@ -49,6 +50,12 @@ STATISTICS = ".statistics-"
 RESTORED_PER_S = 10e6
 """Bytes of data that a restore makes in a second, where this host has kept none: 8 to 14 MB on two
 busy cores."""
+REFUSED = re.compile(
+    r"database files are incompatible with server"
+    r"|Invalid MySQL server (?:up|down)grade|Cannot boot server version"
+    r"|uses page size \d+, but the innodb_page_size|nsupported redo log format"
+)
+"""What PostgreSQL, MySQL and MariaDB say of data of other versions and sizes than their own."""
 COPY_S_MAX = 6 * 3600.0
 """For a terabyte on a disk that does 50 MB/s."""
 

@@ -12,8 +12,8 @@ from typing import Protocol
 
 from dbdyno.engine.answer_hash import Rows
 from dbdyno.model.answer import AnswerColumn, Outcome
+from dbdyno.model.catalog import Catalog
 from dbdyno.model.plan_tree import PlanNode
-from dbdyno.workload.determined.catalog import Catalog
 
 CALL_S_MIN, CALL_S_MAX = 10.0, 30.0
 """How long one call of a query may take, at least and at most."""

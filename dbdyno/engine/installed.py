@@ -15,6 +15,7 @@ from dbdyno import engine
 from dbdyno.builds import Build
 from dbdyno.builds import cache as built
 from dbdyno.builds import features as feature
+from dbdyno.builds.features import ProgramReader
 from dbdyno.host import account as accounts
 from dbdyno.host import place
 from dbdyno.host.account import Account
@@ -92,23 +93,27 @@ def rows(
 ) -> list[InstalledServer]:
     """All of them, by engine, then by version; those that do not run are left out.
 
-    `root`: of the file system; `only`: of this engine, as each program is read whole.
+    `root`: of the file system; `only`: of this engine.
     """
+    cache = cache or place.cache_root()
     names = having("made") if only is None else [only]
-    return [row for name in names for row in _of_engine(name, cache, root)]
+    reader = ProgramReader(cache)
+    servers = [row for name in names for row in _of_engine(name, cache, root, reader)]
+    reader.keep()
+    return servers
 
 
-def _of_engine(name: str, cache: Path | None, root: Path) -> list[InstalledServer]:
+def _of_engine(name: str, cache: Path, root: Path, reader: ProgramReader) -> list[InstalledServer]:
     account = accounts.choose(name)
     found: dict[Path, tuple[int, InstalledServer]] = {}
-    for origin, folder in _folders(name, cache or place.cache_root(), root):
+    for origin, folder in _folders(name, cache, root):
         try:
             build = engine.of(name).inspect(folder, str(folder), account)
         except ServerError:
             continue  # of the other engine, too old, broken, or closed to the account
         program = build.program.resolve()
         if program not in found:
-            found[program] = (build.version_num, _row(build, origin))
+            found[program] = (build.version_num, _row(build, origin, reader))
     return [row for _, row in sorted(found.values(), key=lambda pair: pair[0])]
 
 
@@ -116,19 +121,20 @@ def _folders(name: str, cache: Path, root: Path) -> Iterator[tuple[str, Path]]:
     """The places that may hold a server of the engine, and their origins."""
     for build in built.names(cache):
         folder = built.root(cache) / build
-        record = built.record(folder)
-        if record is not None and record["engine"] == name:
+        record = built.kept(folder)
+        if record is not None and record.engine == name:
             yield "built", folder
     yield from (("fetched", path) for path in sorted(cache.glob(f"{name}/*")))
     yield from (("installed", path) for path in engine.of(name).folders(cache, root))
 
 
-def _row(build: Build, origin: str) -> InstalledServer:
-    record = built.record(build.base_dir) if origin == "built" else None
+def _row(build: Build, origin: str, reader: ProgramReader) -> InstalledServer:
+    record = built.kept(build.base_dir) if origin == "built" else None
     program = build.image or build.program
-    compiler, name, features = feature.compiler(program), None, feature.linked(program)
+    facts = reader.read(program)
+    compiler, name, features = facts.compiler, None, facts.features + feature.beside(program)
     if record is not None:
-        compiler, name, features = record["compiler"], record["name"], record["features"]
+        compiler, name, features = record.compiler, record.name, record.features
     return InstalledServer(
         engine=build.engine,
         version=build.version,
@@ -136,7 +142,7 @@ def _row(build: Build, origin: str) -> InstalledServer:
         name=name,
         folder=str(build.base_dir),
         compiler=compiler,
-        flags=feature.flags(build),
+        flags=feature.flags(build, facts),
         features=tuple(features),
     )
 

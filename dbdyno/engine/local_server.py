@@ -19,7 +19,7 @@ from dbdyno.engine.access import Entrance
 from dbdyno.engine.golden_copy import Copy, CopyOrigin
 from dbdyno.engine.interface import BY_LOOPBACK, BY_SOCKET, Client, HostSampler, Standbys
 from dbdyno.engine.settings import ArmSettings
-from dbdyno.host import data_folder, launch, leftovers, process
+from dbdyno.host import data_folder, launch, leftovers, lock, process
 from dbdyno.host import port as ports
 from dbdyno.host.observe import device as devices
 from dbdyno.host.observe.sampler import ReadingSink, Sampler
@@ -89,15 +89,20 @@ class Home:
         for folder in filter(None, (self.folder, self.wal_folder)):
             data_folder.check(folder, self._place.account, self._arm.name)
         launch.check(self._arm, self._place.placement)
-        run_root, name = self._place.run_root, self._arm.name
-        if (lab := leftovers.other_lab(self._what, self.folder, run_root)) is not None:
-            raise ServerError(
-                f"arms.{name}: another lab (process {lab}) has a server `{name}`: wait for its "
-                "end, or rename the arm"
-            )
+        if not lock.is_held_by_another():  # else we begin once its servers have ended
+            self._refuse_used()
         if self.build.made:
             preloaded.refuse_unloaded(self._arm, self.build, self._place.account)
         self._place.run_root.mkdir(parents=True, exist_ok=True)
+
+    def _refuse_used(self) -> None:
+        """Raises ServerError where another server has the folders or the name."""
+        name = self._arm.name
+        for folder in filter(None, (self.folder, self.wal_folder)):
+            data_folder.refuse_used(folder, name)
+        if lab := leftovers.other_lab(self._what, self.folder, self._place.run_root):
+            where = f"arms.{name}: another lab (process {lab}) has a server `{name}`"
+            raise ServerError(f"{where}: wait for its end, or rename the arm")
 
     def make(self) -> tuple[Path, Path | None]:
         """Empty folders for data, write-ahead log and socket, in place of earlier ones."""

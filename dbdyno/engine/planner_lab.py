@@ -12,8 +12,10 @@ from dbdyno.engine.inquiry import Inquirer
 from dbdyno.engine.interface import LabServer
 from dbdyno.model import Address, engine
 from dbdyno.model.error import PlanError
-from dbdyno.model.planner_statistics import ServerStatistics
+from dbdyno.model.planner_statistics import ServerStatistics, UnknownPart
 
+PREFIX = "plan-"
+"""Before an arm's name in that of its server's folder, which no race looks for."""
 WHY_NOT = (
     "plans without data are PostgreSQL's: {}'s planner reads an index itself for each range, and "
     "finds none of its rows (MariaDB 12.3 can record what it has read: optimizer_record_context)"
@@ -35,6 +37,14 @@ class IndexChanges:
 
     made: tuple[str, ...] = ()  # CREATE INDEX …
     dropped: tuple[str, ...] = ()  # names
+
+
+@dataclass(frozen=True)
+class LabLacks:
+    """What a lab has otherwise than the server that it follows."""
+
+    sentences: tuple[str, ...] = ()
+    unknown: tuple[UnknownPart, ...] = ()
 
 
 class PlannerSource(Protocol):
@@ -74,8 +84,8 @@ class PlannerLab(Protocol):
 
     def prepare(
         self, server: LabServer, statistics: ServerStatistics, indexes: IndexChanges
-    ) -> list[str]:
+    ) -> LabLacks:
         """Gives a server of the lab, which has the schema and no rows, another's statistics.
 
-        Returns a sentence for each thing that it lacks. Raises DynoError.
+        Returns what it lacks. Raises DynoError.
         """

@@ -42,6 +42,7 @@ class FindingOverview:
     standing: str  # open, fixed, reverted
     series: tuple[HeadSeries, ...]
     first: str  # the head by which it was there
+    changed_s: float  # Unix time at which it was found, or was back
     report: FindingReport | None  # None: its commit is still looked for
 
     def is_of(self, series: HeadSeries) -> bool:
@@ -158,6 +159,7 @@ def _found(finding: FarmFinding) -> FindingOverview:
         standing=finding.standing,
         series=tuple(dict.fromkeys(alarm.series for alarm in finding.alarms)),
         first=finding.alarms[0].first,
+        changed_s=finding.opened_s if finding.resolved is None else finding.resolved.at_s,
         report=report,
     )
 

@@ -12,9 +12,10 @@ import signal
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import IO
 
 from dbdyno.host import process as processes
@@ -24,6 +25,7 @@ STDERR_LINES_MAX = 50
 STDERR_S_MAX = 1.0
 """How long the last lines may take after the end: what it began may hold standard error open."""
 END_SIGNALS: processes.Signals = ((signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 GROUP_AND_SESSION = slice(2, 4)
 """Positions in /proc/PID/stat after the process's name (proc(5): fields 5 and 6)."""
 Words = Sequence[str | Path]
@@ -188,17 +190,44 @@ def run(
 
     Whatever breaks it off ends it, too. Raises OSError where it cannot be started.
     """
-    process = subprocess.Popen(
-        words, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-        stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-    )  # fmt: skip
-    in_time = False
+    process, in_time = None, False
     try:
+        with interrupts_held():
+            process = subprocess.Popen(
+                words, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
         in_time = ends_within(process.pid, limit_s)
     finally:
-        left = end_session(process.pid)
-        status = process.wait()
+        if process is not None:
+            left = end_session(process.pid)
+            status = process.wait()
     return ProgramEnding(status, not in_time, tuple(left))
+
+
+@contextlib.contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Whatever interrupts dyno in this block does so at its end.
+
+    Python raises an interrupt between any two steps: else also when a program has begun whose
+    process has no name yet, and nobody would end that.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # no signal is handled here
+        return
+    handlers = {
+        number: handler for number in INTERRUPTS if callable(handler := signal.getsignal(number))
+    }
+    came: list[tuple[int, FrameType | None]] = []
+    for number in handlers:
+        signal.signal(number, lambda number, frame: came.append((number, frame)))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number, frame in came:
+            handlers[signal.Signals(number)](number, frame)
 
 
 def ends_within(pid: int, limit_s: float | None) -> bool:

@@ -32,7 +32,7 @@ READ_BYTES_MAX = 1 << 20
 
 
 def check(folder: Path, account: Account, arm: str) -> None:
-    """Raises ServerError where `folder` is in use or foreign, HostError where it is closed."""
+    """Raises ServerError where `folder` is foreign, HostError where it is closed."""
     if blocked := accounts.blocked_at(folder.parent, account):
         raise HostError(
             f"server.data_dir: account `{account.name}` cannot enter `{blocked}`: choose another "
@@ -50,6 +50,10 @@ def check(folder: Path, account: Account, arm: str) -> None:
             f"arms.{arm}: `{folder}` was not made by dyno: move it away, or choose another "
             "`data_dir`"
         )
+
+
+def refuse_used(folder: Path, arm: str) -> None:
+    """Raises ServerError where a server works in the folder."""
     holder = user_of(folder)
     if holder is not None:
         raise ServerError(
@@ -149,8 +153,8 @@ def remove(folder: Path) -> None:
     Raises HostError where it cannot be removed.
     """
     if (folder / MARK).is_file():
-        # The mark goes last: what a break leaves of the folder is still known as ours.
-        for inside in folder.iterdir():
+        # The marks go last: what a break leaves of the folder is still known as what it is.
+        for inside in sorted(folder.iterdir(), key=lambda inside: inside.name == LONG):
             if inside.name != MARK:
                 clear(inside)
         clear(folder)

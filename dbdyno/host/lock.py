@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
+import time
 from pathlib import Path
 from typing import Self
 
@@ -31,8 +33,22 @@ class HostLock:
     would let a third lab in beside one that waits.
     """
 
-    def __init__(self, *, plan: str = "", wait: bool = False, path: Path | None = None) -> None:
-        """`wait`: until the holder is done, instead of raising HostError on entering."""
+    def __init__(
+        self,
+        *,
+        plan: str = "",
+        wait: bool = False,
+        path: Path | None = None,
+        minutes: float | None = None,
+        quiet: bool = False,
+    ) -> None:
+        """`wait`: until the holder is done, instead of raising HostError on entering.
+
+        `minutes`: how long the lock is held, where that is known. `quiet`: nothing is said of whom
+        this one waits for.
+        """
+        self._minutes = minutes
+        self._quiet = quiet
         self.path = path or default_path()
         self._wait = wait
         self._plan = plan
@@ -44,18 +60,25 @@ class HostLock:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            holder = read_holder(file)
             if not self._wait:
-                holder = read_holder(file)
                 os.close(file)
                 raise HostError(
                     f"another lab measures on this host ({holder}): wait for its end, or say --wait"
                 ) from None
+            if not self._quiet:
+                print(f"waits for another lab on this host ({holder})", file=sys.stderr)  # noqa: T201
             fcntl.flock(file, fcntl.LOCK_EX)
-        write_holder(
-            file, f"process {os.getpid()}" + (f", plan {self._plan}" if self._plan else "")
-        )
+        write_holder(file, self._words())
         self._file = file
         return self
+
+    def _words(self) -> str:
+        """Who holds it, since when, and until when where that is known."""
+        now_s = time.time()
+        plan = f", plan {self._plan}" if self._plan else ""
+        until = "" if self._minutes is None else f" until about {clock(now_s + 60 * self._minutes)}"
+        return f"process {os.getpid()}{plan}, since {clock(now_s)}{until}"
 
     def __exit__(self, *_: object) -> None:
         """Drops the lock."""
@@ -63,6 +86,11 @@ class HostLock:
         write_holder(self._file, "")
         os.close(self._file)
         self._file = None
+
+
+def clock(unix_s: float) -> str:
+    """The time of day here: 14:02."""
+    return time.strftime("%H:%M", time.localtime(unix_s))
 
 
 def holder(path: Path | None = None, locks: Path = LOCKS) -> str | None:
@@ -81,6 +109,12 @@ def holder(path: Path | None = None, locks: Path = LOCKS) -> str | None:
     if not any(device in fields and "->" not in fields for fields in held):
         return None
     return words or UNNAMED
+
+
+def is_held_by_another(path: Path | None = None) -> bool:
+    """Whether a process that is not this one holds the host's lock now."""
+    words = holder(path)
+    return words is not None and not words.startswith(f"process {os.getpid()},")
 
 
 def open_shared(path: Path) -> int:

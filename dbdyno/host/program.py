@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sysconfig
 from importlib import resources
 from pathlib import Path
@@ -15,6 +16,8 @@ from dbdyno.model.error import DynoError, GeneratorError
 
 ERRORS: dict[str, type[DynoError]] = {"dyno-loadgen": GeneratorError, "dyno-flame": DynoError}
 """The programs, and what is raised where one is missing."""
+VERSION_S = 10.0
+"""How long a program may take to say its version."""
 
 
 def find(name: str) -> Path:
@@ -49,6 +52,24 @@ def candidates(name: str) -> list[Path]:
     if len(above) > 3 and above[0].name in ("site-packages", "dist-packages"):
         paths.append(above[3] / "bin" / name)
     return list(dict.fromkeys(paths))
+
+
+def installation() -> str:
+    """How this package came here, and where it lies: `wheel in …`, or `checkout in …`."""
+    above = Path(str(resources.files("dbdyno"))).resolve().parent
+    source = "wheel" if above.name in ("site-packages", "dist-packages") else "checkout"
+    return f"{source} in {above}"
+
+
+def said_version(name: str) -> str:
+    """What one of ERRORS says of its version and commit, or why it cannot, in one line."""
+    try:
+        done = subprocess.run(
+            [find(name), "--version"], capture_output=True, text=True, check=True, timeout=VERSION_S
+        )
+    except (DynoError, OSError, subprocess.SubprocessError) as error:
+        return f"{name}: {error}"
+    return done.stdout.strip()
 
 
 def is_program(path: Path) -> bool:

@@ -51,6 +51,7 @@ class Question:
     host: Capacity
     processor: Natural | None = None  # that one client and the server share; None: any
     steps: tuple[str, ...] = ()  # by instructions: those that are counted, `step` the first
+    architecture: str = ""  # of the processor, as uname says it; "": an older version asked
     every: bool = False  # by instructions: whether all commits of a change are looked for
 
     @property

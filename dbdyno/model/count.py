@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from dbdyno.model.count_storage import NOT_TOLD, StorageWork
+from dbdyno.model.error import ResultError
 from dbdyno.model.work import MARGIN
 
 
@@ -29,6 +30,7 @@ class Count(Struct, frozen=True, kw_only=True):
     """
 
     tool: str  # "valgrind 3.19.0"
+    architecture: str = ""  # of the host's processor, as uname says it; "": not told
     role: str
     warmup: int  # operations before the window
     operations: int  # in the window
@@ -45,3 +47,17 @@ class Count(Struct, frozen=True, kw_only=True):
     # operations; None: not told.
     background: Mapping[str, float] | None = None
     functions: tuple[FunctionWork, ...]
+
+
+def counter_of(counts: Sequence[Count]) -> str:
+    """What has counted, such as `valgrind 3.19.0 on x86_64`.
+
+    Raises ResultError where architectures differ: other instructions do the same there.
+    """
+    architectures = sorted({count.architecture for count in counts if count.architecture})
+    if len(architectures) > 1:
+        raise ResultError(
+            f"these counts are of {' and of '.join(architectures)}, and do not compare: count all "
+            "on hosts of one architecture"
+        )
+    return " on ".join((counts[0].tool, *architectures))

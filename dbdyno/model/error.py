@@ -10,6 +10,7 @@
     ├── DiskError          a file system takes no more: full, over quota, read-only, failing
     ├── GeneratorError     dyno-loadgen is missing, of another protocol, or ended unexpectedly
     └── LabDied            something of the lab's own died: the block is void and done again
+        └── CopyRefused    a golden copy on which a counted server does not start: thrown away
 
 Everything else that is raised is a bug and shows a traceback.
 """
@@ -64,6 +65,15 @@ class LabDied(DynoError):
     """
 
 
+class CopyRefused(LabDied):
+    """A server does not start on a golden copy, which is thrown away: data have to be filled."""
+
+    def __init__(self, key: str, text: str) -> None:
+        """`key`: of the copy."""
+        super().__init__(text)
+        self.key = key
+
+
 REMEDIES: Mapping[int | None, str] = {
     errno.ENOSPC: "free space there",
     errno.EDQUOT: "free space there, or have the quota raised",
@@ -71,6 +81,12 @@ REMEDIES: Mapping[int | None, str] = {
     errno.EIO: "find in `dmesg` what failed, and mend or replace the device",
 }
 """What to do where a file system refuses, by the system's error."""
+
+
+def refusal(error: OSError) -> str:
+    """A file system's refusal in words, with the remedy where one is known."""
+    words = error.strerror or str(error)
+    return f"{words}: {REMEDIES[error.errno]}" if error.errno in REMEDIES else words
 
 
 @contextmanager
@@ -86,6 +102,5 @@ def disk_errors_named(path: object = None) -> Iterator[None]:
             raise
         where = path or error.filename or "a file that dyno writes"
         raise DiskError(
-            f"`{where}`: {error.strerror}: {REMEDIES[error.errno]}, then run the same command to "
-            "continue"
+            f"`{where}`: {refusal(error)}, then run the same command to continue"
         ) from error

@@ -14,6 +14,9 @@ FORMAT = 1
 """Counts up when a key goes away or changes its meaning."""
 
 
+UNRACED = "not raced, as work says no"
+
+
 class GateRatio(Struct, frozen=True, kw_only=True):
     """A ratio of the head to the base, with its 95 % interval where there is one."""
 

@@ -6,7 +6,8 @@ versions tell.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct, structs
@@ -83,3 +84,11 @@ class PlanTrees(Struct, frozen=True, kw_only=True, omit_defaults=True):
     workload: str
     engine: str = ""  # whose plans they are; older results lack it
     trees: tuple[PlanTree, ...] = ()
+
+
+def by_query(trees: Iterable[PlanTree]) -> Mapping[str, Sequence[PlanTree]]:
+    """The trees of each query, in their order; none of a query that has none."""
+    grouped: dict[str, list[PlanTree]] = defaultdict(list)
+    for tree in trees:
+        grouped[tree.query].append(tree)
+    return grouped

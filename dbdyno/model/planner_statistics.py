@@ -50,9 +50,19 @@ class RelationSize(Struct, frozen=True, kw_only=True, omit_defaults=True):
     rows: float
     visible: int  # of these pages, to all transactions
     blocks: int = 0  # of its file now
+    pending: int = 0  # of a GIN index: pages of its list of what is not yet in the tree
+    costs: tuple[str, ...] = ()  # of its tablespace, as settings: "random_page_cost=1.1"
     height: int | None = None  # of a btree: levels above its leaves
     reckoned: bool = False  # the height: by size and width, as EXPLAIN did not show it
     valid: bool = True  # of an index: whether the planner takes it
+
+
+class DatabaseLocale(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who orders the texts of a database, where the system does not."""
+
+    provider: str  # as pg_database has it: "i" for ICU, "b" for PostgreSQL itself
+    locale: str
+    rules: str | None = None
 
 
 class ColumnEnds(Struct, frozen=True, kw_only=True):
@@ -74,47 +84,53 @@ class ExtendedStatistics(Struct, frozen=True, kw_only=True, omit_defaults=True):
     common: str | None = None
 
 
-HiddenKind = Literal["table", "expression", "range", "extended"]
-HIDDEN_WORDS: Mapping[HiddenKind, str] = {
+UnknownKind = Literal[
+    "table", "expression", "range", "extended", "foreign", "index", "storage", "new", "refused"
+]
+HIDDEN_WORDS: Mapping[UnknownKind, str] = {
     "table": "statistics of tables",
     "expression": "statistics of index expressions",
     "range": "statistics of ranges",
     "extended": "extended statistics",
 }
+BEYOND_WORDS: Mapping[UnknownKind, str] = {
+    "foreign": "it reads a foreign table",
+    "index": "an extension's index may serve it",
+    "storage": "it reads a table that an extension stores",
+    "new": "statistics.json has no size of a table that it reads, or of an index of that",
+    "refused": "the lab does not take the statistics of a table that it reads",
+}
 
 
-class HiddenPart(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Statistics that the role did not see."""
+class UnknownPart(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What of a relation the lab does not know: hidden from the role, or beyond any lab."""
 
     relation: str
-    subject: HiddenKind
-    columns: tuple[str, ...] = ()  # that they are of; none: the whole table
+    subject: UnknownKind
+    columns: tuple[str, ...] = ()  # that it is of; none: the whole table
 
     @property
     def bare_relation(self) -> str:
         """The relation's name without its schema."""
         return self.relation.rpartition(".")[2].strip('"')
 
+    def concerns(self, relations: Collection[str], words: Collection[str]) -> bool:
+        """Whether a query may depend on it that reads these relations and has these words.
+
+        A relation that it does not name comes by a view, whose columns nobody here knows.
+        """
+        if self.bare_relation not in relations:
+            return False
+        named = sum(column in words for column in self.columns)
+        least = 2 if self.subject == "extended" else 1
+        return not self.columns or self.bare_relation not in words or named >= least
+
 
 class HiddenStatistics(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """All that the role did not see, and what shows it."""
 
-    parts: tuple[HiddenPart, ...] = ()
+    parts: tuple[UnknownPart, ...] = ()
     grant: str = ""
-
-    def concerning(self, relations: Collection[str], words: Collection[str]) -> HiddenPart | None:
-        """What a query may depend on that reads these relations and has these words.
-
-        A relation that it does not name comes by a view, whose columns nobody here knows.
-        """
-        for part in self.parts:
-            if part.bare_relation not in relations:
-                continue
-            least = 2 if part.subject == "extended" else 1
-            named = sum(column in words for column in part.columns)
-            if not part.columns or part.bare_relation not in words or named >= least:
-                return part
-        return None
 
 
 class ServerStatistics(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -125,11 +141,13 @@ class ServerStatistics(Struct, frozen=True, kw_only=True, omit_defaults=True):
     version_num: int
     user: str = ""
     values: Literal["all", "none"] = "all"
+    locale: DatabaseLocale | None = None  # None: that of the system
     relations: tuple[RelationSize, ...] = ()  # in the order of their making
     columns: tuple[ColumnStatistics, ...] = ()
     extended: tuple[ExtendedStatistics, ...] = ()
     ends: tuple[ColumnEnds, ...] = ()
     hidden: HiddenStatistics = HiddenStatistics()
+    beyond: tuple[UnknownPart, ...] = ()  # no lab knows, whoever asks
     reading: tuple[str, ...] = ()  # functions that read tables while a query is planned
     left_out: tuple[str, ...] = ()  # sentences
     plans: tuple[PlanTree, ...] = ()  # of each captured query, as the server itself plans it

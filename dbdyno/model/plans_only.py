@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from dbdyno.model.plan_tree import PlanTree, PlanTrees
-from dbdyno.model.planner_statistics import HiddenStatistics
+from dbdyno.model.planner_statistics import HiddenStatistics, UnknownPart
 
 FORMAT = 1
 FILE, REPORT = "plans.json", "report.html"
@@ -62,7 +62,7 @@ class PlansRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     user: str = ""  # who asked it
     hidden: HiddenStatistics = HiddenStatistics()
     reading: tuple[str, ...] = ()  # functions that read tables while a query is planned
-    foreign: tuple[str, ...] = ()  # tables
+    beyond: tuple[UnknownPart, ...] = ()  # what no lab knows of tables
     left_out: tuple[str, ...] = ()  # of the statistics, in sentences
     seconds: float = 0.0  # that it took
 

@@ -84,13 +84,21 @@ def operations_most(step: Step, wish: CountRequest) -> int:
 
 
 def timed(steps: Sequence[Step], wish: CountRequest) -> Iterator[Step]:
-    """The steps whose rates say how many operations are counted, each for RATE_S."""
+    """The steps whose rates say how many operations are counted, each for RATE_S.
+
+    Before them come those that are not measured and make what they need, such as an extension.
+    """
+    rated = []
     for step in steps:
         if step.measured and wish.needs_rate(step.name) and uncountable(step) is None:
             job, role = on_one_connection(step.job)
             if role.stop is None:
                 stop = StopRule(seconds=RATE_S, warmup_s=0)
-                yield plain(step, structs.replace(job, stop=stop), RATE_S)
+                rated.append(plain(step, structs.replace(job, stop=stop), RATE_S))
+    for step in steps if rated else ():
+        if not step.measured and step.ordinal < rated[0].ordinal:
+            yield unasked(step)
+    yield from rated
 
 
 def plain(step: Step, job: Job, expected_s: float) -> Step:

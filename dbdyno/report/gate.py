@@ -11,6 +11,7 @@ import msgspec
 from dbdyno.findings.work import show as counts
 from dbdyno.model.bisection import short
 from dbdyno.model.gate import (
+    UNRACED,
     ChangedEvents,
     Gate,
     GateRatio,
@@ -24,8 +25,10 @@ from dbdyno.model.tolerance import Answer
 from dbdyno.parts import known, number
 
 COLUMNS = 80
-STEPS_MAX = 20
-REASONS_MAX = 12
+SAVING = 0.003
+"""Of work, from which on a comment tells it."""
+STEPS_MAX = 10
+"""Of a table or a list in a comment."""
 ORDER: Sequence[Answer] = ("no", "not yet", "yes")
 
 
@@ -79,6 +82,8 @@ def work_words(step: GateStep) -> str:
 
 def time_words(step: GateStep) -> str:
     """Throughput −7.3 % [−8.1, −6.5], and again of the second layout."""
+    if step.time is not None and step.time.reason == UNRACED:
+        return "not raced"
     if step.time is None or step.time.change is None or step.time.metric is None:
         return "not known"
     words = f"{called(step.time.metric)} {of_time(step.time.change)}"
@@ -101,20 +106,26 @@ def reasons(step: GateStep) -> Iterator[str]:
 
 def of_work(check: WorkCheck) -> Iterator[str]:
     """The functions behind more work, what failed, and what else an operation has more."""
-    if check.instructions == "no" and not check.reason:
+    if (word := "less" if saves(check) else "more") == "less" or check.instructions == "no":
         functions = [
             f"{function.function} {number.signed(function.instructions)}"
             for function in check.functions[: counts.FUNCTIONS_NAMED]
         ]
         if functions and check.base is not None and check.head is not None:
             amounts = f"{check.base:,.0f} → {check.head:,.0f} instructions"
-            yield f"more work, {amounts}: {', '.join(functions)}"
+            yield f"{word} work, {amounts}: {', '.join(functions)}"
         else:
-            yield "more work, in no function alone"
-    elif check.reason:
+            yield f"{word} work, in no function alone"
+    if check.reason:
         yield f"work: {check.reason}"
     for event in check.events:
         yield of_events(event)
+
+
+def saves(check: WorkCheck) -> bool:
+    """Whether an operation of the head does so much less work that a comment tells it."""
+    high = None if check.change is None else check.change.high
+    return high is not None and high < 1 - SAVING
 
 
 def of_events(event: ChangedEvents) -> str:
@@ -145,31 +156,17 @@ def of_race(check: TimeCheck) -> Iterator[str]:
 
 
 def markdown(gate: Gate) -> str:
-    """A comment of less than 60 lines."""
-    rows = ordered(gate)
-    heads = ["step", "answer", f"work, up to {percent(gate.work)}"]
-    heads += [] if gate.time is None else [f"time, up to {percent(gate.time)}"]
-    text = [
-        f"### dyno gate: {gate.answer}",
-        "",
-        f"{sides(gate)}; {STATED[gate.answer]}.",
-        "",
-        f"| {' | '.join(heads)} |",
-        f"|{'---|' * len(heads)}",
-    ]
-    for step in rows[:STEPS_MAX]:
-        answer = step.answer if step.answer == "yes" else f"**{step.answer}**"
-        cells = [step.step, answer, work_words(step).removeprefix("work ")]
-        cells += [] if gate.time is None else [time_words(step)]
-        text.append(f"| {' | '.join(map(escaped, cells))} |")
-    if len(rows) > STEPS_MAX:
-        text += ["", f"and {len(rows) - STEPS_MAX} more steps, {rows[STEPS_MAX].answer}"]
-    told = [f"- {step.step}: {escaped(reason)}" for step in rows for reason in reasons(step)]
-    if told:
-        text += ["", *told[:REASONS_MAX]]
-        if len(told) > REASONS_MAX:
-            text.append(f"- and {len(told) - REASONS_MAX} more, in the JSON")
-    text += ["", f"{counts.NOTICE} `{gate.command}`: {gate.seconds / 60:.1f} min, dyno {gate.dyno}"]
+    """A comment: the answer, the steps that changed, and a line each for what else there is."""
+    changed = [step for step in ordered(gate) if not is_same(step)]
+    text = [f"### dyno gate: {gate.answer}", "", f"{sides(gate)}: {STATED[gate.answer]}."]
+    if changed:
+        heads = ["step", "answer", f"work, up to {percent(gate.work)}"]
+        heads += [] if gate.time is None else [f"time, up to {percent(gate.time)}"]
+        text += ["", f"| {' | '.join([*heads, 'why'])} |", f"|{'---|' * (len(heads) + 1)}"]
+        text += [row(step, timed=gate.time is not None) for step in changed[:STEPS_MAX]]
+    if (more := len(changed) - STEPS_MAX) > 0:
+        text.append(f"\nand {more} more, {changed[STEPS_MAX].answer}")
+    text += [f"\n{line}" for line in (*rest(gate), *unasked(gate), *repeating(gate))]
     return "\n".join(text) + "\n"
 
 
@@ -178,6 +175,60 @@ STATED: dict[Answer, str] = {
     "no": "a step lost more than tolerated",
     "not yet": "no larger loss was shown, and not all are excluded",
 }
+
+
+def is_same(step: GateStep) -> bool:
+    """Whether a step is not told: it is yes, or does no more work and was not raced."""
+    if step.work is None or saves(step.work):
+        return False
+    unraced = step.time is not None and step.time.reason == UNRACED
+    return step.answer == "yes" or (unraced and step.work.answer == "yes")
+
+
+def row(step: GateStep, *, timed: bool) -> str:
+    """A step that changed as a row of the table."""
+    answer = step.answer if step.answer == "yes" else f"**{step.answer}**"
+    cells = [step.step, answer, work_words(step).removeprefix("work ")]
+    cells += [time_words(step)] if timed else []
+    why = [reason for reason in reasons(step) if not reason.endswith(UNRACED)]
+    return f"| {' | '.join(map(escaped, [*cells, '; '.join(why)]))} |"
+
+
+def rest(gate: Gate) -> Iterator[str]:
+    """The steps of which nothing is to be told."""
+    same = [step for step in gate.steps if is_same(step)]
+    fine = [step.step for step in same if step.answer == "yes"]
+    unraced = [step.step for step in same if step.answer != "yes"]
+    if fine:
+        yield f"Within what is tolerated: {listed(fine)}."
+    if unraced:
+        yield f"No more work, and {UNRACED}: {listed(unraced)}."
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - STEPS_MAX
+    return ", ".join(names[:STEPS_MAX]) + (f" and {more} more" if more > 0 else "")
+
+
+def unasked(gate: Gate) -> Iterator[str]:
+    """What the gate was not asked for."""
+    tolerated = {
+        "time": gate.time,
+        "system calls": gate.system_calls,
+        "atomic instructions": gate.atomics,
+    }
+    names = [name for name, tolerance in tolerated.items() if tolerance is None]
+    if names:
+        unseen = "; counts see neither the kernel nor waits nor caches" * (gate.time is None)
+        yield f"Not asked: {', '.join(names)}{unseen}."
+
+
+def repeating(gate: Gate) -> Iterator[str]:
+    """The commands that repeat the gate, and show all of it."""
+    reports = ", ".join(f"`dyno report {folder}`" for folder in gate.results)
+    took = f"{number.minutes(gate.seconds / 60)}, dyno {gate.dyno}"
+    yield f"Repeat: `{gate.command}` ({took})" + (f"; all of it: {reports}" if reports else "")
 
 
 def percent(share: float) -> str:

@@ -16,13 +16,13 @@ from typing import Self
 from msgspec import structs
 
 from dbdyno import store
-from dbdyno.engine import Server
+from dbdyno.engine import Server, golden
 from dbdyno.engine.golden_copy import Copy
 from dbdyno.engine.interface import HostSampler, Keeper
 from dbdyno.host import placement, quiesce
 from dbdyno.host.observe.sampler import ReadingSink
 from dbdyno.model import Arm, Block, HookMoment, Plan, Step, WorkloadUse
-from dbdyno.model.error import LabDied, ServerError
+from dbdyno.model.error import CopyRefused, LabDied, ServerError
 from dbdyno.model.step_files import DeviceWait, StepDone
 from dbdyno.plan import schedule
 from dbdyno.run import disk_space, find, hooks, measurement, profile, server_parts, starting_state
@@ -39,6 +39,8 @@ from dbdyno.store.file import made
 
 DATABASE = "ib"
 """The database that the workloads' tables live in; the Insert Benchmark's own name for it."""
+REASON_LINES_MAX = 100
+"""Of the end of a server's log: in these it says why it does not start."""
 
 
 @dataclass(kw_only=True)
@@ -106,13 +108,30 @@ class Run:
     # --- The server ---
 
     def begin(self) -> tuple[Step, ...]:
-        """Makes and starts the server; the block's steps, all or those after a kept state."""
+        """Makes and starts the server; the block's steps, all or those after a kept state.
+
+        A copy that the server refuses is thrown away, and the block makes it anew. Raises
+        CopyRefused where its server is counted: the data of these are filled by others.
+        """
         steps, copy = self.lab.steps(self.block, self.use, self.arm.name), self.copy()
-        if copy is not None and self.point is not None:
-            steps = self.point.after(steps)
-        self.set_up(copy, steps)
-        self.judged = steps
-        return steps
+        self.judged = steps if copy is None or self.point is None else self.point.after(steps)
+        self.set_up(copy, self.judged)
+        if copy is not None and self.refuses_data():
+            golden.remove(starting_state.data_root(self.lab.plan), [copy.key])
+            said = f"{starting_state.described(copy)}, thrown away: {self.broken}"
+            if self.lab.plan.placement.counter:
+                raise CopyRefused(copy.key, said)
+            self.lab.watch.say(said)
+            self.broken, self.judged = None, steps
+            self.set_up(None, steps)
+        return self.judged
+
+    def refuses_data(self) -> bool:
+        """Whether the server did not start because the data that it was given are none of its."""
+        made = self.server.made
+        if self.broken is None or self.restarted or made is None:
+            return False
+        return golden.REFUSED.search("\n".join(made.log_tail(REASON_LINES_MAX))) is not None
 
     def set_up(self, copy: Copy | None, ahead: Sequence[Step]) -> None:
         """Makes and starts the server, from a copy or empty; `broken` says why it does not run."""
@@ -145,7 +164,8 @@ class Run:
             time.sleep(max(0.0, rest_s - servers.idle_s()))
             self.rested_s = servers.idle_s()
             self.lab.watch.end(f"idle for {duration(self.rested_s)}")
-        servers.began()
+        if not self.counted:
+            servers.began()
         self.counted = True
 
     def attempt(self, what: Callable[[], None]) -> None:

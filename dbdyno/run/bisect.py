@@ -14,7 +14,6 @@ from pathlib import Path
 
 from dbdyno import engine as engines
 from dbdyno.builds.worktree import Worktree
-from dbdyno.host.lock import HostLock
 from dbdyno.model import Json, Plan
 from dbdyno.model.bisection import Bisection, CommitTest, Question
 from dbdyno.model.engine import having
@@ -31,7 +30,6 @@ from dbdyno.store.file import made, write_atomically
 
 BLOCKS_FIRST, BLOCKS_MORE = stats.BLOCKS, stats.BLOCKS
 """Blocks of a commit's first test, and of each further one; even, as two mirror each other."""
-LOCK = "dyno bisect: build"
 Say = Callable[[str], None]
 Measured = tuple[float, float, int]
 """The log ratio to the good commit, its standard error, and in how many blocks both had a value."""
@@ -203,7 +201,7 @@ def out_of_time(search: Bisection, minutes: float, done: int) -> str:
 def build(
     search: Bisection, index: int, at: Builder, *, must: bool = True
 ) -> tuple[Bisection, BisectBuild]:
-    """The search with what a commit's build took, and the build, made while no lab measures here.
+    """The search with what a commit's build took, and the build.
 
     Raises ServerError where the commit cannot be built; HostError with its option where it is the
     good or the bad one, without which there is no search (`must`).
@@ -212,8 +210,7 @@ def build(
     commit = question.commits[index].sha
     made, began_s = not worktree.is_there(commit), time.monotonic()
     try:
-        with HostLock(plan=LOCK, wait=True):
-            worktree.build(commit, at.say)
+        worktree.build(commit, at.say)
     except ServerError as error:
         if must and index in (0, question.last):
             raise HostError(f"{end_words(question, index)}: {error}") from None

@@ -62,13 +62,5 @@ def _with_changes(between: CommitsBetween, sources: Mapping[str, Source]) -> Com
 
 def source_of(build: Build) -> Source | None:
     """What a build of the lab was made of; None of a server that dyno did not build."""
-    record = cache.record(build.base_dir)
-    if record is None:
-        return None
-    source = record["source"]
-    return Source(
-        kind=source["kind"],
-        origin=source["origin"],
-        identity=source["identity"],
-        ref=source.get("ref"),
-    )
+    record = cache.kept(build.base_dir)
+    return None if record is None else record.source

@@ -9,6 +9,7 @@ as those of two plans: `fill`, and `work` with a block for each repeat.
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +26,7 @@ from dbdyno.host.callgrind.counts import CallgrindCounts
 from dbdyno.host.callgrind.program import Valgrind
 from dbdyno.model import CountRequest, Plan
 from dbdyno.model.count import Count, FunctionWork
-from dbdyno.model.error import HostError
+from dbdyno.model.error import CopyRefused, HostError
 from dbdyno.model.events import AnyEvent, CapturedEvent, ConnectedEvent
 from dbdyno.model.job.role import MARKS_BEFORE, Role
 from dbdyno.model.step_files import StepDone
@@ -49,7 +50,22 @@ SHARE_MAX = 0.5
 
 
 def go(lab: Lab) -> None:
-    """Counts what the plan wants counted and is not counted yet. Raises DynoError, LabDied."""
+    """Counts what the plan wants counted and is not counted yet. Raises DynoError, LabDied.
+
+    Data on which a server does not start are filled anew, once: each golden copy.
+    """
+    refused: set[str] = set()
+    while True:
+        try:
+            return go_on(lab)
+        except CopyRefused as error:
+            if error.key in refused:
+                raise
+            refused.add(error.key)
+
+
+def go_on(lab: Lab) -> None:
+    """Does what is missing of the pass. Raises DynoError, LabDied."""
     wish, parent = lab.plan.count, store.count_folder(lab.results.folder)
     if wish is None or repeats(parent) >= wish.repeats:
         return
@@ -236,6 +252,7 @@ def read(folder: Path, pid: int, role: Role, counting: CountMethod) -> Count:
     total = work.total
     return Count(
         tool=full.tool.replace("callgrind-", "valgrind "),
+        architecture=platform.machine(),
         role=role.name,
         warmup=role.marks.warmup,
         operations=operations,

@@ -8,7 +8,6 @@ costs that differ a little. Nothing is run, timed or judged.
 from __future__ import annotations
 
 import re
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -21,9 +20,9 @@ from dbdyno import engine as engines
 from dbdyno.engine import LabServer, golden, installed, planner_lab
 from dbdyno.engine.arm_server import settled
 from dbdyno.engine.inquiry import Inquirer
-from dbdyno.engine.planner_lab import IndexChanges, PlannerLab
+from dbdyno.engine.planner_lab import PREFIX, IndexChanges, LabLacks, PlannerLab
 from dbdyno.engine.restore import KEY, ClientPrograms, DumpRestore
-from dbdyno.host import capacity, leftovers
+from dbdyno.host import capacity, data_folder, leftovers
 from dbdyno.host import place as places
 from dbdyno.model import Address, Arm, engine
 from dbdyno.model.error import PlanError
@@ -39,8 +38,6 @@ from dbdyno.run.plan_trees import differing
 from dbdyno.workload import masked
 from dbdyno.workload.restored import names_in
 
-PREFIX = "plan-"
-"""Before an arm's name in that of its server's folder, which no race looks for."""
 NEAR = (0.95, 1.05)
 """By which a cost is multiplied to see which plans are near others."""
 WORD = re.compile(r'"(?:[^"]|"")*"|[A-Za-z_][\w$]*')
@@ -84,7 +81,7 @@ def planned(request: PlansRequest) -> PlansRecord:
     lab, traits = planner_lab.of(name), engine.of(name)
     dump = dump_of(request, name)
     with ExitStack() as stack:
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dyno-plans-")))
+        scratch = stack.enter_context(logs(root))
         servers = [
             stack.enter_context(ready(request, arm, lab, dump, scratch)) for arm in request.arms
         ]
@@ -104,6 +101,7 @@ def planned(request: PlansRequest) -> PlansRecord:
             for server, by, trees in zip(servers, inquirers, first, strict=True)
         )
     statistics = request.statistics
+    unknown = [part for server in servers for part in server.lacks.unknown]
     source = request.application.source
     return PlansRecord(
         format=FORMAT,
@@ -117,7 +115,7 @@ def planned(request: PlansRequest) -> PlansRecord:
         user=statistics.user,
         hidden=statistics.hidden,
         reading=statistics.reading,
-        foreign=tuple(each.name for each in statistics.relations if each.relkind == "f"),
+        beyond=(*statistics.beyond, *dict.fromkeys(unknown)),
         left_out=statistics.left_out,
         seconds=round(time.monotonic() - begun_s, 1),
     )
@@ -166,7 +164,7 @@ class PlanningServer:
     server: LabServer
     version: str
     indexes: IndexChanges
-    lacks: Sequence[str]
+    lacks: LabLacks
 
     @property
     def address(self) -> Address:
@@ -179,6 +177,19 @@ def address_of(server: LabServer) -> Address:
     address = server.address()
     assert address is not None, "the lab's own servers have one"
     return address
+
+
+@contextmanager
+def logs(root: Path) -> Iterator[Path]:
+    """A folder for the logs of servers, which the next lab sweeps where this one is killed."""
+    folder = root / f"{PREFIX}.logs"
+    try:
+        folder.mkdir(mode=0o700, parents=True)
+        (folder / data_folder.MARK).touch()
+        data_folder.mark_long(folder)
+        yield folder
+    finally:
+        data_folder.remove(folder)
 
 
 @contextmanager
@@ -209,8 +220,9 @@ def ready(
         server.prepare()
         server.start()
         server.use_database(DATABASE)
-        lacks = [*taken.said, *dump.carry_out(address_of(server), ClientPrograms())]
-        lacks += lab.prepare(server, request.statistics, indexes)
+        said = [*taken.said, *dump.carry_out(address_of(server), ClientPrograms())]
+        lacks = lab.prepare(server, request.statistics, indexes)
+        lacks = replace(lacks, sentences=(*said, *lacks.sentences))
         request.say(f"{arm.name}: ready in {time.monotonic() - begun_s:.1f} s")
         yield PlanningServer(
             arm=arm, server=server, version=build.version, indexes=indexes, lacks=lacks
@@ -231,7 +243,7 @@ def planning_arm(server: PlanningServer, workload: str, trees: Sequence[PlanTree
         indexes=(*indexes.made, *(f"without {name}" for name in indexes.dropped)),
         jit_above=jit_above,
         trees=PlanTrees(workload=workload, engine=server.arm.engine, trees=tuple(trees)),
-        lacks=tuple(dict.fromkeys(server.lacks)),
+        lacks=tuple(dict.fromkeys(server.lacks.sentences)),
     )
 
 

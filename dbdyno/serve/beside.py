@@ -29,7 +29,8 @@ from dbdyno.parts.part import (
     Text,
 )
 from dbdyno.serve import charted
-from dbdyno.serve.charted import Search, View, ViewLink, ViewLinks, day, link, report
+from dbdyno.serve.charted import Search, View, day, link, report
+from dbdyno.serve.frame import ViewLink, ViewLinks
 from dbdyno.serve.history import configuration, figure_words
 from dbdyno.serve.listing import has_words
 from dbdyno.serve.serving import PageContext

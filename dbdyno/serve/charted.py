@@ -12,30 +12,13 @@ from dbdyno import __version__
 from dbdyno.parts.part import AnyPart, Page
 from dbdyno.report.render import html
 from dbdyno.serve import listing
-from dbdyno.serve.frame import DRAWING, Frame, of_result
+from dbdyno.serve.frame import DRAWING, Frame, ViewLinks, of_result
 
 POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src data: blob:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 """Charts compile expressions and set styles; scripts come from here alone."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ViewLink:
-    """A link to another view of a page."""
-
-    words: str
-    link: str
-    here: bool = False  # it is what is shown
-
-
-@dataclass(frozen=True, kw_only=True)
-class ViewLinks:
-    """Links to choose one of."""
-
-    name: str
-    ways: tuple[ViewLink, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,9 @@ from dbdyno.farm.findings import FindingReport
 from dbdyno.farm.overview import BranchOverview, FindingOverview
 from dbdyno.parts import number
 from dbdyno.parts.part import AnyPart, Column, Finding, Row, Table, TableCell, Text
-from dbdyno.serve.charted import View, ViewLink, ViewLinks
+from dbdyno.serve.charted import View
 from dbdyno.serve.farm_views import AT, FarmAddresses, words
+from dbdyno.serve.frame import ViewLink, ViewLinks
 
 
 def view(branch: BranchOverview, finding: FindingOverview, places: FarmAddresses) -> View:

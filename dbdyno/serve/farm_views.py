@@ -14,7 +14,8 @@ from dbdyno.parts import number
 from dbdyno.parts.colors import Tone
 from dbdyno.parts.number import MISSING
 from dbdyno.parts.part import AnyPart, Callout, Column, Finding, Row, Table, TableCell, Text
-from dbdyno.serve.charted import View, ViewLink, ViewLinks, day
+from dbdyno.serve.charted import View, day
+from dbdyno.serve.frame import ViewLink, ViewLinks
 
 SURE = 3.0
 """A cell has a colour where it is beyond the margin by so many standard errors."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -61,15 +62,17 @@ class Folders:
         self.roots = tuple(roots)
         self._roots = named(roots)
         self._known: dict[str, ListedResult] = {}
+        self.damaged: dict[Path, str] = {}
+        """Why folders that have a plan are no results, as they were looked through last."""
 
     def found(self) -> list[ListedResult]:
         """All results: those that run, then the newest; a folder that cannot be read is none."""
         known: dict[str, ListedResult] = {}
+        self.damaged = {}
         for key, path in self._places():
             stamp, before = glance.stamp(path), self._known.get(key)
-            if before is not None and before.stamp == stamp:
-                known[key] = before
-            elif (read := _read(key, path, stamp)) is not None:
+            read = before if before and before.stamp == stamp else self._read(key, path, stamp)
+            if read is not None:
                 known[key] = read
         self._known = known
         now = time.time()
@@ -90,10 +93,20 @@ class Folders:
             paths = [before.path]
         for path in paths:
             stamp = glance.stamp(path)
-            read = before if before and before.stamp == stamp else _read(key, path, stamp)
+            read = before if before and before.stamp == stamp else self._read(key, path, stamp)
             if read is not None:
                 self._known[key] = read
                 return replace(read, state=_state(read, time.time()))
+        return None
+
+    def _read(self, key: str, path: Path, stamp: Stamp) -> ListedResult | None:
+        """The result as its plan has it; None where it is damaged or was removed meanwhile."""
+        try:
+            return _of(key, path, stamp)
+        except ResultError as error:
+            self.damaged[path] = str(error)
+        except (ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as no:
+            self.damaged[path] = f"{path}: cannot be read ({no})"
         return None
 
     def _places(self) -> Iterator[tuple[str, Path]]:
@@ -123,14 +136,6 @@ def named(roots: Sequence[Path]) -> dict[str, Path]:
     return names
 
 
-def _read(key: str, path: Path, stamp: Stamp) -> ListedResult | None:
-    """The result as its plan has it; None where it is damaged or was removed meanwhile."""
-    try:
-        return _of(key, path, stamp)
-    except (OSError, ResultError, KeyError, TypeError, ValueError, AttributeError):
-        return None
-
-
 def _of(key: str, path: Path, stamp: Stamp) -> ListedResult:
     progress = glance.glance(path)
     plan = progress.plan
@@ -138,6 +143,7 @@ def _of(key: str, path: Path, stamp: Stamp) -> ListedResult:
         (arm for arm in plan.arms if arm.shown), key=lambda arm: bool(arm.name != plan.base)
     )
     begun_s = (stamp[0] if plan.created_unix_ns is None else plan.created_unix_ns) / 1e9
+    datetime.fromtimestamp(begun_s, UTC)  # raises where it is no time that can be shown
     return ListedResult(
         key=key,
         path=path,

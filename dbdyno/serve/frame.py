@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -26,6 +27,8 @@ PLACES = (
 """The pages that belong to no single result: name, address, word."""
 OF_RESULT = (("report", "Report"), ("live", "Live"), ("numbers", "Numbers"))
 """The pages of a result: name, which begins its address, and word."""
+STYLE, FEED = "style.css", "feed.xml"
+"""What pages of a published folder share, by its name there."""
 SCRIPTS = ("list.js", "live.js")
 DRAWING = ("vega.js", "charts.js")
 """The scripts of pages with charts, in their order."""
@@ -40,6 +43,23 @@ def address(name: str, result: ListedResult) -> str:
 def of_result(name: str, key: str) -> str:
     """The same by the result's key."""
     return f"/{name}/{quote(key)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewLink:
+    """A link to another page, or to another view of a page."""
+
+    words: str
+    link: str
+    here: bool = False  # it is what is shown
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewLinks:
+    """Links to choose one of."""
+
+    name: str
+    ways: tuple[ViewLink, ...]
 
 
 class Frame:
@@ -67,34 +87,69 @@ class Frame:
         `result`: the one that the page is of. `scripts`: of SCRIPTS, those that it needs.
         """
         return self.filled(
-            "frame.html.j2", title=title, body=body, bar=self.bar(at, result), scripts=scripts
+            "frame.html.j2",
+            title=title,
+            place="dyno",
+            body=body,
+            bar=self.bar(at, result),
+            style="/asset/frame.css",
+            scripts=scripts,
+        )
+
+    def file(
+        self, title: str, body: str, ways: Sequence[ViewLinks], *, place: str, above: str
+    ) -> str:
+        """A page of a published folder, which lies `above` it; `ways` stand in its bar."""
+        return self.filled(
+            "frame.html.j2",
+            title=title,
+            place=place,
+            body=body,
+            bar=self.bar_of(ways),
+            style=above + STYLE,
+            feed=above + FEED,
+            scripts=(),
         )
 
     def bar(self, at: str = "", result: ListedResult | None = None, *, styled: bool = False) -> str:
         """The way to the other pages; `styled`: with its style, for a page that has its own."""
+        places = [ViewLink(words=word, link=link, here=name == at) for name, link, word in PLACES]
+        groups = [ViewLinks(name="", ways=tuple(places))]
+        if result is not None:
+            own = [
+                ViewLink(words=word, link=address(name, result), here=name == at)
+                for name, word in OF_RESULT
+            ]
+            groups.append(ViewLinks(name=result.plan, ways=tuple(own)))
+        return self.bar_of(groups, styled=styled)
+
+    def bar_of(self, groups: Sequence[ViewLinks], *, styled: bool = False) -> str:
+        """A bar with these links."""
         css = self.filled("bar.css.j2") if styled else ""
-        return self.filled(
-            "bar.html.j2", at=at, result=result, places=PLACES, of_result=OF_RESULT, css=css
-        )
+        return self.filled("bar.html.j2", groups=groups, css=css)
 
     def filled(self, template: str, **values: object) -> str:
         """A template's output."""
         return self.templates.get_template(template).render(**values)
 
     @cached_property
-    def assets(self) -> dict[str, tuple[str, str]]:
-        """The files that pages ask for: by name the media type and the text."""
-        css = self.filled(
+    def css(self) -> str:
+        """The style of all pages."""
+        return self.filled(
             "frame.css.j2",
             colors=style.colors(len(style.ARM_COLORS)),
             kinds=style.kind_colors(),
             font=style.FONT,
         )
-        found = {"frame.css": ("text/css", css)}
-        for name in SCRIPTS:
-            text = (TEMPLATES / name).read_text(encoding="utf-8")
-            found[name] = ("text/javascript", text)
-        return found
+
+    @cached_property
+    def assets(self) -> dict[str, tuple[str, str]]:
+        """The files that pages ask for: by name the media type and the text."""
+        scripts = {
+            name: ("text/javascript", (TEMPLATES / name).read_text(encoding="utf-8"))
+            for name in SCRIPTS
+        }
+        return {"frame.css": ("text/css", self.css), **scripts}
 
     @cached_property
     def drawing(self) -> dict[str, tuple[str, str]]:

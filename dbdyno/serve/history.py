@@ -38,7 +38,8 @@ from dbdyno.parts.part import (
 )
 from dbdyno.parts.plateaus import Dot, PlateauLine, Plateaus
 from dbdyno.serve import chained, charted, farm
-from dbdyno.serve.charted import Search, View, ViewLink, ViewLinks, day, link, report
+from dbdyno.serve.charted import Search, View, day, link, report
+from dbdyno.serve.frame import ViewLink, ViewLinks
 from dbdyno.serve.listing import has_words
 from dbdyno.serve.serving import PageContext
 

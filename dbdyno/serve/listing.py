@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sized
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from dbdyno.parts import number
 from dbdyno.serve.folders import Folders, ListedResult
-from dbdyno.serve.frame import Frame
+from dbdyno.serve.frame import Frame, ViewLink, address
 from dbdyno.serve.judged import JudgedResults, VerdictHeadline
+from dbdyno.serve.record import PublishedResult
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResultLine:
     """A result in the list."""
 
-    result: ListedResult
+    result: ListedResult | PublishedResult
+    link: str
     when: str
     blocks: str
-    headline: VerdictHeadline | None  # None: it is asked for when the line is on the screen
+    headline: VerdictHeadline | None
+    asks: str = ""  # the address that gives a headline that is not known yet
+    running: bool = False
+    words: str = ""  # all that a search looks at
+    steps: str = ""
+    raw: ViewLink | None = None
 
 
 def page(frame: Frame, folders: Folders, judged: JudgedResults, query: str) -> str:
@@ -41,7 +48,7 @@ def has_words(text: str, query: str) -> bool:
     return all(word in text for word in query.lower().split())
 
 
-def counted(shown: Sequence[ListedResult], every: Sequence[ListedResult]) -> str:
+def counted(shown: Sized, every: Sized) -> str:
     """12 results, or 3 of 12 results."""
     whole = f"{len(every):,} result{'' if len(every) == 1 else 's'}"
     return whole if len(shown) == len(every) else f"{len(shown):,} of {whole}"
@@ -60,9 +67,14 @@ def blocks(result: ListedResult) -> str:
 
 
 def _line(result: ListedResult, judged: JudgedResults) -> ResultLine:
+    known, running = judged.known(result), result.state == "running"
     return ResultLine(
         result=result,
+        link=address("live" if running else "report", result),
         when=day(result.changed_s),
         blocks=blocks(result),
-        headline=judged.known(result),
+        headline=known,
+        asks=address("headline", result) if known is None and result.complete else "",
+        running=running,
+        words=result.words,
     )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
 
+import msgspec
+
+from dbdyno.model import Json
 from dbdyno.parts import number
 from dbdyno.report.export.form import ExportColumn, ExportTable
 from dbdyno.report.export.frames import pieces
@@ -15,9 +19,6 @@ from dbdyno.report.export.tables import TABLES
 from dbdyno.serve.folders import ListedResult
 from dbdyno.serve.frame import Frame
 from dbdyno.store import Results, safe_name
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 FIRST = "steps"
 """The table that is shown where none is named."""
@@ -65,8 +66,8 @@ def shown(result: ListedResult, table: ExportTable) -> TableExcerpt:
 
 def text(result: ListedResult, table: ExportTable, form: str) -> Iterator[str]:
     """All rows as CSV, or as one JSON array, in pieces. Raises ResultError before the first."""
-    made = _frames(result, table)
-    return _csv(table, made) if form == "csv" else _json(made)
+    made = _pieces(result, table)
+    return _csv(table, made) if form == "csv" else _json(table, made)
 
 
 def file_name(result: ListedResult, table: ExportTable, form: str) -> str:
@@ -74,27 +75,25 @@ def file_name(result: ListedResult, table: ExportTable, form: str) -> str:
     return f"{safe_name(result.plan)}-{table.name}.{form}"
 
 
-def _frames(result: ListedResult, table: ExportTable) -> Iterator[DataFrame]:
+def _pieces(result: ListedResult, table: ExportTable) -> Iterator[list[Json]]:
     source = ExportSource(result.key, Results.open(result.path))
-    return (one for _, one in pieces([source], {table.name}))
+    return (rows for _, rows in pieces([source], {table.name}))
 
 
 def _rows(
     result: ListedResult, table: ExportTable, columns: tuple[ExportColumn, ...]
 ) -> Iterator[list[str]]:
-    for frame in _frames(result, table):
-        for row in frame[[column.name for column in columns]].itertuples(index=False):
-            yield [_cell(value, one) for value, one in zip(row, columns, strict=True)]
+    for rows in _pieces(result, table):
+        for row in rows:
+            yield [_cell(row[column.name], column) for column in columns]
 
 
 def _cell(value: object, column: ExportColumn) -> str:
     """A value as a reader wants it; nothing where it is unknown."""
-    import pandas
-
-    if value is None or value is pandas.NA or value is pandas.NaT or value != value:
+    if value is None or value != value:
         return ""
-    if column.type == "number" and isinstance(value, float):
-        return number.number(value)
+    if column.type == "number" and isinstance(value, float | int):
+        return number.number(float(value))
     if column.type == "boolean":
         return "yes" if value else "no"
     if column.type == "time":
@@ -102,16 +101,20 @@ def _cell(value: object, column: ExportColumn) -> str:
     return str(value)
 
 
-def _csv(table: ExportTable, made: Iterator[DataFrame]) -> Iterator[str]:
-    yield ",".join(column.name for column in table.columns) + "\n"
-    for its in made:
-        yield its.to_csv(index=False, header=False)
+def _csv(table: ExportTable, made: Iterator[list[Json]]) -> Iterator[str]:
+    names = [column.name for column in table.columns]
+    yield ",".join(names) + "\n"
+    for rows in made:
+        text = io.StringIO()
+        writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
+        writer.writerows(rows)
+        yield text.getvalue()
 
 
-def _json(made: Iterator[DataFrame]) -> Iterator[str]:
+def _json(table: ExportTable, made: Iterator[list[Json]]) -> Iterator[str]:
     before = "["
-    for its in made:
-        rows = its.to_json(orient="records", date_format="iso", date_unit="us")
-        yield before + rows[1:-1]
+    for rows in made:
+        wanted = [{column.name: row[column.name] for column in table.columns} for row in rows]
+        yield before + msgspec.json.encode(wanted).decode()[1:-1]
         before = ","
     yield "[]" if before == "[" else "]"

@@ -99,6 +99,7 @@ class BisectionFolder:
 
 def renewed(before: Question, now: Question) -> Question:
     """The question of a search that goes on: counts answer a smaller change, and all, too."""
+    before = replace(before, architecture=before.architecture or now.architecture)
     if not (before.counts and now.counts):
         return before
     return replace(before, command=now.command, smallest=now.smallest, every=now.every)

@@ -39,17 +39,17 @@ def of_block(block: Path) -> dict[str, str]:
 
     Whoever wrote them, they are on the disk then, with the names of their folders.
     """
-    names = [name for name in _names(block) if name != DONE]
-    for name in names:
+    own = [name for name in names(block) if name != DONE]
+    for name in own:
         disk.sync_path(block / name)
-    for folder in {block / parent for name in names for parent in Path(name).parents}:
+    for folder in {block / parent for name in own for parent in Path(name).parents}:
         disk.sync_path(folder)
-    return {name: _sha256(block / name) for name in names}
+    return {name: _sha256(block / name) for name in own}
 
 
 def protect(block: Path) -> None:
     """Takes the right to write a finished block's files; its folders stay writable, as for rm."""
-    for name in _names(block):
+    for name in names(block):
         disk.set_rights(block / name, FINISHED)
 
 
@@ -67,12 +67,12 @@ def read(block: Path) -> Checksums | None:
 
 def of_block_damaged(block: Path, expected: Checksums) -> Iterator[DamagedFile]:
     """The files of a block that are missing, changed or new."""
-    return _compared(block, expected, set(_names(block)) - {DONE})
+    return _compared(block, expected, set(names(block)) - {DONE})
 
 
 def of_folder_damaged(folder: Path, expected: Checksums) -> Iterator[DamagedFile]:
     """The same of a folder within; `expected`: by the names there."""
-    return _compared(folder, expected, set(_names(folder)))
+    return _compared(folder, expected, set(names(folder)))
 
 
 def changed(folder: Path, expected: Checksums) -> Iterator[DamagedFile]:
@@ -94,14 +94,14 @@ def _compared(folder: Path, expected: Checksums, present: set[str]) -> Iterator[
             yield from changed(folder, {name: expected[name]})
 
 
-def _names(folder: Path) -> list[str]:
+def names(folder: Path) -> list[str]:
     """The files in a folder and below, by their names from there on; without hidden ones."""
-    names = []
+    inside = []
     for place, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         paths = (Path(place, name) for name in files if not name.startswith("."))
-        names += [str(path.relative_to(folder)) for path in paths if path.is_file()]
-    return sorted(names)
+        inside += [str(path.relative_to(folder)) for path in paths if path.is_file()]
+    return sorted(inside)
 
 
 def _sha256(path: Path) -> str:

@@ -9,11 +9,12 @@ import random
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client
 from home.models import HomePage
 from wagtail.models import Page
 
-SECTIONS, STORIES = 30, 20
+SECTIONS, STORIES = 30, int(os.environ["STORIES"])
 WORDS = ("database", "garden", "story", "section", "about", "nothing")
 draw = random.Random(1)
 settings.ALLOWED_HOSTS = ["*"]
@@ -28,12 +29,32 @@ def fill() -> None:
     home = HomePage.objects.first()
     for a in range(SECTIONS):
         section = home.add_child(instance=HomePage(title=f"Section {a}", slug=f"section-{a}"))
-        for b in range(STORIES):
-            title = f"Story {a} {b} about databases and gardens"
-            described = "words " * draw.randint(3, 30)
-            story = HomePage(title=title, slug=f"story-{a}-{b}", search_description=described)
-            section.add_child(instance=story)
+        stories = Page.objects.bulk_create(story(section, a, b) for b in range(STORIES))
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                "INSERT INTO home_homepage (page_ptr_id) VALUES (%s)",
+                [(each.pk,) for each in stories],
+            )
+        Page.objects.filter(pk=section.pk).update(numchild=STORIES)
     call_command("update_index", verbosity=0)
+
+
+def story(section: Page, a: int, b: int) -> Page:
+    """A page below a section, as `add_child` would make it, which takes 35 ms."""
+    title, slug = f"Story {a} {b} about databases and gardens", f"story-{a}-{b}"
+    return Page(
+        path=Page._get_path(section.path, section.depth + 1, b + 1),
+        depth=section.depth + 1,
+        title=title,
+        draft_title=title,
+        slug=slug,
+        url_path=f"{section.url_path}{slug}/",
+        search_description="words " * draw.randint(3, 30),
+        content_type=section.content_type,
+        locale=section.locale,
+        first_published_at=section.first_published_at,
+        last_published_at=section.last_published_at,
+    )
 
 
 def traffic(rounds: int) -> None:

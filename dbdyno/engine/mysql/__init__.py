@@ -127,6 +127,7 @@ class MysqlEngine:
         """By cmake."""
         return Method(
             version=partial(compile.version, engine=self.traits.name),
+            version_files=compile.OF_VERSION,
             steps=partial(compile.steps, engine=self.traits.name),
             ignored=compile.ignored,
             explain=compile.explain,

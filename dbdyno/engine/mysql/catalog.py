@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from dbdyno.workload.determined.catalog import ColumnFacts, FunctionFacts, RelationFacts
+from dbdyno.model.catalog import ColumnFacts, FunctionFacts, RelationFacts
 
 if TYPE_CHECKING:
     from pymysql.cursors import Cursor
@@ -44,7 +44,7 @@ OWN = frozenset({"information_schema", "mysql", "performance_schema", "sys"})
 
 @dataclass(frozen=True)
 class MysqlCatalog:
-    """The catalog that a session sees (workload.determined.catalog.Catalog)."""
+    """The catalog that a session sees (model.catalog.Catalog)."""
 
     cursor: Cursor
     backticks: ClassVar[bool] = True

@@ -22,6 +22,8 @@ from dbdyno.model import engine as engines
 from dbdyno.model.error import ServerError
 
 VERSION_FILES = ("MYSQL_VERSION", "VERSION")
+OF_VERSION = (*VERSION_FILES, "CMakeLists.txt", "storage/maria/CMakeLists.txt")
+"""The files of a tree by which its version is known, and that it is MariaDB's."""
 PART = re.compile(r"(?m)^(MYSQL_VERSION_(?:MAJOR|MINOR|PATCH|EXTRA)|SERVER_MATURITY)=\"?([^\"\n]*)")
 UNUSED = re.compile(
     r"Manually-specified variables were not used by the project:\s*\n((?:\s+\w+\n)+)"

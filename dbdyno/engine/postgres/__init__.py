@@ -24,6 +24,7 @@ from dbdyno.engine.postgres import (
     fetch,
     fingerprint,
     footprint,
+    modules,
     planner_lab,
     probe,
     server,
@@ -101,11 +102,13 @@ class PostgresEngine:
         """By configure and make."""
         return Method(
             version=compile.version,
+            version_files=("configure", "meson.build"),
             steps=compile.steps,
             ignored=lambda said, options: None,  # what configure does not know was refused
             explain=compile.explain,
             again=compile.AGAIN,
             configures=compile.CONFIGURES,
+            named=modules.named,
         )
 
     def read_config(self, text: str, source: str, version_num: int) -> Settings:

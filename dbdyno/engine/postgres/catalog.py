@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from dbdyno.model.catalog import ColumnFacts, FunctionFacts, RelationFacts
 from dbdyno.model.literal import literal
-from dbdyno.workload.determined.catalog import ColumnFacts, FunctionFacts, RelationFacts
 
 Row = Sequence[str | None]
 RELATION = """
@@ -66,7 +66,7 @@ OWN = frozenset({"information_schema", "pg_catalog", "pg_toast"})
 
 @dataclass(frozen=True)
 class PostgresCatalog:
-    """The catalog that a session sees (workload.determined.catalog.Catalog)."""
+    """The catalog that a session sees (model.catalog.Catalog)."""
 
     texts: Callable[[str], Iterable[Row]]  # the rows of a query
     backticks: ClassVar[bool] = False

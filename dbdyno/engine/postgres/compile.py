@@ -18,6 +18,7 @@ from dbdyno.builds.flags import NATIVE, NOFP, Flags
 from dbdyno.builds.log import BuildLog
 from dbdyno.builds.step import COMPILE_MARKS, BuildSite, BuildStep, Package, explained, first_line
 from dbdyno.builds.training import Training
+from dbdyno.engine.postgres import modules
 from dbdyno.model.error import ServerError
 
 MAJOR_MIN = 12
@@ -105,6 +106,12 @@ def version(tree: Path, origin: str) -> str:
         text = (tree / "configure").read_text(errors="replace")
     except OSError:
         text = ""
+    if not text and (tree / "meson.build").is_file():
+        raise ServerError(
+            f"`{origin}` has a meson.build and no configure, by which dyno builds: bring it back "
+            "(git checkout HEAD -- configure), or build it by meson and name the folder that "
+            "`meson install` filled"
+        )
     found: dict[str, str] = dict(PACKAGE.findall(text))
     if found.get("NAME") != "PostgreSQL":
         raise ServerError(
@@ -130,6 +137,12 @@ def steps(
         raise ServerError(f"`./configure --help` failed: {said.strip()[-200:]}; see `{log.path}`")
     known = known_options(log.path.read_text(errors="replace"))
     install = ["make", "install", f"DESTDIR={site.root}"]
+    folders: tuple[str, ...] = (".", modules.CONTRIB)
+    makefiles: tuple[BuildStep, ...] = ()
+    if site.modules is not None and (tree / modules.BACKEND).is_dir():  # else whole
+        folders = modules.folders(tree, site.modules, (*flags.options, *options))
+        own = ["make", "install-local", f"DESTDIR={site.root}"]  # what extensions include
+        makefiles = (BuildStep(phase="install", command=own, folder=tree / "src"),)
 
     def rounds(flags: Flags) -> tuple[BuildStep, ...]:
         make = ["make", f"--jobs={site.jobs}"]
@@ -141,10 +154,9 @@ def steps(
             BuildStep(
                 phase="configure", command=configure, folder=tree, leftover=tree / "config.log"
             ),
-            BuildStep(phase="compile", command=make, folder=tree),
-            BuildStep(phase="compile", command=make, folder=tree / "contrib"),
-            BuildStep(phase="install", command=install, folder=tree),
-            BuildStep(phase="install", command=install, folder=tree / "contrib"),
+            *(BuildStep(phase="compile", command=make, folder=tree / name) for name in folders),
+            *(BuildStep(phase="install", command=install, folder=tree / name) for name in folders),
+            *makefiles,
         )
 
     load = Training(engine="postgres", script=TRAINING, clean=("make", "clean"))

@@ -1,21 +1,39 @@
-"""Whether a server of PostgreSQL can go on with the data of another one."""
+"""Whether a server of PostgreSQL can go on with the data of another one.
+
+Servers refuse data of another major version, of other catalogs, and of other sizes that were
+compiled in (`ReadControlFile` in xlog.c, `ValidatePgVersion` in miscinit.c). A fresh cluster of a
+build tells all of it, whoever made the build.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import re
+import struct
+import tempfile
 from pathlib import Path
 
-from dbdyno.builds import Build
-from dbdyno.model import Json
+import msgspec
+from msgspec import Struct, structs
 
-HEADERS = ("include/postgresql/server", "include/server", "include/postgresql/*/server")
-"""Where an installed build may have the headers of its server."""
-CATALOG_HEADER = "catalog/catversion.h"
-CATALOG_VERSION = re.compile(r"(?m)^#define\s+CATALOG_VERSION_NO\s+(\d+)")
-PAGE_HEADER = "pg_config.h"
-PAGES = re.compile(r"(?m)^#define\s+(BLCKSZ|RELSEG_SIZE|XLOG_BLCKSZ)\s+(\d+)")
-RELEASED = re.compile(r"\d+(?:\.\d+)+")
-"""The version of a release, such as 17.6: of one series all have the same catalogs."""
+from dbdyno.builds import Build, cache
+from dbdyno.engine.postgres import fingerprint, initdb
+from dbdyno.host import data_folder, place
+from dbdyno.host.account import Account
+from dbdyno.model import Initdb, Json
+from dbdyno.model.error import DiskError
+from dbdyno.store.file import write_atomically
+
+FOLDER = "data-forms"
+"""The folder of the cache with what clusters tell, by the hash of the program that made them."""
+SIZES = struct.Struct("=8I2B")
+"""What follows the number of known form (pg_control.h, 9.6 to 19): eight sizes, and how long values
+are passed."""
+OWN_FORM = struct.pack("=d", 1234567.0)
+"""The number by which pg_control shows how this machine writes floating point."""
+SEGMENT = 3
+"""Which of the sizes initdb is told; the plan says it."""
 SHAPING = re.compile(
     r"autovacuum|default_.*|gin_.*|maintenance_work_mem|max_parallel_maintenance_workers"
     r"|shared_preload_libraries|track_commit_timestamp|vacuum_.*"
@@ -23,31 +41,71 @@ SHAPING = re.compile(
 """Settings that determine what data a fill leaves, or how they lie."""
 
 
+class ClusterForm(Struct, frozen=True):
+    """What data have to be for a server to start on them, beside what initdb is told."""
+
+    major: str  # as PG_VERSION says it: "19"
+    control: int  # the version of pg_control
+    catalog: int
+    sizes: tuple[int, ...]  # of blocks, files, names, index keys …: what is compiled in
+
+
 def shapes(setting: str) -> bool:
     """Whether a setting determines what data a fill leaves, or how they lie."""
     return SHAPING.fullmatch(setting.lower()) is not None
 
 
-def catalogs(build: Build) -> Json:
-    """What a data directory has to have for a build: as pg_control says it.
+def of_build(build: Build, account: Account) -> Json:
+    """What a data directory has to be for a build; of one not made yet a guess by its release.
 
-    Servers refuse other catalogs. Where a build has no headers, releases of one series are alike,
-    and any other build is alike to itself alone.
+    A cluster is made and thrown away, once for each program. Raises ServerError: initdb fails.
     """
-    for pattern in HEADERS:
-        for folder in sorted(build.base_dir.glob(pattern)):
-            version = CATALOG_VERSION.search(text_of(folder / CATALOG_HEADER))
-            if version is not None:
-                pages = PAGES.findall(text_of(folder / PAGE_HEADER))
-                return {"catalog": version[1], "pages": dict(pages)}
-    if RELEASED.fullmatch(build.version):
+    if not build.made:
         return {"release": list(build.release)}
-    return {"sha256": build.sha256}
-
-
-def text_of(path: Path) -> str:
-    """The text of a file; empty where there is none."""
+    kept = place.cache_root() / FOLDER / f"{build.sha256}.json"
     try:
-        return path.read_text(errors="replace")
-    except OSError:
-        return ""
+        form = msgspec.json.decode(kept.read_bytes(), type=ClusterForm)
+    except (OSError, msgspec.DecodeError):
+        form = fresh(build, account)
+        with contextlib.suppress(OSError, DiskError):
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(kept, msgspec.json.encode(form), synced=False)
+    return structs.asdict(form) | scripts(build)
+
+
+def scripts(build: Build) -> Json:
+    """What extensions that a build was asked for make in a database; nothing of other builds.
+
+    Data of one that was made by other scripts are no data of this build's extension.
+    """
+    record = cache.kept(build.base_dir)
+    if record is None or not record.parts.keys() & {"beside", "modules"}:
+        return {}
+    digest = hashlib.sha256()
+    for path in sorted(build.base_dir.glob("share/**/extension/*")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return {"extensions": digest.hexdigest()}
+
+
+def fresh(build: Build, account: Account) -> ClusterForm:
+    """The form of a cluster that the build makes. Raises ServerError where initdb fails."""
+    with tempfile.TemporaryDirectory(prefix="dyno-initdb-") as folder:
+        Path(folder).chmod(0o755)  # the account enters it
+        data = Path(folder) / "data"
+        account.make_folder(data)
+        initdb.make(build, account, data, initdb.arguments(Initdb(), build.version_num))
+        return of_cluster(data)
+
+
+def of_cluster(data_dir: Path) -> ClusterForm:
+    """The form of a cluster's data. Raises OSError where its files are missing."""
+    control = data_folder.read(data_dir, fingerprint.CONTROL)
+    _, version, catalog, _ = fingerprint.CONTROL_HEAD.unpack_from(control)
+    *sizes, first, second = SIZES.unpack_from(control, control.index(OWN_FORM) + len(OWN_FORM))
+    del sizes[SEGMENT]
+    return ClusterForm(
+        major=data_folder.read(data_dir, "PG_VERSION").decode().strip(),
+        control=version,
+        catalog=catalog,
+        sizes=(*sizes, first, second),
+    )

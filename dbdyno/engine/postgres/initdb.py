@@ -7,14 +7,19 @@ Since which version initdb has an option: https://www.postgresql.org/docs/releas
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from dbdyno.builds import Build
+from dbdyno.host import account as accounts
 from dbdyno.host import locales
+from dbdyno.host.account import Account
 from dbdyno.model import Arm, Initdb, Json
-from dbdyno.model.error import HostError, PlanError
+from dbdyno.model.error import HostError, PlanError, ServerError
 from dbdyno.model.size import bytes_of
 
 SUPERUSER = "dyno"
+INITDB_S_MAX = 300.0
 SEGMENT_SIZE_FROM = 11_00_00
 """Before, the size of WAL segments was compiled in."""
 CHECKSUMS_FROM = 18_00_00
@@ -26,6 +31,16 @@ SIZE = re.compile(r"\d+(kB|MB|GB|TB)?")
 """A size of them as the server takes it; it refuses any other itself. Plain numbers are of MB."""
 SEGMENTS_MIN = 2
 """How many segments each of WAL_SIZES has to hold; the server does not start otherwise."""
+
+
+def make(build: Build, account: Account, data: Path, words: Sequence[str | Path]) -> None:
+    """Makes a cluster in an empty folder of the account. Raises ServerError: initdb's words."""
+    env = account.options()["env"] | build.environment
+    command = [build.initdb, "-D", data, *words]
+    done = accounts.run(command, account, limit_s=INITDB_S_MAX, env=env, cwd=data.parent)
+    if done.returncode != 0:
+        said = " ".join((done.stderr or done.stdout).split())
+        raise ServerError(f"`{build.initdb}` failed: {said[-500:]}")
 
 
 def arguments(of: Initdb, version_num: int) -> tuple[str, ...]:

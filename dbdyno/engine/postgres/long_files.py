@@ -1,8 +1,8 @@
 """Files of a server that is down, made as long as another server's, without a row in them.
 
 The planner reads the lengths of files, and how high a btree is from its first page. What is added
-is a hole: pages of zeros, which PostgreSQL takes for empty ones. A btree gets a chain of pages from
-its root to its one leaf, because the planner itself may descend for an end.
+is a hole: pages of zeros, which PostgreSQL takes for empty ones. A btree gets a root that leads to
+its one leaf, because the planner itself may descend for an end.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ LAYOUT = BLOCK_BYTES | 4
 LEAF, ROOT = 1, 2
 """Flags of a btree's page (nbtree.h, BTP_LEAF and BTP_ROOT)."""
 FLAGS_AT = SPECIAL_AT + 12
-META_AT = 32
-"""Where a btree's first page has its root and level, and both again as fast ones."""
+LEAF_BLOCK, ROOT_BLOCK, META_AT = 1, 2, 32
+"""Where a btree has its pages, and the first of them the root and its level, twice."""
+PENDING_AT = HEADER_BYTES + 12
+"""Where a GIN index's first page has the length of its list (ginblock.h, nPendingPages)."""
 TUPLE_BYTES, PIVOT = 8, 0x2000
 """A tuple of an internal page without keys, and the flag of one (INDEX_ALT_TID_MASK)."""
 NORMAL_ITEM = 1
@@ -39,6 +41,7 @@ class LongFile:
     path: str  # below the data directory
     blocks: int
     height: int = 0  # of a btree: levels above its leaves
+    pending: int = 0  # of a GIN index: pages of its list
 
 
 def is_sparse(folder: Path) -> bool:
@@ -58,8 +61,10 @@ def lengthen(data_dir: Path, files: Iterable[LongFile]) -> None:
     """Makes files as long as they are to be, never shorter. Raises OSError."""
     for file in files:
         first = data_dir / file.path
-        if file.height and file.blocks >= file.height + 2:
+        if file.height and file.blocks > ROOT_BLOCK:
             heighten(first, file.height)
+        if file.pending:
+            _put_pending(first, file.pending)
         segments, rest = divmod(file.blocks, SEGMENT_BLOCKS)
         lengths = [SEGMENT_BLOCKS] * segments + [rest] * (rest > 0)
         for number, blocks in enumerate(lengths):
@@ -76,8 +81,15 @@ def _lengthen(place: Path, size: int) -> None:
         os.close(descriptor)
 
 
+def _put_pending(place: Path, pages: int) -> None:
+    """Says on a GIN index's first page how long its list is, of which EXPLAIN reads no page."""
+    with place.open("r+b") as file:
+        file.seek(PENDING_AT)
+        file.write(struct.pack("<I", pages))
+
+
 def heighten(place: Path, height: int) -> None:
-    """Puts so many levels above the one leaf of a btree, or of an empty one. Raises OSError."""
+    """Puts a root of that level above the one leaf of a btree, or an empty one. Raises OSError."""
     with place.open("r+b") as file:
         content = file.read()
         file.seek(0)
@@ -85,7 +97,10 @@ def heighten(place: Path, height: int) -> None:
 
 
 def heightened(content: bytes, height: int) -> bytes:
-    """A btree of one leaf at most with so many levels above it."""
+    """A btree of one leaf at most with a root of that level above it.
+
+    A descent reads pages until it comes to the leaf, so that those between can be left out.
+    """
     meta, leaf = bytearray(content[:BLOCK_BYTES]), bytearray(content[BLOCK_BYTES : 2 * BLOCK_BYTES])
     if len(content) > 2 * BLOCK_BYTES:
         return bytes(content)  # it has grown by itself
@@ -93,12 +108,9 @@ def heightened(content: bytes, height: int) -> bytes:
         leaf = bytearray(_page(level=0, flags=LEAF, items=()))
     (flags,) = struct.unpack_from("<H", leaf, FLAGS_AT)
     struct.pack_into("<H", leaf, FLAGS_AT, flags & ~ROOT)
-    internal = [
-        _page(level=level, flags=ROOT * (level == height), items=(downlink(level),))
-        for level in range(1, height + 1)
-    ]
-    struct.pack_into("<IIII", meta, META_AT, height + 1, height, height + 1, height)
-    return bytes(meta + leaf) + b"".join(internal)
+    root = _page(level=height, flags=ROOT, items=(downlink(LEAF_BLOCK),))
+    struct.pack_into("<IIII", meta, META_AT, ROOT_BLOCK, height, ROOT_BLOCK, height)
+    return bytes(meta + leaf) + root
 
 
 def downlink(block: int) -> bytes:

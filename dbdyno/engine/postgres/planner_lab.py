@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from dbdyno.engine.interface import LabServer
-from dbdyno.engine.planner_lab import IndexChanges
-from dbdyno.engine.postgres import statistics_export, statistics_import
+from dbdyno.engine.planner_lab import PREFIX, IndexChanges, LabLacks
+from dbdyno.engine.postgres import statistics_export, statistics_import, statistics_index
 from dbdyno.engine.postgres.server import PostgresServer
 from dbdyno.engine.postgres.statistics_export import StatisticsSource
 from dbdyno.model import Address
@@ -25,16 +25,18 @@ SETTINGS = {
     "min_wal_size": "2MB",
     "shared_buffers": "32MB",
     "wal_level": "minimal",
+    "wal_recycle": "off",
 }
 INITDB = {"data_checksums": False, "wal_segment_mb": 1}
 """Files change while the server is down, and its log is to take little room."""
 COSTS = ("random_page_cost", "cpu_tuple_cost", "cpu_index_tuple_cost", "cpu_operator_cost")
 """Beside that of a page in sequence, which is their unit."""
 UNUSED = (
-    "UPDATE pg_database SET datistemplate = false WHERE datname = 'template1'",
+    "UPDATE pg_database SET datistemplate = false WHERE datname LIKE 'template_'",
+    "DROP DATABASE template0",
     "DROP DATABASE template1",
 )
-"""Every server has one, and it takes 8 MB."""
+"""Every server has these, and each takes 8 MB."""
 VERSION_MIN = 13
 
 
@@ -55,27 +57,36 @@ class PostgresPlannerLab:
         assert isinstance(server, PostgresServer), "the family's own"
         if server.build.major < VERSION_MIN:
             raise ServerError(
-                f"arm {server.name}: plans without data are made by PostgreSQL {VERSION_MIN} and "
-                "later: name another version"
+                f"arm {name_of(server)}: plans without data are made by PostgreSQL {VERSION_MIN} "
+                "and later: name another version"
             )
         server.only_plan()
 
     def prepare(
         self, server: LabServer, statistics: ServerStatistics, indexes: IndexChanges
-    ) -> list[str]:
+    ) -> LabLacks:
         """Gives a server that has the schema another's statistics; returns what it lacks."""
         assert isinstance(server, PostgresServer), "the family's own"
         address = server.address()
-        lacks = statistics_import.differences(address, statistics)
-        made = [statistics_import.create(address, index) for index in indexes.made]
+        statistics_import.take_locale(address, name_of(server), statistics.locale)
+        differences = statistics_import.differences(address, statistics)
+        made = [statistics_index.create(address, index) for index in indexes.made]
         for index in indexes.dropped:
-            statistics_import.drop(address, index)
+            statistics_index.drop(address, index)
         outcome = statistics_import.take(address, statistics)
         server.execute(*UNUSED, database=server.own_database)
         server.lengthen(outcome.files)
         if made:
-            server.lengthen([statistics_import.sized(address, index) for index in made])
-        return [*lacks, *outcome.lacks]
+            server.lengthen([statistics_index.sized(address, index) for index in made])
+        return LabLacks(
+            sentences=(*differences.sentences, *outcome.lacks.sentences),
+            unknown=(*differences.unknown, *outcome.lacks.unknown),
+        )
+
+
+def name_of(server: LabServer) -> str:
+    """The name of a server's arm."""
+    return server.name.removeprefix(PREFIX)
 
 
 LAB = PostgresPlannerLab(SETTINGS, INITDB)

@@ -36,7 +36,7 @@ from dbdyno.engine.postgres.client import PostgresClient
 from dbdyno.engine.postgres.long_files import LongFile
 from dbdyno.engine.postgres.standby import DATABASE, PostgresStandbys, Standby
 from dbdyno.engine.settings import ArmSettings
-from dbdyno.host import account, process
+from dbdyno.host import process
 from dbdyno.host.observe.owners import STANDBY
 from dbdyno.host.place import Place
 from dbdyno.model import Address, Arm, Json, can
@@ -48,7 +48,6 @@ from dbdyno.model.step_files import LogEvent
 
 INCIDENTAL = frozenset({"port", "max_connections", "max_wal_size", "min_wal_size"})
 """Settings that differ between two plans of the same arm without changing what its data are."""
-INITDB_S_MAX = 300.0
 START_S_MAX = 300.0
 STOP_SIGNALS: process.Signals = (
     (signal.SIGINT, 900.0),  # fast: a checkpoint writes all dirty buffers first
@@ -118,7 +117,7 @@ class PostgresServer(LocalServer):
     def data_form(self) -> Json:
         """The facts by which it can go on with the data of another server."""
         made = initdb.identity(self._settled.initdb, self.build.version_num)
-        own = {"catalogs": data_form.catalogs(self.build)} | made
+        own = {"cluster": data_form.of_build(self.build, self._place.account)} | made
         return self._home.data_form(self._settled, data_form.shapes) | own
 
     def can(self, what: Capability) -> bool:
@@ -135,19 +134,13 @@ class PostgresServer(LocalServer):
         """Makes a fresh data directory with the settings; an earlier one of the arm is removed."""
         data, wal = self._make_folders()
         how = initdb.arguments(self._settled.initdb, self.build.version_num)
-        command: list[str | Path] = [self.build.initdb, "-D", data, *how]
-        if wal is not None:
-            command += ["-X", wal]
-        begun_s = time.monotonic()
-        env = self._place.account.options()["env"] | self.build.environment
-        done = account.run(
-            command, self._place.account, limit_s=INITDB_S_MAX, env=env, cwd=self._home.folder
-        )
-        if done.returncode != 0:
-            said = " ".join((done.stderr or done.stdout).split())
-            raise ServerError(f"arm {self.name}: initdb failed: {said[-500:]}")
-        self._home.initdb_s = time.monotonic() - begun_s
         own = self._place.account
+        begun_s = time.monotonic()
+        try:
+            initdb.make(self.build, own, data, how if wal is None else (*how, "-X", wal))
+        except ServerError as error:
+            raise ServerError(f"arm {self.name}: {error}") from error
+        self._home.initdb_s = time.monotonic() - begun_s
         own.append(data / "postgresql.conf", f"\ninclude '{settings.FILE}'\n")
         if self.standbys and self.build.major < 10:  # later initdb lets them in by itself
             own.append(data / "pg_hba.conf", "local replication all trust\n")

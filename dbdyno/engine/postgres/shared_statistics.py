@@ -43,7 +43,7 @@ def share(address: Address, file: Path) -> int:
     """
     if file.exists():
         rows = msgspec.json.decode(file.read_bytes(), type=list[ColumnStatistics])
-        return take(address, rows)
+        return len(take(address, rows))
     with connection.connected(address, RESTORE_S_MAX) as session:
         for statement in PLAIN_NAMES:
             session.execute(statement.encode())
@@ -102,14 +102,14 @@ def _slot(number: int, *, collations: bool) -> str:
 # --- Into a server ---------------------------------------------------------------------------
 
 
-def take(address: Address, rows: Sequence[ColumnStatistics]) -> int:
+def take(address: Address, rows: Sequence[ColumnStatistics]) -> list[str]:
     """Puts statistics in the place of the server's own, a relation at a time.
 
-    Returns of how many relations that failed, which keep their own. Raises ServerError where it
+    Returns the relations of which that failed, which keep their own. Raises ServerError where it
     cannot connect.
     """
     collations = version_num(address) >= COLLATIONS_FROM
-    failed = 0
+    failed = []
     for relation, its_rows in groupby(rows, lambda row: row.relation):
         inserts = [_insert(row, collations=collations) for row in its_rows]
         where = f"{literal(relation)}::regclass"
@@ -117,7 +117,7 @@ def take(address: Address, rows: Sequence[ColumnStatistics]) -> int:
         try:  # in one message, and so in one transaction
             connection.execute(address, [*PLAIN_NAMES, whole], RESTORE_S_MAX)
         except ServerError:
-            failed += 1
+            failed.append(relation)
     return failed
 
 

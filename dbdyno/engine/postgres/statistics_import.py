@@ -7,23 +7,21 @@ the server's after that (long_files.py), while this one is down.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from msgspec import json
-
-from dbdyno.engine.postgres import connection, plan_form, shared_statistics
+from dbdyno.engine.planner_lab import LabLacks
+from dbdyno.engine.postgres import connection, shared_statistics
+from dbdyno.engine.postgres.inward import version_num
 from dbdyno.engine.postgres.long_files import LongFile
 from dbdyno.engine.postgres.sections import quoted
 from dbdyno.engine.postgres.statistics_export import (
-    LINE_BYTES,
-    PAGE_BYTES,
-    TUPLE_BYTES,
-    aligned,
-    reckoned_height,
+    BUILTIN_FROM,
+    LOCALES_FROM,
+    RULES_FROM,
+    locale_column,
 )
 from dbdyno.engine.restore import RESTORE_S_MAX
 from dbdyno.model import Address
@@ -31,9 +29,11 @@ from dbdyno.model.error import PlanError, ServerError
 from dbdyno.model.literal import literal
 from dbdyno.model.planner_statistics import (
     ColumnEnds,
+    DatabaseLocale,
     ExtendedStatistics,
     RelationSize,
     ServerStatistics,
+    UnknownPart,
 )
 
 if TYPE_CHECKING:
@@ -44,8 +44,10 @@ UNKNOWN_FROM, INHERITED_FROM = 14_00_00, 15_00_00
 TYPES = ("pg_ndistinct", "pg_dependencies", "pg_mcv_list")
 """The types of extended statistics, which no cast makes of bytes but one that we make for it."""
 OWN_FROM = 16384
-RELATIONS = f"""SELECT c.oid::regclass::text, relkind::text, pg_relation_filepath(c.oid)
-FROM pg_class c WHERE oid >= {OWN_FROM} AND relkind IN ('r', 'i', 'm', 'p', 'I', 'f')"""
+RELATIONS = f"""SELECT c.oid::regclass::text, coalesce(indrelid, c.oid)::regclass::text,
+    pg_relation_filepath(c.oid)
+FROM pg_class c LEFT JOIN pg_index ON indexrelid = c.oid
+WHERE c.oid >= {OWN_FROM} AND relkind IN ('r', 'i', 'm', 'p', 'I', 'f')"""
 OPENED = (
     "SET LOCAL session_replication_role = replica",
     f"""CREATE TEMP TABLE dyno_class ON COMMIT DROP AS SELECT c.oid AS number, relkind, relchecks,
@@ -69,19 +71,32 @@ CLOSED = (
     WHERE a.attrelid = d.attrelid AND attnum = place""",
 )
 """What keeps two rows of ends out of their tables, and its return."""
-NEW_INDEX = """SELECT indrelid::regclass::text, pg_get_expr(indpred, indrelid),
-    indnatts = indnkeyatts, relam = (SELECT oid FROM pg_am WHERE amname = 'btree'), ARRAY(
-    SELECT ROW(attlen, attalign, coalesce(stawidth, 32), coalesce(stadistinct, 0),
-      coalesce(stanullfrac, 0), atttypid IN ('numeric'::regtype, 'float4'::regtype,
-      'float8'::regtype, 'jsonb'::regtype))::text
-    FROM pg_attribute a LEFT JOIN pg_statistic ON starelid = indrelid AND NOT stainherit
-      AND staattnum = indkey[attnum - 1] AND staattnum > 0
-    WHERE attrelid = indexrelid ORDER BY attnum)
-FROM pg_index JOIN pg_class c ON c.oid = indexrelid WHERE indexrelid = {}::regclass"""
-ALIGNMENTS = {"c": 1, "s": 2, "i": 4, "d": 8}
-POSTING_BYTES, POINTER_BYTES, LEAF_FILLED = 800, 6, 0.9
-"""About as many bytes of pointers share a key of a btree (nbtdedup.c); how full leaves are built.
-"""
+ORDER = """CREATE TEMP TABLE dyno_order AS SELECT was, becomes
+FROM (SELECT x.oid AS was, row_number() OVER (PARTITION BY indrelid ORDER BY place) AS number,
+    indrelid FROM unnest({names}) WITH ORDINALITY AS l (name, place)
+    JOIN pg_class x ON x.oid = to_regclass(name) JOIN pg_index ON indexrelid = x.oid) AS wanted
+JOIN (SELECT x.oid AS becomes, row_number() OVER (PARTITION BY indrelid ORDER BY x.oid) AS number,
+    indrelid FROM unnest({names}) AS l (name)
+    JOIN pg_class x ON x.oid = to_regclass(name) JOIN pg_index ON indexrelid = x.oid) AS free
+  USING (indrelid, number) WHERE was <> becomes"""
+NUMBERED = {
+    "pg_class": ("oid",),
+    "pg_index": ("indexrelid",),
+    "pg_attribute": ("attrelid",),
+    "pg_constraint": ("conindid",),
+    "pg_inherits": ("inhrelid", "inhparent"),
+    "pg_depend": ("objid", "refobjid"),
+    "pg_statistic": ("starelid",),
+}
+"""The catalogs that have an index's number."""
+AWAY = f"(was::int8 + {1 << 30})::oid"
+"""A number that nothing in a lab has, for the time between."""
+ALONE = b"DELETE FROM pg_user_mapping"
+"""Without a user a foreign table's wrapper asks no other server for its estimates."""
+TABLESPACES = """SELECT spcoptions, quote_ident(spcname) FROM pg_tablespace
+WHERE spcoptions IS NOT NULL"""
+KINDS = {"r": "TABLE", "i": "INDEX", "m": "MATERIALIZED VIEW"}
+"""How ALTER calls what has a file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +104,7 @@ class ImportOutcome:
     """What came of an import."""
 
     files: tuple[LongFile, ...]  # that are to be as long as the server's
-    lacks: tuple[str, ...]  # sentences
+    lacks: LabLacks
 
 
 def take(address: Address, statistics: ServerStatistics) -> ImportOutcome:
@@ -101,21 +116,33 @@ def take(address: Address, statistics: ServerStatistics) -> ImportOutcome:
         with connection.connected(address, RESTORE_S_MAX) as session:
             for statement in shared_statistics.PLAIN_NAMES:
                 session.execute(statement.encode())
-            relations = {row[0]: row[1:] for row in ask(session, RELATIONS)}
-            there = [each for each in statistics.relations if each.name in relations]
+            names = {row[0] for row in ask(session, RELATIONS)}
+            there = [each for each in statistics.relations if each.name in names]
             lacks += _take_extended(session, statistics.extended)
-            lacks += _plant_ends(session, statistics.ends)
-            _take_sizes(session, there)
+            lacks += _plant_ends(session, [end for end in statistics.ends if end.relation in names])
+            session.execute(ALONE)
+            _take_order(session, there)
+            _take_sizes(session, there, statistics.version_num)
+            _take_tablespaces(session, there)
+            paths = {name: path for name, _, path in ask(session, RELATIONS)}
     except psycopg.Error as error:
         raise ServerError(f"statistics: {' '.join(str(error).split())}") from error
-    if failed := shared_statistics.take(address, statistics.columns):
-        lacks.append(f"statistics of {failed:,} tables and indexes are not taken")
+    columns = [column for column in statistics.columns if column.relation in names]
+    refused = shared_statistics.take(address, columns)
+    if refused:
+        lacks.append(f"{few(refused)}: the statistics are not taken")
     files = tuple(
-        LongFile(path=relations[each.name][1], blocks=each.blocks, height=each.height or 0)
+        LongFile(
+            path=paths[each.name],
+            blocks=each.blocks,
+            height=each.height or 0,
+            pending=each.pending,
+        )
         for each in there
-        if each.blocks and relations[each.name][1]
+        if each.blocks and paths.get(each.name)
     )
-    return ImportOutcome(files=files, lacks=tuple(lacks))
+    unknown = tuple(UnknownPart(relation=name, subject="refused") for name in refused)
+    return ImportOutcome(files=files, lacks=LabLacks(tuple(lacks), unknown))
 
 
 def ask(session: psycopg.Connection[Any], text: str) -> list[tuple[Any, ...]]:
@@ -124,27 +151,58 @@ def ask(session: psycopg.Connection[Any], text: str) -> list[tuple[Any, ...]]:
     return cursor.fetchall() if cursor.description else []
 
 
-def differences(address: Address, statistics: ServerStatistics) -> list[str]:
-    """A sentence where relations are in the statistics and not in the schema, or back.
+def take_locale(address: Address, arm: str, locale: DatabaseLocale | None) -> None:
+    """Lets the lab's database order its texts as the server's does, for sessions from now on.
+
+    Raises ServerError where the version has no such locale.
+    """
+    if locale is None:
+        return
+    number = version_num(address)
+    lacking = locale.rules is not None and number < RULES_FROM
+    if lacking or number < (BUILTIN_FROM if locale.provider == "b" else LOCALES_FROM):
+        raise ServerError(
+            f"arm {arm}: has no locale `{locale.locale}` of the provider of the database that was "
+            "captured, so that it orders texts otherwise: name a later version"
+        )
+    values = {"datlocprovider": locale.provider, locale_column(number): locale.locale}
+    if locale.rules is not None:
+        values["daticurules"] = locale.rules
+    listed = ", ".join(f"{name} = {literal(value)}" for name, value in values.items())
+    statement = (
+        f"UPDATE pg_database SET {listed}, datcollversion = NULL WHERE datname = current_database()"
+    )
+    connection.execute(address, [statement], RESTORE_S_MAX)
+
+
+def differences(address: Address, statistics: ServerStatistics) -> LabLacks:
+    """Which relations are in the statistics and not in the schema, or back.
 
     Raises PlanError where the schema is another's, ServerError where it cannot connect.
     """
     rows = connection.execute(address, [*shared_statistics.PLAIN_NAMES, RELATIONS], RESTORE_S_MAX)
-    there = {row[0] for row in rows if not row[0].startswith(("pg_", "information_schema."))}
-    known = {each.name for each in statistics.relations}
+    tables = {
+        name: table
+        for name, table, _ in rows
+        if not name.startswith(("pg_", "information_schema."))
+    }
+    there, known = {*tables}, {each.name for each in statistics.relations}
     if known and not known & there:
         raise PlanError(
             "--restore: the dump has none of the tables of statistics.json: dump the schema of the "
             "database that was captured"
         )
-    return [
-        f"{few(sorted(names))}: in {where}, not in {other}"
-        for names, where, other in (
-            (known - there, "the statistics", "the dump"),
-            (there - known, "the dump", "the statistics"),
-        )
-        if names
-    ]
+    return LabLacks(
+        sentences=tuple(
+            f"{few(sorted(names))}: in {where}, not in {other}"
+            for names, where, other in (
+                (known - there, "the statistics", "the dump"),
+                (there - known, "the dump", "the statistics"),
+            )
+            if names
+        ),
+        unknown=tuple(UnknownPart(relation=name, subject="new") for name in sorted(there - known)),
+    )
 
 
 def few(names: Sequence[str]) -> str:
@@ -240,14 +298,19 @@ def _inserts(relation: str, ends: Sequence[ColumnEnds]) -> Iterator[str]:
         )
 
 
-def _take_sizes(session: psycopg.Connection[Any], relations: Sequence[RelationSize]) -> None:
-    """Puts the counts of pg_class in their place, and takes from the planner what it had not."""
+def _take_sizes(
+    session: psycopg.Connection[Any], relations: Sequence[RelationSize], version_num: int
+) -> None:
+    """Puts the counts of pg_class in their place, and takes from the planner what it had not.
+
+    `version_num`: of the server that has counted.
+    """
     unknown = session.info.server_version >= UNKNOWN_FROM
     with session.transaction():
         for each in relations:
             rows = each.rows if unknown else max(each.rows, 0.0)
-            if unknown and not each.pages and not rows:
-                rows = -1.0  # as 13 says that nobody has counted
+            if unknown and version_num < UNKNOWN_FROM and not each.pages and not rows:
+                rows = -1.0  # as 13 says that nobody has counted; later ones, that it is empty
             number = f"{literal(each.name)}::regclass"
             session.execute(
                 f"UPDATE pg_class SET relpages = {each.pages}, reltuples = {rows!r}, "
@@ -259,105 +322,46 @@ def _take_sizes(session: psycopg.Connection[Any], relations: Sequence[RelationSi
                 )
 
 
-# --- Indexes that the server does not have --------------------------------------------------------
+def _take_tablespaces(session: psycopg.Connection[Any], relations: Sequence[RelationSize]) -> None:
+    """Puts what lies at costs of its own into tablespaces with these costs, within the lab.
 
-
-def create(address: Address, index: str) -> str:
-    """Makes a further index, before files are long; its name. Raises ServerError."""
-    before = set(_indexes(address))
-    connection.execute(address, [index], RESTORE_S_MAX)
-    made = [name for name in _indexes(address) if name not in before]
-    if len(made) != 1:
-        raise ServerError(f"--index: `{index}` makes {len(made)} indexes: name one of a table")
-    return made[0]
-
-
-def _indexes(address: Address) -> list[str]:
-    query = "SELECT oid::regclass::text FROM pg_class WHERE relkind = 'i' ORDER BY oid"
-    rows = connection.execute(address, [*shared_statistics.PLAIN_NAMES, query], RESTORE_S_MAX)
-    return [str(name) for (name,) in rows]
-
-
-def drop(address: Address, index: str) -> None:
-    """Drops an index, with the constraint that it keeps. Raises ServerError."""
-    query = (
-        "SELECT conrelid::regclass::text, quote_ident(conname) FROM pg_constraint "
-        f"WHERE conindid = {literal(index)}::regclass AND contype IN ('p', 'u', 'x')"
-    )
-    rows = connection.execute(address, [query], RESTORE_S_MAX)
-    statements = [f"ALTER TABLE {table} DROP CONSTRAINT {name} CASCADE" for table, name in rows]
-    connection.execute(address, statements or [f"DROP INDEX {index}"], RESTORE_S_MAX)
-
-
-def sized(address: Address, index: str) -> LongFile:
-    """The file of a further btree as it would be, by what the planner knows of its columns.
-
-    Its pg_class has the same. Raises ServerError.
+    Raises ServerError of builds before August 2022 (13.8, 14.5).
     """
-    names = shared_statistics.PLAIN_NAMES
-    query = NEW_INDEX.format(literal(index))
-    ((table, predicate, keys_alone, is_btree, columns),) = connection.execute(
-        address, [*names, query], RESTORE_S_MAX
-    )
-    if not is_btree:
-        raise ServerError(f"--index: `{index}`: dyno reckons the sizes of btrees alone: make one")
-    where = f" WHERE {predicate}" if predicate else ""
-    explain = f"EXPLAIN (FORMAT JSON) SELECT 1 FROM ONLY {table}{where}"
-    ((plan,),) = connection.execute(address, [*names, explain], RESTORE_S_MAX)
-    root = plan_form.read(json.encode(plan).decode()).root
-    rows = 0.0 if root is None else root.expected_rows or 0.0
-    widths = [IndexColumn.of(text) for text in columns]
-    key = _key_bytes(widths)
-    size = rows * (aligned(TUPLE_BYTES + key) + LINE_BYTES)
-    distinct = min(rows, math.prod(max(1.0, each.distinct_of(rows)) for each in widths))
-    if keys_alone and not any(each.uneven for each in widths) and rows > distinct:
-        per = rows / distinct
-        postings = math.ceil(per * POINTER_BYTES / POSTING_BYTES)
-        shared = postings * (aligned(TUPLE_BYTES + key) + LINE_BYTES) + per * POINTER_BYTES
-        size = min(size, distinct * shared)
-    blocks = math.ceil(size / (PAGE_BYTES * LEAF_FILLED)) + 1
-    ((path,),) = connection.execute(
-        address,
-        [
-            *names,
-            f"UPDATE pg_class SET reltuples = {rows!r}, relpages = {blocks} "
-            f"WHERE oid = {literal(index)}::regclass",
-            f"SELECT pg_relation_filepath({literal(index)}::regclass)",
-        ],
-        RESTORE_S_MAX,
-    )
-    return LongFile(path=path, blocks=blocks, height=reckoned_height(blocks, key))
+    import psycopg
+
+    apart = [each for each in relations if each.costs]
+    there = {tuple(costs): name for costs, name in ask(session, TABLESPACES)}
+    names = {each.costs: f"dyno_{number}" for number, each in enumerate(apart)} | there
+    try:
+        for costs, name in names.items() - there.items():
+            session.execute(b"SET allow_in_place_tablespaces = on")
+            session.execute(
+                f"CREATE TABLESPACE {name} LOCATION '' WITH ({', '.join(costs)})".encode()
+            )
+    except psycopg.errors.UndefinedObject:
+        raise ServerError(
+            "statistics: tablespaces of the server have costs of their own, and this build has "
+            "none within its folder: name a newer minor version"
+        ) from None
+    for each in apart:
+        session.execute(
+            f"ALTER {KINDS[each.relkind]} {each.name} SET TABLESPACE {names[each.costs]}".encode()
+        )
 
 
-@dataclass(frozen=True)
-class IndexColumn:
-    """A column of an index as statistics have it."""
+def _take_order(session: psycopg.Connection[Any], relations: Sequence[RelationSize]) -> None:
+    """Numbers each table's indexes in the order of the server's: of equal ones it takes the first.
 
-    length: int
-    alignment: str
-    width: int
-    distinct: float  # negative: by rows
-    null_share: float
-    uneven: bool  # its equal values need not be alike
-
-    @classmethod
-    def of(cls, row: str) -> IndexColumn:
-        """A column of the text of a row."""
-        length, alignment, width, distinct, nulls, uneven = row.strip("()").split(",")
-        return cls(int(length), alignment, int(width), float(distinct), float(nulls), uneven == "t")
-
-    def distinct_of(self, rows: float) -> float:
-        """How many values it has; of which nothing is known, as many as rows."""
-        if self.distinct == 0:
-            return rows
-        return self.distinct if self.distinct > 0 else -self.distinct * rows
-
-
-def _key_bytes(columns: Sequence[IndexColumn]) -> int:
-    """The bytes of a key, each column where its type may begin."""
-    end = 0
-    for column in columns:
-        step = ALIGNMENTS[column.alignment] if column.length > 0 else 1
-        end = step * math.ceil(end / step)
-        end += column.length if column.length > 0 else column.width
-    return end
+    A dump makes them in the order of their names.
+    """
+    names = ", ".join(literal(each.name) for each in relations if each.relkind in ("i", "I"))
+    with session.transaction():
+        session.execute(ORDER.format(names=f"ARRAY[{names}]::text[]").encode())
+        for old, new in (("was", AWAY), (AWAY, "becomes")):
+            for catalog, columns in NUMBERED.items():
+                for column in columns:
+                    session.execute(
+                        f"UPDATE {catalog} SET {column} = {new} FROM dyno_order "
+                        f"WHERE {column} = {old}".encode()
+                    )
+        session.execute(b"DROP TABLE dyno_order")

@@ -16,7 +16,7 @@ from dbdyno.findings.queries import plan_tree
 from dbdyno.model import StepComparison
 from dbdyno.model.answer import Answers
 from dbdyno.model.answer_word import WORDS, AnswerMatch, compared
-from dbdyno.model.plan_tree import PlanNode, PlanTree, PlanTrees
+from dbdyno.model.plan_tree import PlanNode, PlanTree, PlanTrees, by_query
 from dbdyno.model.query_change import (
     AnswerChange,
     Effect,
@@ -115,12 +115,13 @@ OTHER_ENGINE = "plans of two engines are not compared"
 def plan_changes(base: PlanTrees, other: PlanTrees, arms: ArmNames) -> Iterator[PlanChange]:
     """The word of each query's plans, in the base's order; engines have plans of their own."""
     alike = not base.engine or not other.engine or base.engine == other.engine
-    for query in dict.fromkeys(tree.query for tree in base.trees):
+    others = by_query(other.trees)
+    for query, own in by_query(base.trees).items():
         same = PlanChange(
             workload=base.workload, step=query, base=arms.base, arm=arms.arm, word="same"
         )
         if alike:
-            yield _plan_change(same, _of(base, query), _of(other, query))
+            yield _plan_change(same, own, others[query])
         else:
             yield replace(same, word="not known", detail=OTHER_ENGINE)
 
@@ -166,10 +167,6 @@ FINDING = PlanFinding(
 )
 
 Trees = Sequence[PlanTree]
-
-
-def _of(trees: PlanTrees, query: str) -> Trees:
-    return [tree for tree in trees.trees if tree.query == query]
 
 
 def _plan_change(same: PlanChange, base: Trees, other: Trees) -> PlanChange:

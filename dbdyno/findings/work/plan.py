@@ -15,7 +15,7 @@ from dbdyno.evidence import subsystems
 from dbdyno.evidence.subsystems import BINARY, Subsystems
 from dbdyno.findings.plan_finding import JudgedResult, PlanFinding
 from dbdyno.findings.work import event_changes, fill_scatter
-from dbdyno.model.count import Count, FunctionWork
+from dbdyno.model.count import Count, FunctionWork, counter_of
 from dbdyno.model.count_storage import StorageWork
 from dbdyno.model.engine import recorded
 from dbdyno.model.host_facts import CountScatter
@@ -87,7 +87,7 @@ def load(results: Results, base: str | None = None) -> WorkComparison:
         base=base,
         arms=arms,
         repeats=len(blocks),
-        tool=known[0].tool,
+        tool=counter_of(known),
         left_out=known[0].left_out,
         scatter=scatters[False].deviation,
         scatter_of_writes=scatters[True].deviation,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import shutil
 import subprocess
@@ -20,6 +21,8 @@ FOLDER = "{counts}"
 """Stands in a command line for the folder that a server's counts are written into."""
 PIPES = "vgdb"
 """How names of pipes begin, in that folder, by which a process of threads is asked for counts."""
+KNOWN = {"x86_64": "-march=x86-64-v3", "aarch64": "-march=armv8-a"}
+"""By architecture: the newest processor of which Valgrind knows every instruction."""
 UNKNOWN_INSTRUCTION = re.compile(r"unhandled instruction|Illegal opcode|unrecognised instruction")
 
 
@@ -85,8 +88,8 @@ def refuse_unknown(valgrind: Valgrind, program: Path) -> None:
     ran = run([valgrind.path, "--tool=none", program, "--version"])
     if ran.returncode != 0 and UNKNOWN_INSTRUCTION.search(ran.stderr):
         raise HostError(
-            f"valgrind {valgrind.version} cannot run `{program}`: build it with "
-            "-march=x86-64-v3 or without -march"
+            f"valgrind {valgrind.version} cannot run `{program}`: build it without -march, "
+            f"or with {KNOWN.get(platform.machine(), 'that of an older processor')}"
         )
 
 

@@ -1,20 +1,30 @@
 """Reads what profiles ask of a binary: its build id, its symbols, its frame pointers.
 
-The layout is that of the ELF specification (elf(5)) and, for the table of functions, of the Linux
-Standard Base's chapter on `.eh_frame_hdr`.
+The layout of the table of functions is that of the Linux Standard Base's chapter on
+`.eh_frame_hdr`.
 """
 
 from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
-MAGIC = b"\x7fELF"
-WIDE, LITTLE = 2, 1
-"""The class and the byte order that are read: 64 bits, least byte first."""
-X86_64, AARCH64 = 62, 183
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import NoteSection
+
+DAMAGED = (
+    ELFError,
+    ArithmeticError,
+    AssertionError,
+    MemoryError,
+    OSError,
+    ValueError,
+    struct.error,
+)
+"""What reading a file raises that is no ELF file, or whose numbers point nowhere."""
+X86_64, AARCH64 = "x64", "AArch64"
 """Machines whose first instructions are known."""
 SORTED_TABLE = b"\x01\x1b\x03\x3b"
 """An `.eh_frame_hdr` as all linkers write it: offsets of 32 bits, relative to itself."""
@@ -42,52 +52,25 @@ class Binary:
 def read(path: Path) -> Binary | None:
     """What the binary tells; None where it cannot be read, or is no ELF file of 64 bits."""
     try:
-        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-            return _told(data)
-    except (OSError, struct.error, ValueError):
+        with path.open("rb") as stream:
+            file = ELFFile(stream)
+            if file.elfclass != 64 or not file.little_endian:
+                return None
+            build_id = _build_id(file)
+            return Binary(
+                build_id=build_id,
+                symbols=file.get_section_by_name(".symtab") is not None
+                or _has_debug_file(build_id),
+                frame_pointers=_keeps_frames(file),
+            )
+    except DAMAGED:
         return None
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Section:
-    address: int
-    offset: int
-    size: int
-
-
-def _told(data: mmap) -> Binary | None:
-    if data[:6] != MAGIC + bytes((WIDE, LITTLE)):
-        return None
-    sections = _sections(data)
-    build_id = _build_id(data, sections.get(".note.gnu.build-id"))
-    return Binary(
-        build_id=build_id,
-        symbols=".symtab" in sections or _has_debug_file(build_id),
-        frame_pointers=_keeps_frames(data, sections),
-    )
-
-
-def _sections(data: mmap) -> dict[str, _Section]:
-    (start,) = struct.unpack_from("<Q", data, 0x28)
-    entry_bytes, count, names_at = struct.unpack_from("<HHH", data, 0x3A)
-    headers = [struct.unpack_from("<IIQQQQ", data, start + at * entry_bytes) for at in range(count)]
-    if not headers:
-        return {}
-    names = headers[names_at][4]
-    found = {}
-    for name, _type, _flags, address, offset, size in headers:
-        end = data.find(b"\0", names + name)
-        label = data[names + name : end].decode(errors="replace")
-        found[label] = _Section(address=address, offset=offset, size=size)
-    return found
-
-
-def _build_id(data: mmap, note: _Section | None) -> str | None:
-    if note is None:
-        return None
-    name_bytes, id_bytes = struct.unpack_from("<II", data, note.offset)
-    at = note.offset + 12 + (name_bytes + 3) // 4 * 4
-    return data[at : at + id_bytes].hex()
+def _build_id(file: ELFFile) -> str | None:
+    section = file.get_section_by_name(".note.gnu.build-id")
+    notes = section.iter_notes() if isinstance(section, NoteSection) else ()
+    return next((str(note["n_desc"]) for note in notes), None)
 
 
 def _has_debug_file(build_id: str | None) -> bool:
@@ -96,28 +79,28 @@ def _has_debug_file(build_id: str | None) -> bool:
     return (DEBUG_FILES / build_id[:2] / f"{build_id[2:]}.debug").exists()
 
 
-def _keeps_frames(data: mmap, sections: dict[str, _Section]) -> bool | None:
-    (machine,) = struct.unpack_from("<H", data, 0x12)
-    table, text = sections.get(".eh_frame_hdr"), sections.get(".text")
+def _keeps_frames(file: ELFFile) -> bool | None:
+    machine = file.get_machine_arch()
+    table, text = map(file.get_section_by_name, (".eh_frame_hdr", ".text"))
     if table is None or text is None or machine not in (X86_64, AARCH64):
         return None
-    if data[table.offset : table.offset + 4] != SORTED_TABLE:
+    data, code = table.data(), text.data()
+    if data[:4] != SORTED_TABLE:
         return None
-    (count,) = struct.unpack_from("<I", data, table.offset + 8)
+    (count,) = struct.unpack_from("<I", data, 8)
     # Pairs of a function's address and of its entry's, both relative to the table.
-    pairs = struct.unpack_from(f"<{2 * count}i", data, table.offset + 12)
+    pairs = struct.unpack_from(f"<{2 * count}i", data, 12)
     functions = frames = 0
     for relative in pairs[::2]:
-        at = table.address + relative - text.address
-        if not 0 <= at < text.size:
+        at = table["sh_addr"] + relative - text["sh_addr"]
+        if not 0 <= at < len(code):
             continue
         functions += 1
-        entry = data[text.offset + at : text.offset + at + ENTRY_BYTES]
-        frames += _sets_frame(entry, machine)
+        frames += _sets_frame(code[at : at + ENTRY_BYTES], machine)
     return functions > 0 and frames / functions >= FRAME_SHARE_MIN
 
 
-def _sets_frame(entry: bytes, machine: int) -> bool:
+def _sets_frame(entry: bytes, machine: str) -> bool:
     if machine == X86_64:  # push %rbp … mov %rsp,%rbp
         pushed = entry.find(b"\x55")
         return pushed >= 0 and entry.find(b"\x48\x89\xe5", pushed) >= 0

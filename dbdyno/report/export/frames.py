@@ -1,4 +1,4 @@
-"""The rows of an export as data frames, in pieces that fit memory, or whole."""
+"""The rows of an export, in pieces that fit memory, or whole as data frames."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbdyno.model import Json
+from dbdyno.model.extra import library
 from dbdyno.report.export import second_rows, step_rows, wait_rows
 from dbdyno.report.export.form import FRAME_TYPES, ExportTable
 from dbdyno.report.export.source import ExportSource
@@ -38,7 +39,7 @@ MAKERS: tuple[tuple[frozenset[str], Callable[[ExportSource], Rows]], ...] = (
 
 def pieces(
     sources: Iterable[ExportSource], wanted: Collection[str]
-) -> Iterator[tuple[ExportTable, DataFrame]]:
+) -> Iterator[tuple[ExportTable, list[Json]]]:
     """The rows of the tables named `wanted`, each time at most ROWS_MAX of one table."""
     for source in sources:
         for made, make in MAKERS:
@@ -46,24 +47,23 @@ def pieces(
                 yield from _cut(make(source), here)
 
 
-def _cut(rows: Rows, wanted: Collection[str]) -> Iterator[tuple[ExportTable, DataFrame]]:
+def _cut(rows: Rows, wanted: Collection[str]) -> Iterator[tuple[ExportTable, list[Json]]]:
     waiting: dict[str, list[Json]] = {name: [] for name in wanted}
     for name, row in rows:
         if name in waiting:
             waiting[name].append(row)
             if len(waiting[name]) >= ROWS_MAX:
-                yield by_name(name), frame(by_name(name), waiting[name])
-                waiting[name].clear()
+                yield by_name(name), waiting[name]
+                waiting[name] = []
     for name, rest in waiting.items():
         if rest:
-            yield by_name(name), frame(by_name(name), rest)
+            yield by_name(name), rest
 
 
 def frame(table: ExportTable, rows: list[Json]) -> DataFrame:
-    """The rows as a data frame with the table's columns and types."""
-    import pandas
-
-    return pandas.DataFrame(
+    """The rows as a data frame with the table's columns and types. Raises MissingLibraryError."""
+    pandas = library("pandas", extra="frames")
+    made: DataFrame = pandas.DataFrame(
         {
             column.name: pandas.Series(
                 [row[column.name] for row in rows], dtype=FRAME_TYPES[column.type]
@@ -71,6 +71,7 @@ def frame(table: ExportTable, rows: list[Json]) -> DataFrame:
             for column in table.columns
         }
     )
+    return made
 
 
 class Result:
@@ -86,11 +87,8 @@ class Result:
 
     def table(self, name: str) -> DataFrame:
         """The table of this name as a data frame. Raises KeyError where there is none."""
-        import pandas
-
-        table = by_name(name)
-        found = [piece for _, piece in pieces(self._sources, {name})]
-        return pandas.concat(found, ignore_index=True) if found else frame(table, [])
+        rows = [row for _, piece in pieces(self._sources, {name}) for row in piece]
+        return frame(by_name(name), rows)
 
     def __getattr__(self, name: str) -> DataFrame:
         if name not in self.__dir__() or name.startswith("_"):

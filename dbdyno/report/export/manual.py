@@ -196,7 +196,11 @@ dyno export results/demo --flame flames/                   flame graphs of profi
   `judged`; your means should too. A null means unknown, never 0.
 - dyno omits what a damaged file contains, and says so.
 
-In Python, the same tables are pandas data frames. dyno makes each when you first ask for it:
+Exports are written by DuckDB, an extra of the package: `pip install duckdb`, or install dyno as
+`dbdyno[export]`.
+
+In Python, the same tables are pandas data frames (`pip install pandas`, or `dbdyno[frames]`). dyno
+makes each when you first ask for it:
 
 ```python
 import dbdyno

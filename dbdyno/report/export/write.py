@@ -14,7 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from dbdyno.model.error import ExportError
+from dbdyno.model.extra import library
 from dbdyno.report.export.form import SQL_TYPES, ExportTable
 from dbdyno.report.export.frames import pieces
 from dbdyno.report.export.source import ExportSource
@@ -130,7 +133,7 @@ def _write(
     """Fills a database in `temporary`; moves it, or what is copied from it, to its place."""
     database = temporary / "all.duckdb"
     with _opened(database, temporary) as connection:
-        _fill(connection, sources, wish.tables)
+        _fill(connection, sources, wish.tables, temporary / "rows.jsonl")
         rows = {name: _count(connection, name) for name in wish.tables}
         if wish.format != DATABASE:
             for name in wish.tables:
@@ -145,8 +148,7 @@ def _write(
 
 @contextmanager
 def _opened(database: Path, temporary: Path) -> Iterator[DuckDBPyConnection]:
-    import duckdb
-
+    duckdb = library("duckdb", extra="export")
     settings: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": MEMORY_MAX,
         "threads": 1,
@@ -163,16 +165,21 @@ def _opened(database: Path, temporary: Path) -> Iterator[DuckDBPyConnection]:
 
 
 def _fill(
-    connection: DuckDBPyConnection, sources: Iterable[ExportSource], wanted: Collection[str]
+    connection: DuckDBPyConnection,
+    sources: Iterable[ExportSource],
+    wanted: Collection[str],
+    rows_file: Path,
 ) -> None:
     for table in TABLES:
         if table.name in wanted:
             for statement in definition(table):
                 connection.execute(statement)
-    for table, frame in pieces(sources, wanted):
-        connection.register("piece", frame)
-        connection.execute(f'INSERT INTO "{table.name}" SELECT * FROM piece')
-        connection.unregister("piece")
+    encoder = msgspec.json.Encoder()
+    for table, rows in pieces(sources, wanted):
+        rows_file.write_bytes(encoder.encode_lines(rows))
+        types = {column.name: SQL_TYPES[column.type] for column in table.columns}
+        read = "FROM read_json(?, columns = ?, format = 'newline_delimited')"
+        connection.execute(f'INSERT INTO "{table.name}" {read}', [str(rows_file), types])
 
 
 def definition(table: ExportTable) -> list[str]:

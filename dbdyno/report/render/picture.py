@@ -5,8 +5,10 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from dbdyno.model import Json
+from dbdyno.model.extra import library
 from dbdyno.parts.part import Page
 from dbdyno.report import chart
 from dbdyno.report.chart import style
@@ -18,29 +20,28 @@ PNG_SCALE = 2.0  # pixels of a picture for each of the chart's, for sharp screen
 
 def svg(spec: Json, arms: Sequence[str]) -> bytes:
     """A chart of `chart.specs` as SVG; `arms` are those of its page."""
-    import vl_convert
-
-    text: str = vl_convert.vegalite_to_svg(_whole(spec, arms))
+    text: str = _converter().vegalite_to_svg(_whole(spec, arms))
     return text.encode()
 
 
 def png(spec: Json, arms: Sequence[str], scale: float = PNG_SCALE) -> bytes:
     """A chart of `chart.specs` as PNG; `arms` are those of its page."""
-    import vl_convert
-
-    made: bytes = vl_convert.vegalite_to_png(_whole(spec, arms), scale=scale)
+    made: bytes = _converter().vegalite_to_png(_whole(spec, arms), scale=scale)
     return made
 
 
 def drawn(page: Page, width: int) -> dict[str, str]:
     """The charts of a page as SVG within it: without titles, in the colours of its style sheet."""
-    import vl_convert
-
+    converter = _converter()
     config = style.page(len(page.arms)) | {"padding": PADDING}
     return {
-        name: vl_convert.vegalite_to_svg(chart.standalone(spec, config, width, titled=False))
+        name: converter.vegalite_to_svg(chart.standalone(spec, config, width, titled=False))
         for name, spec in chart.specs(page, POINTS_MAX).items()
     }
+
+
+def _converter() -> Any:
+    return library("vl_convert", extra="pictures")
 
 
 def _whole(spec: Json, arms: Sequence[str]) -> Json:

@@ -1,4 +1,4 @@
-"""Wheels of what is installed here: dbdyno itself, and every library that it needs.
+"""Wheels of what is installed here: dbdyno itself, and every library that an agent needs.
 
 So another host gets the very same, and neither host needs a network for it. Wheels are as the
 binary distribution format has them (packaging.python.org, "Binary distribution format").
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from dbdyno.host import program
 from dbdyno.model.error import HostError
+from dbdyno.model.extra import OF_JUDGES
 
 PACKAGE = "dbdyno"
 REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)\s*(\[(?P<extras>[^]]*)\])?")
@@ -41,12 +42,12 @@ def wheels(folder: Path) -> list[Path]:
 
 
 def needed() -> list[metadata.Distribution]:
-    """dbdyno, and all that it needs, as far as it is installed here."""
+    """dbdyno, and all that it needs to measure, as far as it is installed here."""
     known: dict[str, metadata.Distribution] = {}
     left, done = [(PACKAGE, "")], set()  # with each extra by itself
     while left:
         name, extra = left.pop()
-        if (name, extra) in done:
+        if (name, extra) in done or name in OF_JUDGES:
             continue
         done.add((name, extra))
         try:

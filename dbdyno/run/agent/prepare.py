@@ -24,6 +24,7 @@ from dbdyno.run.agent.session import OPTIONS, AgentSession, ssh_words
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 """The series of Python that the libraries here are compiled for."""
+COMPRESSION = 6
 ROOM_FACTOR = 2.5
 """Wheels, what is unpacked of them, and the environment, as a multiple of the wheels."""
 
@@ -43,12 +44,12 @@ folder=$HOME/.local/share/dbdyno/{name}
 rm -rf "$folder"
 mkdir -p "$folder"
 trap 'status=$?; [ $status = 0 ] || rm -rf "$folder"' EXIT
-tar -x -C "$folder"
+tar -xz -C "$folder"
 cd "$folder"
 export UV_CACHE_DIR=$folder/cache UV_NO_CONFIG=1
 ./uv --quiet venv --offline --no-python-downloads --python {python} environment
-./uv --quiet pip install --offline --no-index --find-links wheels \\
-    --python environment/bin/python dbdyno
+./uv --quiet pip install --offline --no-index --no-deps --python environment/bin/python \\
+    wheels/*.whl
 environment/bin/dyno --version >/dev/null
 rm -rf wheels cache uv
 ln -sfn "$folder/environment/bin/dyno" "$HOME/.local/bin/dyno"
@@ -72,8 +73,9 @@ def prepare(ssh: str, say: Callable[[str], None]) -> bool:
         say(f"{ssh}: packing what is installed here")
         wheels = packing.wheels(Path(scratch))
         python = looked(ssh, sum(path.stat().st_size for path in wheels))
-        say(f"{ssh}: sending {sum(path.stat().st_size for path in wheels) / 1e6:,.0f} MB")
-        install(ssh, python, wheels, Path(uv))
+        archive = packed(Path(scratch), wheels, Path(uv))
+        say(f"{ssh}: sending {archive.stat().st_size / 1e6:,.0f} MB")
+        install(ssh, python, archive)
     with AgentSession(host):  # which refuses another one
         pass
     return True
@@ -110,25 +112,26 @@ def looked(ssh: str, wheels_bytes: int) -> str:
     return python
 
 
-def install(ssh: str, python: str, wheels: list[Path], uv: Path) -> None:
-    """Sends the wheels and installs them. Raises HostError."""
+def packed(folder: Path, wheels: list[Path], uv: Path) -> Path:
+    """The archive that is sent: the wheels, and what installs them."""
+    path = folder / "dyno.tar.gz"
+    with tarfile.open(path, mode="w:gz", compresslevel=COMPRESSION) as archive:
+        archive.add(uv, "uv")
+        for wheel in wheels:
+            archive.add(wheel, f"wheels/{wheel.name}")
+    return path
+
+
+def install(ssh: str, python: str, archive: Path) -> None:
+    """Sends the archive and installs what is in it. Raises HostError."""
     name = f"{__version__}-{wire.code()}"
     script = INSTALL.format(name=name, python=shlex.quote(python))
-    process = subprocess.Popen(
-        words(ssh, script), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
-    assert process.stdin is not None and process.stderr is not None
-    try:
-        with tarfile.open(fileobj=process.stdin, mode="w|") as archive:
-            archive.add(uv, "uv")
-            for path in wheels:
-                archive.add(path, f"wheels/{path.name}")
-        process.stdin.close()
-    except BrokenPipeError:  # its end says why
-        pass
-    said = process.stderr.read().decode(errors="replace").strip()
-    if process.wait():
-        raise HostError(f"`{ssh}`: dyno cannot be installed: {reason(said)}")
+    with archive.open("rb") as content:
+        done = subprocess.run(
+            words(ssh, script), stdin=content, capture_output=True, text=True, errors="replace"
+        )
+    if done.returncode:
+        raise HostError(f"`{ssh}`: dyno cannot be installed: {reason(done.stderr.strip())}")
 
 
 def run(ssh: str, script: str) -> str:

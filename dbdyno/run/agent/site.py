@@ -6,15 +6,15 @@ Where the connection breaks the block is void. The next thing that is asked conn
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dbdyno import workload
 from dbdyno.model import Block, Host, Json, Plan, WorkloadUse
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.error import PlanError
 from dbdyno.model.host_facts import HostFacts
+from dbdyno.plan import shipped_plans
 from dbdyno.run.agent import wire
 from dbdyno.run.agent.files import Receiver
 from dbdyno.run.agent.session import AgentSession, UnreachableError
@@ -214,7 +214,7 @@ def heard(
 def sent(plan: Plan) -> wire.SentPlan:
     """A plan with the files that it names, by their paths here. Raises PlanError."""
     return wire.SentPlan(
-        wire.placed(plan), {str(path.absolute()): file(path) for path in files(plan)}
+        wire.placed(plan), {str(path.absolute()): file(path) for path in shipped_plans.files(plan)}
     )
 
 
@@ -230,23 +230,3 @@ def file(path: Path) -> wire.PlanFile:
             "on the host, and name it by its path there"
         )
     return wire.PlanFile(content, mode)
-
-
-def files(plan: Plan) -> Iterator[Path]:
-    """The files that a plan names by paths: workload files, scripts, and its hooks' own.
-
-    Raises PlanError.
-    """
-    if plan.path is not None:
-        yield plan.path
-        words = (word for hook in plan.hooks for word in hook.command or ())
-        own = (plan.path.parent / word for word in words if not word.startswith("/"))
-        yield from (path for path in own if path.is_file())
-    for use in plan.workloads:
-        for name in (use.name, *(name for names in (use.scripts or {}).values() for name in names)):
-            if Path(name).is_absolute():
-                raise PlanError(
-                    f"`{name}` is not there on another host: name it by a path from the plan's "
-                    "folder, and dyno brings it along"
-                )
-        yield from workload.own_files(use, plan.path)

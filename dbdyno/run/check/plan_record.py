@@ -140,8 +140,8 @@ def arm_json(arm: Arm, of: Build | None) -> Json:
     identity = None
     if of is not None:
         identity = {"version": of.version, "sha256": of.sha256}
-        if arm.build is not None and (record := cache.record(of.base_dir)) is not None:
-            identity["key"] = record["key"]
+        if arm.build is not None and (record := cache.kept(of.base_dir)) is not None:
+            identity["key"] = record.key
     written = asdict(arm)
     written["base_dir"] = None if arm.base_dir is None else str(arm.base_dir)
     # What may be dropped and how a password may go there is no part of what is measured.

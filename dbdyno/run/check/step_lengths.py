@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from dbdyno.engine import Build
 from dbdyno.model import Plan, WorkloadUse
 from dbdyno.model.plan import LENGTH
 from dbdyno.plan.calibration import BLOCKS_USUAL
@@ -30,15 +31,15 @@ PROBED_S = (10.0, 20.0)
 """Lengths for which a block's time is reckoned; between and beyond them it is a straight line."""
 
 
-def settle(plan: Plan, folder: Path) -> Plan:
+def settle(plan: Plan, folder: Path, foreseen: Mapping[str, Build] | None = None) -> Plan:
     """The plan with the length of steps that it leaves open: `folder`'s, where it goes on, or new.
 
-    Raises DynoError subclasses as preflight does.
+    `foreseen`: by arm builds that are yet to be made. Raises DynoError as preflight does.
     """
     if not is_open(plan):
         return plan
     before = Results.begun_plan(folder)
-    seconds = choose(plan) if before is None else before.get("chosen_s")
+    seconds = choose(plan, foreseen) if before is None else before.get("chosen_s")
     return plan if seconds is None else with_seconds(plan, seconds)
 
 
@@ -77,12 +78,12 @@ def described(plan: Plan) -> str:
 # --- The choice ------------------------------------------------------------------------------
 
 
-def choose(plan: Plan) -> float | None:
+def choose(plan: Plan, foreseen: Mapping[str, Build] | None = None) -> float | None:
     """The length by the time that the plan has.
 
     None where no step lasts longer for it, as those that end with an amount of work.
     """
-    prepared = preflight.prepare(plan)
+    prepared = preflight.prepare(plan, foreseen=foreseen)
     lasts_s = {seconds: lasting_s(plan, prepared, seconds) for seconds in PROBED_S}
     assert plan.schedule.minutes_max is not None, "what runs until it is decided has a limit"
     if len(set(lasts_s.values())) == 1:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from dbdyno.workload.determined.catalog import Catalog
+from dbdyno.model.catalog import Catalog
 from dbdyno.workload.determined.query import query
 from dbdyno.workload.determined.row_set import Level, QueryReading, RowSet
 from dbdyno.workload.determined.sql_tree import UnclearError, order_items, parsed

@@ -8,7 +8,7 @@ from itertools import count
 
 from sqlglot import exp
 
-from dbdyno.workload.determined.catalog import Catalog
+from dbdyno.model.catalog import Catalog
 from dbdyno.workload.determined.dependency import Dependency, closure
 from dbdyno.workload.determined.sql_tree import UnclearError
 

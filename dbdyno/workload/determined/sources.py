@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from dbdyno.workload.determined.catalog import RelationFacts
+from dbdyno.model.catalog import RelationFacts
 from dbdyno.workload.determined.dependency import Dependency, nullable
 from dbdyno.workload.determined.row_set import CommonTable, Field, Level, RowSet, RowValue
 from dbdyno.workload.determined.sql_tree import (

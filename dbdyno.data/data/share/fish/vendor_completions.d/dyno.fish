@@ -1,0 +1,1 @@
+complete --command dyno --no-files --arguments "(env _DYNO_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args _TYPER_COMPLETE_ARGS=(commandline -cp) dyno)" --condition "env _DYNO_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=is-args _TYPER_COMPLETE_ARGS=(commandline -cp) dyno"

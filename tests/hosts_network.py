@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from dbdyno.host import process
+
 FOLDERS = Path("/var/tmp")
 """Where labs lie: on a disk, with names short enough for sockets, in no folder of a host's own."""
 LEFT = re.compile(r"(?:dyno-hosts-|dyno)(\d+)([a-z])(?:h\d)?")
@@ -79,7 +81,7 @@ def clear_leftovers() -> None:
     names += [link["ifname"] for link in json.loads(ip("-json", "link", "show"))]
     for pid, letter in {found.groups() for name in names if (found := LEFT.fullmatch(name))}:
         bridge = f"dyno{pid}{letter}"
-        gone = not Path(f"/proc/{pid}").exists()
+        gone = process.start_ticks(int(pid)) is None
         if gone or (int(pid) == os.getpid() and bridge not in OURS):
             clear(bridge)
 

@@ -60,7 +60,7 @@ def test_the_load_that_steps_need_comes_by_itself_and_is_said(
 
 
 def test_steps_that_other_arms_alone_have_are_listed_with_those_arms() -> None:
-    made = plan.load(Path(__file__).parent.parent / "plans" / "studies" / "ybio-replica.toml")
+    made = plan.load(Path(__file__).parent.parent / "dbdyno/plan/shipped/studies/ybio-replica.toml")
     lines = list(dry_run.of_workload(made, made.workloads[0], preflight.prepare(made)))
     steps = [line.split()[1] for line in lines[1:]]
     assert steps == [

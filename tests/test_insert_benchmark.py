@@ -49,7 +49,7 @@ def test_the_jobs_have_the_form_of_the_contracts_examples(name: str) -> None:
 def test_clients_start_one_after_the_other_as_the_script_starts_them(
     seconds: int, first_s: float, each_s: float
 ) -> None:
-    """A second apart, ten behind the one that creates the tables; in proportion in shorter steps."""
+    """A second apart, ten behind the one that creates tables; in proportion in shorter steps."""
     made = insert_benchmark({"clients": 20, "seconds": seconds})
     apart = {name: step.job.apart for name, step in made.items()}
     assert apart["l.i0"] == ClientStagger(first_s=first_s, each_s=each_s)

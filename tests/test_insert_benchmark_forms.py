@@ -30,6 +30,16 @@ def made(
     return {step.name: step for step in expanded}
 
 
+def test_orioledb_s_tables_are_made_by_using_it_where_the_server_has_it() -> None:
+    step = made({"storage_engine": "orioledb"})["l.i0"]
+    _, extension, table, *_ = step.setup
+    assert extension == "CREATE EXTENSION IF NOT EXISTS orioledb"
+    assert table.endswith(") USING orioledb")
+    (requirement,) = step.requires
+    assert requirement.part == "storage engine `orioledb`"
+    assert "OrioleDB" in requirement.remedy
+
+
 def refused(parameters: Mapping[str, Any] | None = None, **more: Any) -> str:
     with pytest.raises(WorkloadError) as raised:
         made(parameters, **more)

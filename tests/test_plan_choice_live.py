@@ -16,7 +16,7 @@ from dbdyno.model import Arm, Json, Step
 from dbdyno.model.events import SessionEnd
 from dbdyno.run.driver import registry
 from dbdyno.run.driver.interface import RunningLoad
-from server_place import a_place, builds, started
+from server_place import a_place, outermost, started
 from step_load import bench, heard
 from test_own_queries import entry, folder_of
 
@@ -27,7 +27,7 @@ PREPARED = 'protocol = "prepared"\nvalues = "values/a.jsonl"\ntypes = ["int"]'
 TURNS = 3
 
 
-@pytest.fixture(params=builds(), ids=lambda path: path.name, scope="module")
+@pytest.fixture(params=outermost(), ids=lambda path: path.name, scope="module")
 def server(request: pytest.FixtureRequest) -> Iterator[LabServer]:
     """PostgreSQL with a table whose index holds all of its values but 0."""
     arm = Arm(name="a", engine="postgres", base_dir=request.param, settings={"fsync": "off"})

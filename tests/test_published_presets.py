@@ -140,6 +140,38 @@ def test_mariadbs_z11_differ_in_how_files_are_opened_and_from_z12_in_the_log() -
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "base", "release", "settings"),
+    [
+        ("z11d_c32r128", "z11a_c32r128", "10.11", {"innodb_change_buffering": "all"}),
+        (
+            "z11a1_c32r128", "z11a_c32r128", "10.11",
+            {"innodb_buffer_pool_size": "64G", "innodb_log_file_size": "32G"},
+        ),
+        (
+            "z11a1_c32r128", "z11a_c32r128", "10.4",
+            {
+                "innodb_buffer_pool_size": "64G", "innodb_log_file_size": "4G",
+                "innodb_log_files_in_group": "8",
+            },
+        ),
+        (
+            "z11a1_c24r64", "z11a_c24r64", "10.11",
+            {"innodb_buffer_pool_size": "32G", "innodb_log_file_size": "16G"},
+        ),
+        ("z12b_ahi1_c8r32", "z12b_c8r32", "12.3", {"innodb_adaptive_hash_index": "ON"}),
+        (
+            "z12b_vector_c32r128", "z12b_c32r128", "12.3",
+            {"innodb_buffer_pool_size": "80G", "mhnsw_max_cache_size": "16G"},
+        ),
+    ],
+)  # fmt: skip
+def test_mariadbs_further_files_are_the_published_ones(
+    name: str, base: str, release: str, settings: dict[str, str]
+) -> None:
+    assert changed("mariadb", name, base, release) == settings
+
+
 def test_mysql_before_8_0_30_has_as_many_files_as_published() -> None:
     for release, files_of in (("5.7.44", ("10", "5G")), ("8.0.28", ("16", "3G"))):
         of = values("mysql", "z11a_c24r64", release)
@@ -188,6 +220,21 @@ def test_the_predecessors_of_x10a_differ_from_x9a2_in_a_setting_each(size: str) 
             {"shared_buffers": "16GB", "maintenance_work_mem": "10GB"},
         ),
         ("x10cw16_c8r32", "x10c_c8r32", {"io_workers": "16"}),
+        (
+            "x10a_pq8_c32r128", "x10a_c32r128",
+            {
+                "max_parallel_workers": "8", "max_parallel_workers_per_gather": "2",
+                "max_parallel_maintenance_workers": "4", "maintenance_work_mem": "1GB",
+                "work_mem": "8MB",
+            },
+        ),
+        (
+            "x10a_vector_pq4_c32r128", "x10a_vector_c32r128",
+            {
+                "max_parallel_workers": "8", "max_parallel_workers_per_gather": "2",
+                "max_parallel_maintenance_workers": "4", "work_mem": "8MB",
+            },
+        ),
     ],
 )  # fmt: skip
 def test_a_published_name_is_the_published_file(

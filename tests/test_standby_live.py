@@ -83,7 +83,9 @@ def test_standbys_follow_from_the_start_or_from_a_moment_and_roles_read_them(tmp
     lag = list(steps_of(outcome.folder, "followed")["call-run"].lag())
     assert lag, "each second is read"
     assert {reading.standby for reading in lag} == {"standby"}
-    (joined,) = read_structs(steps_of(outcome.folder, "joined")["call-run"].path / "hooks.jsonl", Json)
+    (joined,) = read_structs(
+        steps_of(outcome.folder, "joined")["call-run"].path / "hooks.jsonl", Json
+    )
     assert joined["at_s"] == 1
     assert joined["failure"] is None
     found = compare.load(Results.open(outcome.folder))

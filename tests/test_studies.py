@@ -12,8 +12,10 @@ import pytest
 import own_lab
 import published
 import published_data
+import study_plans
 from dbdyno import plan, workload
 from dbdyno.model import Plan
+from published_data import Study
 
 ROOT = Path(__file__).parent.parent
 PLANS = ROOT / "dbdyno/plan/shipped" / "studies"
@@ -36,6 +38,13 @@ POSTS = {  # each post of the studies: its plans and the page that has both
     "YBIO on OCI PostgreSQL": ["ybio", "ybio-replica"],
 }
 REPEATED = [name for plans in POSTS.values() for name in plans]
+FURTHER = {  # plans of further parts of a post: their page is that of another plan
+    "m5-metal-full": ["m5-metal"],
+    "cbc-clients": ["cbc"],
+    "insert-2025-06-versions": ["insert-2025-06-small-cached", "insert-2025-06-small-io"],
+    "ybio-cached": ["ybio"],
+    "ybio-loads": ["ybio"],
+}
 HOST = workload.host(cores=8, memory_bytes=32 << 30)
 STUDIES = published_data.read(published.STUDIES)
 
@@ -76,8 +85,7 @@ def test_every_post_has_a_page_that_names_plan_and_tool_and_has_the_marks(name: 
 
 
 def test_every_plan_of_the_studies_is_one_of_a_post_or_its_whole_size() -> None:
-    whole = {"m5-metal-full", "cbc-clients"}
-    assert {path.stem for path in PLANS.glob("*.toml")} == {*REPEATED, *whole}
+    assert {path.stem for path in PLANS.glob("*.toml")} == {*REPEATED, *FURTHER}
 
 
 @pytest.mark.parametrize("path", sorted(PLANS.glob("*.toml")), ids=lambda path: path.stem)
@@ -89,9 +97,68 @@ def test_every_plan_expands_and_has_the_published_steps(path: Path) -> None:
     for study in STUDIES:
         if study.plan == path.stem:
             assert steps & {key.step for table in study.groups for key in table.figures}
-            offered = {arm.name for arm in made.arms}
-            commented = set(re.findall(r"^# \[arms\.([\w-]+)\]", path.read_text(), re.M))
-            assert set(study.here) <= offered | commented, study.name
+            assert set(study.here) <= arms_of(path.stem), study.name
+
+
+def arms_of(name: str) -> set[str]:
+    """The arms of a plan and of those of the same page; those too that are comments."""
+    names = [name, *(further for further, pages in FURTHER.items() if name in pages)]
+    every = [study_plans.read(each, STUDIES) for each in names]
+    return {
+        *(arm.name for each in every for arm in each.plan.arms),
+        *(arm for each in every for arm in study_plans.COMMENTED.findall(each.text)),
+    }
+
+
+# --- Pages beside plans ------------------------------------------------------------------------
+
+HOWTO = ROOT / "docs" / "howto" / "study.md"
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_a_page_says_of_its_plan_what_the_plan_has(name: str) -> None:
+    """`python tools/study_plans.py --write` writes what this compares."""
+    page = (PAGES / f"{name}.md").read_text()
+    of = study_plans.read(name, STUDIES)
+    assert page == study_plans.written(of, page)
+    prose = page.replace(study_plans.table(of, page), "")
+    assert not study_plans.MINUTES.search(prose.split(published.BEGIN)[0]), "one place says it"
+
+
+def test_every_place_says_the_same_length_of_a_plan() -> None:
+    rows = re.findall(
+        r"^\| \[([\w-]+)\]\(.*/studies/\1\.toml\).*\| (\d+) min \|$", HOWTO.read_text(), re.M
+    )
+    lengths = {name: int(minutes) for name, minutes in rows}
+    plans = {name: study_plans.read(name, STUDIES).minutes for name in lengths}
+    assert lengths == plans
+    assert set(REPEATED) <= set(lengths)
+
+
+def test_a_run_of_another_plan_is_told_by_what_differs() -> None:
+    of = study_plans.read("cbc", STUDIES)
+    facts = "- 4 blocks, interleaved by run, begun 2026-11-25\n- workload `cbc`, size_gb = 0.5"
+    same = f"{published.BEGIN}\n\n{facts}\n\n"
+    assert study_plans.differences(of.plan, same) == []
+    other = same.replace("4 blocks", "3 blocks").replace("0.5", "20")
+    assert study_plans.differences(of.plan, other) == ["3 blocks", "workload `cbc`, size_gb = 20"]
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
+def test_the_names_of_published_sizes_stand_in_the_plan_and_have_those_sizes(study: Study) -> None:
+    if study.plan is None or study.preset is None:
+        return
+    of = study_plans.read(study.plan, STUDIES)
+    (use,) = of.plan.workloads
+    loaded = workload.load(use.name, set=use.set, preset=study.preset)
+    scope = {**loaded.file.parameters, **loaded.file.presets[study.preset]}
+    if "clients" in loaded.file.presets[study.preset]:
+        assert (scope["clients"], scope["rows"]) == (study.clients, study.rows)
+    assert f'preset = "{study.preset}"' in of.text or use.preset == study.preset
+    full = (PLANS / "m5-metal-full.toml").read_text() if study.plan == "m5-metal" else ""
+    for config in study.configs:
+        size = config.rsplit("_", 1)[1]
+        assert f'"{config}"' in of.text + full or f"_{size}`" in of.text, config
 
 
 # --- Small -----------------------------------------------------------------------------------

@@ -143,6 +143,8 @@ class Study:
     write_s: int | None = None
     reused: tuple[str, ...] = ()  # arms whose figures are those of an earlier study
     plan: str | None = None  # its plan among the shipped studies, and its page in docs/studies
+    preset: str | None = None  # of the workload, with the published sizes
+    configs: tuple[str, ...] = ()  # of the servers, with the published sizes
     here: Mapping[str, str] = field(default_factory=dict)  # the plan's arm -> published arm
     groups: tuple[Table, ...]
 
@@ -213,7 +215,7 @@ def _study(path: Path) -> Study:
     here = content.pop("here", {})
     facts = {key: value for key, value in content.items() if not isinstance(value, dict)}
     common = {key: facts.pop(key) for key in OPTIONS & set(facts)}
-    facts["reused"] = tuple(facts.get("reused", ()))
+    facts |= {key: tuple(facts.get(key, ())) for key in ("reused", "configs")}
     groups = tuple(
         _table(title, common | table) for title, table in content.items() if isinstance(table, dict)
     )

@@ -108,7 +108,7 @@ def open_url(url: str, method: str) -> HTTPResponse:
     return answer
 
 
-def proxies() -> Mapping[str, str]:
+def proxies() -> dict[str, str]:
     """By scheme the proxy that the environment names."""
     named = getproxies()
     if (proxy := named.get("all", "")).startswith("http"):

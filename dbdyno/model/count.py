@@ -54,10 +54,10 @@ def counter_of(counts: Sequence[Count]) -> str:
 
     Raises ResultError where architectures differ: other instructions do the same there.
     """
-    told = sorted({count.architecture for count in counts if count.architecture})
-    if len(told) > 1:
+    architectures = sorted({count.architecture for count in counts if count.architecture})
+    if len(architectures) > 1:
         raise ResultError(
-            f"these counts do not compare, as they are of {' and of '.join(told)}: count all on "
-            "hosts of one architecture"
+            f"these counts are of {' and of '.join(architectures)}, and do not compare: count all "
+            "on hosts of one architecture"
         )
-    return " on ".join((counts[0].tool, *told))
+    return " on ".join((counts[0].tool, *architectures))

@@ -1,9 +1,16 @@
-"""What a role chooses from, as a workload file writes it (docs/workload.md explains)."""
+"""What a role chooses from and when clients begin, as a workload file writes it (docs/workload.md explains)."""
 
 from __future__ import annotations
 
 from dbdyno.model.document import Form
 from dbdyno.workload.maker_schema import Number
+
+
+class ClientStaggerForm(Form):
+    """How clients begin one after the other; 0: together."""
+
+    first_s: Number
+    each_s: Number
 
 
 class ThinkTimeForm(Form):

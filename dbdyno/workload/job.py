@@ -66,7 +66,7 @@ def make(name: str, step: schema.StepForm, file: schema.WorkloadFile, scope: Sco
         statements=tuple(content.statements),
         programs=tuple(content.programs),
         roles=tuple(roles),
-        apart=_apart(file, frame.clients, scope) if _by_client(roles) else None,
+        apart=_apart(file, frame.clients, roles, scope),
         stop=stop,
         trace=step.trace,
         capture=_capture(step, scope),
@@ -177,13 +177,11 @@ def _frame(name: str, file: schema.WorkloadFile, scope: Scope) -> Job:
     )
 
 
-def _by_client(roles: Sequence[Role]) -> bool:
-    return any(role.per == "client" for role in roles)
-
-
-def _apart(file: schema.WorkloadFile, clients: int, scope: Scope) -> ClientStagger | None:
-    """How clients begin one after the other; None: together, as one does."""
-    if file.apart is None or clients == 1:
+def _apart(
+    file: schema.WorkloadFile, clients: int, roles: Sequence[Role], scope: Scope
+) -> ClientStagger | None:
+    """How clients begin one after the other; None: together, as one does and roles of the step."""
+    if file.apart is None or clients == 1 or all(role.per == "step" for role in roles):
         return None
     place = scope.root("apart")
     first_s, each_s = (

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from dbdyno.model.document import Form
 from dbdyno.model.engine import TRAITS
 from dbdyno.model.step import Change
-from dbdyno.workload.choice_schema import Weights
+from dbdyno.workload.choice_schema import ClientStaggerForm, Weights
 from dbdyno.workload.maker_schema import Maker, Number, Numbers
 from dbdyno.workload.program_schema import PatternForm, PgbenchForm, RestoreForm, SysbenchForm
 
@@ -455,13 +455,6 @@ class StepSet(Form):
     instead: dict[str, str] = Field(default_factory=dict)
     sweep: dict[str, str | list[Number]] = Field(default_factory=dict)
     parameters: Parameters = Field(default_factory=dict)
-
-
-class ClientStaggerForm(Form):
-    """How clients begin one after the other; 0: together."""
-
-    first_s: Number
-    each_s: Number
 
 
 class WorkloadFile(Form):

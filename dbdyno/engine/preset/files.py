@@ -58,7 +58,7 @@ class Tag:
     """The words that may follow a preset's name."""
 
     name: str  # as it is listed: `wm<n>`
-    settings: Mapping[str, str | Mapping[str, str]]  # text, or texts by the name of a size
+    settings: Mapping[str, str | Mapping[str, Any]]  # text, or by the name of a size and version
 
 
 PRESETS = {

@@ -51,7 +51,7 @@ def render(chosen: PresetChoice, *, capacity: Capacity, version_num: int) -> Set
         leave_out(values, chosen.preset.computed, of)
         departures += compute(values, chosen.preset, size, capacity)
     for tag in chosen.tags:
-        apply(values, tag, chosen, capacity)
+        apply(values, tag, chosen, capacity, of)
     departures += fit_version(values, name, of)
     return Settings(values=values, departures=tuple(departures), study=chosen.study)
 
@@ -162,7 +162,9 @@ def cut_to_chunks(amount: int, chunk: int, instances: str | None) -> int:
     return amount // step * step if amount >= step else amount
 
 
-def apply(values: dict[str, str], tag: Tag, chosen: PresetChoice, host: Capacity) -> None:
+def apply(
+    values: dict[str, str], tag: Tag, chosen: PresetChoice, host: Capacity, of: Version
+) -> None:
     """Puts what a tag sets into `values`; `{name}` in it is the value of another setting.
 
     A value by size is that of the named size; else the nearest one's, by the share of the memory.
@@ -170,11 +172,13 @@ def apply(values: dict[str, str], tag: Tag, chosen: PresetChoice, host: Capacity
     for name, written in tag.settings.items():
         if isinstance(written, str):
             values[name] = OTHER_SETTING.sub(lambda found: values[found[1]], written)
-        elif chosen.size is not None:
-            values[name] = written[chosen.size.name]
+            continue
+        by_size = published(written, of)
+        if chosen.size is not None:
+            values[name] = by_size[chosen.size.name]
         else:
-            size = nearest(tuple(one for one in chosen.preset.sizes if one.name in written), host)
-            share = bytes_of(written[size.name]) / size.memory_bytes
+            size = nearest(tuple(one for one in chosen.preset.sizes if one.name in by_size), host)
+            share = bytes_of(by_size[size.name]) / size.memory_bytes
             short = engine.of(chosen.preset.engine).short_sizes
             values[name] = text_of(cut(int(host.memory_bytes * share)), short=short)
 

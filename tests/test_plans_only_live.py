@@ -62,7 +62,7 @@ EDGES = (
     "CREATE TABLE apart (id int, a int, b text) TABLESPACE quick",
     "INSERT INTO apart SELECT i, i * 7919 % 9973, repeat('x', 90) FROM generate_series(1, 20000) i",
     "CREATE INDEX apart_a ON apart (a) TABLESPACE quick",
-    "CREATE TABLE pending (id int, tags text[])",
+    "CREATE TABLE pending (id int, tags text[]) WITH (autovacuum_enabled = off)",
     "INSERT INTO pending SELECT i, ARRAY['t' || i % 90] FROM generate_series(1, 20000) i",
     "CREATE INDEX pending_tags ON pending USING gin (tags)",
     "VACUUM ANALYZE nothing, twin, apart, pending",

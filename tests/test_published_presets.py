@@ -26,7 +26,7 @@ HOSTS = [
     )
 ]
 VERSIONS = {
-    "postgres": ("9.5", "9.6", "10", "11", "12", "13", "14", "15", "16", "17", "18"),
+    "postgres": ("9.5", "9.6", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19"),
     "mysql": ("5.6.51", "5.7.44", "8.0.11", "8.0.28", "8.0.30", "8.4.6", "9.7.0"),
     "mariadb": ("10.2", "10.3", "10.4", "10.5", "10.6", "10.11", "11.4", "11.8", "12.3"),
 }
@@ -242,6 +242,17 @@ def test_a_published_name_is_the_published_file(
 ) -> None:
     release = "17" if name.startswith("x10a") else "18"
     assert changed("postgres", name, base, release) == settings
+
+
+def test_version_19_has_the_files_of_18_as_its_author_ran_beta_1() -> None:
+    """bench/arc/jun26.pn53.ib.pg19b1.my848 of mytools: pg19b1_o2nofp.cx10b_c8r32."""
+    later = config.render(
+        parse("x10b_c8r32", "postgres"),
+        capacity=HOSTS[2],
+        version_num=version.number_of("postgres", "19"),
+    )
+    assert later.departures == ()
+    assert later.values == values("postgres", "x10b_c8r32", "18")
 
 
 def test_mysqls_names_with_the_size_of_the_pool_are_read_as_published() -> None:

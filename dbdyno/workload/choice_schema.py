@@ -1,4 +1,4 @@
-"""What a role chooses from and when clients begin, as a workload file writes it (docs/workload.md explains)."""
+"""What a role chooses from and when clients begin, in a workload file (docs/workload.md)."""
 
 from __future__ import annotations
 

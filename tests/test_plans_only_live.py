@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psycopg
@@ -24,12 +24,18 @@ from dbdyno.engine import LabServer
 from dbdyno.engine.arm_server import provide
 from dbdyno.engine.golden_copy import CopyOrigin
 from dbdyno.engine.planner_lab import IndexChanges
-from dbdyno.engine.postgres import shared_statistics, statistics_export, statistics_view
+from dbdyno.engine.postgres import (
+    shared_statistics,
+    statistics_export,
+    statistics_import,
+    statistics_view,
+)
 from dbdyno.engine.postgres.long_files import LongFile
 from dbdyno.engine.postgres.server import PostgresServer
 from dbdyno.host import data_folder, place
 from dbdyno.model import Arm
 from dbdyno.model.error import ServerError
+from dbdyno.model.planner_statistics import DatabaseLocale
 from dbdyno.model.plans_only import FlippedQuery
 from server_place import (
     a_place,
@@ -294,6 +300,30 @@ def test_heights_and_lists_by_explain_are_those_of_the_pages(shop: Shop, tmp_pat
     assert pages > 3 and abs(pending - pages) <= 1
     assert len(heights) >= 30
     assert {0, 1} <= set(heights.values())
+
+
+def test_a_lab_orders_texts_as_a_database_of_icu_does(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if major(SOURCE) < 15:
+        pytest.skip("databases have a locale of ICU from 15 on")
+    shop.server.execute(
+        "CREATE DATABASE german TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'de'",
+        "CREATE DATABASE plain TEMPLATE template0",
+        database="postgres",
+    )
+    own = replace(address(shop.server), database="german")
+    lab = replace(own, database="plain")
+    with statistics_export.opened(own, "german") as source:
+        locale = source.exported(texts=True).locale
+    assert locale == DatabaseLocale(provider="i", locale="de")
+    assert shop.server.execute("SELECT 'a' < 'B'", database="plain") == [(False,)]
+    statistics_import.take_locale(lab, "a", locale)
+    assert shop.server.execute("SELECT 'a' < 'B'", database="plain") == [(True,)]
+    monkeypatch.setattr(statistics_import, "version_num", lambda _: 14_00_00)
+    with pytest.raises(ServerError, match="arm a: has no locale `de`"):
+        statistics_import.take_locale(lab, "a", locale)
+    shop.server.execute("DROP DATABASE german", "DROP DATABASE plain", database="postgres")
 
 
 def test_settings_and_indexes_change_the_plans_that_they_change_with_data(

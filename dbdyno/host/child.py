@@ -14,6 +14,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import IO
@@ -218,16 +219,20 @@ def interrupts_held() -> Iterator[None]:
     handlers = {
         number: handler for number in INTERRUPTS if callable(handler := signal.getsignal(number))
     }
-    came: list[tuple[int, FrameType | None]] = []
+    held: list[Callable[[], object]] = []
+
+    def hold(number: int, frame: FrameType | None) -> None:
+        held.append(partial(handlers[signal.Signals(number)], number, frame))
+
     for number in handlers:
-        signal.signal(number, lambda number, frame: came.append((number, frame)))
+        signal.signal(number, hold)
     try:
         yield
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        for number, frame in came:
-            handlers[signal.Signals(number)](number, frame)
+        for interrupt in held:
+            interrupt()
 
 
 def ends_within(pid: int, limit_s: float | None) -> bool:

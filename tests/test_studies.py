@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -45,20 +44,12 @@ FURTHER = {  # plans of further parts of a post: their page is that of another p
     "ybio-cached": ["ybio"],
     "ybio-loads": ["ybio"],
 }
-HOST = workload.host(cores=8, memory_bytes=32 << 30)
 STUDIES = published_data.read(published.STUDIES)
 
 
 def steps_of(made: Plan) -> set[str]:
     """The names of all steps that some arm of a plan takes."""
-    found = set()
-    for use in made.workloads:
-        loaded = workload.load(use.name, set=use.set, fill=use.fill, preset=use.preset)
-        for engine in {arm.engine for arm in made.arms}:
-            given: dict[str, Any] = {**HOST, **use.parameters}
-            steps = workload.expand(loaded, given, engine, steps=use.steps or None)
-            found |= {step.name for step in steps}
-    return found
+    return {name for use in made.workloads for name in study_plans.steps_of(made, use)}
 
 
 def test_every_post_has_its_figures() -> None:

@@ -24,7 +24,7 @@ from textwrap import fill
 from typing import Any, get_args
 
 from dbdyno.analysis import compare
-from dbdyno.model import Cell, Comparison, Ratio, ToldFacts
+from dbdyno.model import Cell, Comparison, Ratio, ToldFacts, WorkloadUse
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.doubt import DoubtSubject
 from dbdyno.model.error import DynoError, ResultError
@@ -32,7 +32,7 @@ from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.metric.over import taken
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.metric.state import StateFacts
-from dbdyno.model.plan_record import ArmRecord, PlanRecord
+from dbdyno.model.plan_record import ArmRecord, WorkloadRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.parts import cells, number
 from published_data import SIGNS, Key, Said, Study, Table, read
@@ -100,7 +100,7 @@ def _measured(pairs: Sequence[Pair], whole: Comparison) -> str:
     lines = [
         *(f"- {text}" for text in builds),
         f"- {blocks}, interleaved by {turns}{_begun(whole.generator)}",
-        *(f"- {text}" for text in _workloads(whole.plan)),
+        *(f"- {workload_words(use)}" for use in whole.plan.workloads),
         f"- {_machine(whole.host)}",
     ]
     if whole.incomplete:
@@ -139,12 +139,12 @@ def _begun(generator: Ceiling | None) -> str:
     return f", begun {datetime.fromtimestamp(generator.unix_ns / 1e9, UTC):%Y-%m-%d}"
 
 
-def _workloads(plan: PlanRecord) -> Iterator[str]:
-    for use in plan.workloads:
-        keys = ("set", "preset", "fill")
-        chosen = [f"{key} {getattr(use, key)}" for key in keys if getattr(use, key)]
-        given = [f"{name} = {value}" for name, value in use.parameters.items()]
-        yield ", ".join([f"workload `{use.name}`", *chosen, *given])
+def workload_words(use: WorkloadUse | WorkloadRecord) -> str:
+    """A workload with what its plan gives it."""
+    keys = ("set", "preset", "fill")
+    chosen = [f"{key} {getattr(use, key)}" for key in keys if getattr(use, key)]
+    given = [f"{name} = {value}" for name, value in use.parameters.items()]
+    return ", ".join([f"workload `{use.name}`", *chosen, *given])
 
 
 def _machine(host: HostFacts) -> str:

@@ -91,7 +91,7 @@ def arms(of: StudyPlan) -> str:
 def measured(of: StudyPlan) -> Iterator[tuple[str, str]]:
     """The workload, its steps, the blocks and their time."""
     for use in of.plan.workloads:
-        yield "workload", described(use)
+        yield "workload", published.workload_words(use)
         steps = steps_of(of.plan, use)
         yield "steps", f"{len(steps)}: {', '.join(steps)}"
     schedule = of.plan.schedule
@@ -99,14 +99,6 @@ def measured(of: StudyPlan) -> Iterator[tuple[str, str]]:
     yield "blocks", f"{schedule.blocks}, {turns[schedule.interleave]}"
     if of.minutes is not None:
         yield "takes", f"about {of.minutes} minutes"
-
-
-def described(use: WorkloadUse) -> str:
-    """A workload with what the plan gives it, as tools/published.py says it of a run."""
-    keys = ("set", "preset", "fill")
-    chosen = [f"{key} {getattr(use, key)}" for key in keys if getattr(use, key)]
-    given = [f"{name} = {value}" for name, value in use.parameters.items()]
-    return ", ".join([f"workload `{use.name}`", *chosen, *given])
 
 
 def steps_of(made: Plan, use: WorkloadUse) -> list[str]:
@@ -172,7 +164,7 @@ def _of_arms(made: Plan, facts: str) -> Iterator[str]:
 
 def _of_workloads(made: Plan, facts: str) -> Iterator[str]:
     ran = re.findall(r"^- (workload `.*)$", facts, re.M)
-    if ran != [described(use) for use in made.workloads]:
+    if ran != list(map(published.workload_words, made.workloads)):
         yield from ran
 
 

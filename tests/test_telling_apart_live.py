@@ -33,7 +33,7 @@ def test_a_race_of_two_sides_ends_with_five_lines_and_a_report(
 ) -> None:
     """A side that may not use its index is slower on any host."""
     monkeypatch.setattr(
-        measuring, "with_lengths", lambda plan, folder: step_lengths.with_seconds(plan, 1.0)
+        measuring, "with_lengths", lambda plan, *_: step_lengths.with_seconds(plan, 1.0)
     )
     build = ends()[-1]
     done = command.dyno(

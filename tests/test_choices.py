@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dbdyno import __version__
 from dbdyno.analysis import compare
 from dbdyno.judge import validity
 from dbdyno.model import Json
@@ -104,7 +105,9 @@ def test_blocks_of_several_versions_are_warned_of(folder: Path) -> None:
     assert lines_of(folder, "several versions") == []
     other_version(folder, 3, dyno="9.9")
     (line,) = lines_of(folder, "several versions")
-    assert line.startswith("several versions: dyno was 0.1.0 in blocks 1, 2 and 9.9 in block 3;")
+    assert line.startswith(
+        f"several versions: dyno was {__version__} in blocks 1, 2 and 9.9 in block 3;"
+    )
 
 
 def test_blocks_of_several_generators_are_warned_of(folder: Path) -> None:

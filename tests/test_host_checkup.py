@@ -82,7 +82,7 @@ def test_the_locks_holder_is_seen_without_taking_the_lock(tmp_path: Path) -> Non
     path = tmp_path / "dyno.lock"
     assert lock.holder(path) is None
     with HostLock(plan="some-plan", path=path):
-        assert str(lock.holder(path)).endswith("plan some-plan")
+        assert ", plan some-plan, since " in str(lock.holder(path))
         with pytest.raises(lock.HostError, match="some-plan"), HostLock(path=path):
             pass
     assert lock.holder(path) is None

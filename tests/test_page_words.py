@@ -171,6 +171,8 @@ def parsed(hint: str) -> dict[str, Any]:
 
 PATHS = {"folder", "plan"}
 HINT = re.compile(r"`(dyno [^`\n]+)`|(?:^|[:>] )(dyno (?:NAMES)\b(?!:)[^\n<;]*)")
+PLAN = re.compile(r"^dyno (run|check|calibrate|doctor) 18\b")
+"""A plan's file is no mere word, which would name one that comes along."""
 NO_COMMANDS = {"dyno waits", "dyno lag", "dyno gate", "dyno inquiry", "dyno bisect: build"}
 
 
@@ -203,6 +205,6 @@ def test_every_hint_of_a_message_is_a_command_with_all_that_it_takes(room: str) 
                 if hint in NO_COMMANDS or hint.partition(" … ")[1]:
                     continue
                 try:
-                    parsed(hint)
+                    parsed(PLAN.sub(r"dyno \1 18.toml", hint))
                 except Exception as error:
                     pytest.fail(f"{path}:{line}: {hint}: {error}")

@@ -107,6 +107,13 @@ def mark_long(folder: Path) -> None:
     (folder / LONG).write_text("The files in here have holes in place of rows: plan only.\n")
 
 
+def make_long(folder: Path) -> None:
+    """Makes a private folder that is swept with those of files that are long and empty."""
+    folder.mkdir(mode=0o700, parents=True)
+    (folder / MARK).touch()
+    mark_long(folder)
+
+
 def sweep_long(root: Path) -> None:
     """Removes the folders of a root whose lab was killed while it planned.
 

@@ -184,9 +184,7 @@ def logs(root: Path) -> Iterator[Path]:
     """A folder for the logs of servers, which the next lab sweeps where this one is killed."""
     folder = root / f"{PREFIX}.logs"
     try:
-        folder.mkdir(mode=0o700, parents=True)
-        (folder / data_folder.MARK).touch()
-        data_folder.mark_long(folder)
+        data_folder.make_long(folder)
         yield folder
     finally:
         data_folder.remove(folder)

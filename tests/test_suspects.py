@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from dbdyno.analysis import compare
@@ -182,8 +183,13 @@ def builds(folder: Path, sources: Mapping[str, Source]) -> dict[str, Build]:
     for arm, source in sources.items():
         base_dir = folder / arm
         base_dir.mkdir(exist_ok=True)
-        record = {"format": cache.FORMAT, "source": vars(source)}
-        (base_dir / cache.RECORD).write_text(json.dumps(record))
+        record = cache.BuildRecord(
+            name=arm, engine="postgres", version="17", key="k", parts={}, source=source,
+            recipe=None, flags="", options=(), configure=None, features=(), compiler="cc",
+            made_unix_s=0,
+        )  # fmt: skip
+        text = json.dumps({"format": cache.FORMAT, **msgspec.to_builtins(record)})
+        (base_dir / cache.RECORD).write_text(text)
         program = base_dir / "postgres"
         found[arm] = Build(
             engine="postgres", base_dir=base_dir, program=program, version="17", version_num=170000

@@ -185,7 +185,7 @@ def test_an_engine_that_the_workload_lacks_is_named(tmp_path: Path) -> None:
         steps(SMALL, tmp_path, "oracle")
 
 
-OF_POSTGRESQL = {("ybio", "procedures")}
+OF_POSTGRESQL = {("ybio", "procedures"), ("ybio", "replica")}
 """Sets for one engine: others are refused, with the set that is theirs (test_ybio)."""
 
 

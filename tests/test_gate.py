@@ -15,7 +15,7 @@ import pytest
 from dbdyno.analysis import compare
 from dbdyno.analysis import gate as analysis
 from dbdyno.model import Comparison
-from dbdyno.model.gate import UNRACED, Gate, TimeCheck
+from dbdyno.model.gate import UNRACED, Gate, TimeCheck, WorkCheck
 from dbdyno.model.work import WorkChange
 from dbdyno.report import gate as report
 from gate_builder import HEAD, WORK_ALONE, counted, gate_of, race, step_of, work
@@ -162,6 +162,11 @@ def _gate(raced: Load) -> Gate:
     )
     named = zip(("fine", "open", "work", "time"), (fine, opened, of_work, of_time), strict=True)
     return gate_of(*(msgspec.structs.replace(step_of(each), step=name) for name, each in named))
+
+
+def test_a_head_that_fails_as_it_is_counted_says_that_alone() -> None:
+    check = WorkCheck(answer="no", instructions="no", reason="head: it crashed")
+    assert list(report.of_work(check)) == ["work: head: it crashed"]
 
 
 def test_the_worst_step_comes_first_with_its_functions(gate: Gate) -> None:

@@ -106,7 +106,9 @@ def reasons(step: GateStep) -> Iterator[str]:
 
 def of_work(check: WorkCheck) -> Iterator[str]:
     """The functions behind more work, what failed, and what else an operation has more."""
-    if (word := "less" if saves(check) else "more") == "less" or check.instructions == "no":
+    if check.reason:
+        yield f"work: {check.reason}"
+    elif (word := "less" if saves(check) else "more") == "less" or check.instructions == "no":
         functions = [
             f"{function.function} {number.signed(function.instructions)}"
             for function in check.functions[: counts.FUNCTIONS_NAMED]
@@ -116,8 +118,6 @@ def of_work(check: WorkCheck) -> Iterator[str]:
             yield f"{word} work, {amounts}: {', '.join(functions)}"
         else:
             yield f"{word} work, in no function alone"
-    if check.reason:
-        yield f"work: {check.reason}"
     for event in check.events:
         yield of_events(event)
 

@@ -26,11 +26,19 @@ from dbdyno.analysis.plans_only import flipped
 from dbdyno.capture.view import ViewedServer
 from dbdyno.engine import LabServer, Place
 from dbdyno.engine.postgres import inquiry
-from dbdyno.model import Arm, engine
+from dbdyno.model import engine
 from dbdyno.model.plan_tree import PlanTree
 from dbdyno.model.plans_only import FlippedQuery, PlansRecord
 from dbdyno.run import plans_only, source_plans
-from plans_only_trial import Source, as_statistics, dumped, request_of, sized_as, version
+from plans_only_trial import (
+    Source,
+    as_statistics,
+    dumped,
+    request_of,
+    sized_as,
+    source_arm,
+    version,
+)
 
 FLIPS = ("another plan", "near")
 SETTINGS = {"random_page_cost": "1.1"}
@@ -138,12 +146,7 @@ def main() -> None:
         own_lab.take(place.data_root)
         sources = {}
         for major in words.versions:
-            arm = Arm(
-                name=f"source{major}", engine="postgres", version=major,
-                settings={"fsync": "off", "autovacuum": "off", "jit": "off"},
-                initdb={"locale": "C.UTF-8"},
-            )  # fmt: skip
-            server = stack.enter_context(started(arm, place))
+            server = stack.enter_context(started(source_arm(major), place))
             restored(server, "shop", words.dump)
             sources[major] = source(major, server, words.app, place.data_root / f"app{major}")
         schema = dumped(next(iter(sources.values())).address, place.data_root / "shop.sql")

@@ -26,7 +26,7 @@ from dbdyno.host import place as places
 from dbdyno.model import Arm
 from dbdyno.model.planner_statistics import FILE, RelationSize, ServerStatistics
 from dbdyno.run import plans_only
-from plans_only_trial import Source, dumped, request_of, source, version
+from plans_only_trial import Source, dumped, request_of, source, source_arm, version
 
 TABLES, ROWS, TIMES = 300, 500, 20_000
 TERABYTE = 1 << 40
@@ -129,12 +129,7 @@ def main() -> None:
     with ExitStack() as stack:
         place: Place = stack.enter_context(a_place())
         own_lab.take(place.data_root)
-        arm = Arm(
-            name="large", engine="postgres", version=words.versions[0],
-            settings={"fsync": "off", "autovacuum": "off", "jit": "off"},
-            initdb={"locale": "C.UTF-8"},
-        )  # fmt: skip
-        server = stack.enter_context(started(arm, place))
+        server = stack.enter_context(started(source_arm(words.versions[0]), place))
         server.create_database("shop")
         server.execute(*schema(), "ANALYZE", database="shop")
         begun_s = time.monotonic()

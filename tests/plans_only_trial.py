@@ -310,6 +310,15 @@ def lines(sources: Mapping[str, Source], dump: Path) -> Iterator[str]:
         yield f"{each.major}, indexes {what}: {tallied(flips(own, real), flips(base, other))}"
 
 
+def source_arm(major: str) -> Arm:
+    """The server that is captured, of a version."""
+    return Arm(
+        name=f"source{major}", engine="postgres", version=major,
+        settings={"fsync": "off", "autovacuum": "off", "jit": "off"},
+        initdb={"locale": "C.UTF-8"},
+    )  # fmt: skip
+
+
 def main() -> None:
     """The trial on servers that it makes."""
     from server_place import a_place, started
@@ -326,12 +335,7 @@ def main() -> None:
         own_lab.take(place.data_root)
         sources = {}
         for major in words.versions:
-            arm = Arm(
-                name=f"source{major}", engine="postgres", version=major,
-                settings={"fsync": "off", "autovacuum": "off", "jit": "off"},
-                initdb={"locale": "C.UTF-8"},
-            )  # fmt: skip
-            server = stack.enter_context(started(arm, place))
+            server = stack.enter_context(started(source_arm(major), place))
             loaded(server, words.size)
             sources[major] = source(major, server, place.data_root / f"app{major}", queries)
         dump = dumped(next(iter(sources.values())).address, place.data_root / "shop.sql")

@@ -214,6 +214,16 @@ def test_a_file_that_is_there_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (tmp_path / "mine.toml").read_text() == "precious"
 
 
+def test_a_source_that_is_not_built_makes_no_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = fake_source.make(tmp_path / "pg")
+    monkeypatch.setattr(place, "cache_root", lambda: tmp_path / "cache")
+    with pytest.raises(DynoError, match=rf"arm `{tree}`: is not built yet: `dyno race` builds it"):
+        answered(f"18 {tree}\n", tmp_path / "mine.toml", monkeypatch)
+    assert not (tmp_path / "mine.toml").exists()
+
+
 def test_a_number_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("soon\n"))
     with pytest.raises(DynoError, match="minutes: `soon` is no number"):

@@ -30,6 +30,7 @@ from dbdyno.builds.step import BuildSite, BuildStep
 from dbdyno.host import capacity, place
 from dbdyno.host.lock import HostLock
 from dbdyno.model import Arm, Json
+from dbdyno.model import version as versions
 from dbdyno.model.error import HostError, ServerError
 
 Say = Callable[[str], None]
@@ -167,15 +168,20 @@ def missing(arm: Arm, recipes_of: RecipesOf, cache: Path | None = None) -> Build
 
 def foreseen(wish: BuildRequest, cache: Path | None = None) -> Build:
     """What will be there when an official release is built: its folder and its version."""
-    prefix = built.root(cache) / wish.name
-    version = str(wish.source.ref)
-    major, minor = map(int, version.split("."))
+    return to_be(wish.engine, wish.name, str(wish.source.ref), cache)
+
+
+def to_be(engine: str, name: str, version: str, cache: Path | None = None) -> Build:
+    """What will be there when a source is built whose version is this, under this name."""
+    prefix = built.root(cache) / name
+    number = versions.NUMBER.match(version)
+    assert number is not None, "a source that says no number is refused"
     return Build(
-        engine=wish.engine,
+        engine=engine,
         base_dir=prefix,
         program=prefix / PROGRAMS[0],
         version=version,
-        version_num=major * 10000 + minor,
+        version_num=versions.number_of(engine, number[0]),
         made=False,
     )
 

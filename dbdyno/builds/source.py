@@ -17,16 +17,16 @@ from pathlib import Path
 
 from dbdyno.builds import release
 from dbdyno.builds.log import BuildLog, environment_of
-from dbdyno.model import engine
+from dbdyno.model import engine, gate
 from dbdyno.model.error import ServerError
 
 TARBALL = re.compile(r"\.(tar(\.(gz|bz2|xz|zst|lzma))?|tgz|tbz2?|txz)$")
 ADDRESS = re.compile(r"^(?:[a-z+]+://|[\w.-]+@[\w.-]+:)")
 """`https://…`, `file:///…`, `git@host:…`."""
 COMMIT = re.compile(r"[0-9a-f]{40}")
-DYNO_FILES = ("dyno-gate.toml",)
+DYNO_FILES = (gate.FILE,)
 """What dyno reads in a checkout: no part of its source."""
-DYNO_RESULTS = ("*/plan.json", "*/gate.json", "*/bisect.json")
+DYNO_RESULTS = ("*/plan.json", f"*/{gate.RECORD}", "*/bisect.json")
 """What a folder of results holds, which is no part of a source either."""
 GIT_S_MAX = 120.0
 """How long git may take to answer a question; fetching has no limit."""

@@ -30,7 +30,6 @@ from dbdyno.builds.log import BuildLog
 from dbdyno.builds.source import Source
 from dbdyno.builds.step import BuildSite
 from dbdyno.host import place
-from dbdyno.model import version
 from dbdyno.model.error import HostError, ServerError
 
 FOLDER = "worktrees"
@@ -99,7 +98,7 @@ class Worktree:
 
     def foreseen(self, commit: str, said: str) -> Build:
         """What will be there when a commit is built whose source says this version."""
-        return foreseen(self.engine, self.wish(commit).name, said, self.cache)
+        return compile.to_be(self.engine, self.wish(commit).name, said, self.cache)
 
     def is_there(self, commit: str) -> bool:
         """Whether a commit was built before."""
@@ -231,18 +230,3 @@ class Worktree:
     def _git(self, arguments: Sequence[str], folder: Path, log: BuildLog) -> None:
         if said := log.run([*GIT, *arguments], folder):
             raise HostError(f"git: {source.last_line(said)}; see `{log.path}`")
-
-
-def foreseen(engine: str, name: str, said: str, cache: Path | None = None) -> Build:
-    """What will be there when a source is built that says this version."""
-    prefix = built.root(cache) / name
-    number = version.NUMBER.match(said)
-    assert number is not None, "a source that says no number is refused"
-    return Build(
-        engine=engine,
-        base_dir=prefix,
-        program=prefix / compile.PROGRAMS[0],
-        version=said,
-        version_num=version.number_of(engine, number[0]),
-        made=False,
-    )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dbdyno.cli import options
-from dbdyno.cli.exit_status import INTERRUPTED, NOT_YET, say
+from dbdyno.cli.exit_status import INTERRUPTED, NOT_YET, say, sayer
 from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def go(begun: CheckedSearch, minutes: float, *, quiet: bool, as_json: bool) -> N
         folder=begun.folder,
         relaid=begun.relaid,
         measure=lambda plan, into, arm: measured(begun.search, plan, into, arm, quiet=quiet),
-        say=silent if quiet else say,
+        say=sayer(quiet=quiet),
         minutes=minutes,
     )
     begun.folder.write(begun.search, runner.answer(begun.search))
@@ -193,7 +193,7 @@ def go_counting(begun: CheckedSearch, minutes: float, *, quiet: bool, as_json: b
         worktree=begun.worktree,
         folder=begun.folder,
         count=lambda plan, into: bisect_counts.count(plan, into, quiet=quiet),
-        say=silent if quiet else say,
+        say=sayer(quiet=quiet),
         minutes=minutes,
     )
     runner.keep(begun.search, at)
@@ -204,10 +204,6 @@ def go_counting(begun: CheckedSearch, minutes: float, *, quiet: bool, as_json: b
     show(view, text, begun.folder, quiet=quiet, as_json=as_json)
     if not runner.is_sure(ended):
         raise typer.Exit(NOT_YET)
-
-
-def silent(text: str) -> None:
-    """Says nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dbdyno.model import Comparison
     from dbdyno.model.tolerance import Answer
 
@@ -89,3 +91,8 @@ def of_answer(answer: Answer) -> int:
 def say(text: str) -> None:
     """A line for the person, on standard error."""
     print(text, file=sys.stderr)  # noqa: T201
+
+
+def sayer(*, quiet: bool) -> Callable[[str], None]:
+    """Takes lines of progress: `say`, or nothing is said."""
+    return (lambda text: None) if quiet else say

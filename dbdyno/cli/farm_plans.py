@@ -52,7 +52,9 @@ def text_of(farm: Farm, branch: Branch, wanted: HeadPlan, path: Path) -> str:
         steps=list(wanted.steps), config=list(branch.config), settings=[], pgbench=[],
         count=wanted.count, minutes=minutes,
     )  # fmt: skip
-    race_of = race.race_of(words, race.look_around(SourceBuilds()))
+    sources = SourceBuilds()
+    race_of = race.race_of(words, race.look_around(sources))
+    sources.refuse_unmade()
     arms = tuple(
         replace(arm, name=name) for arm, name in zip(race_of.arms, wanted.arms, strict=True)
     )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -140,7 +140,7 @@ def gate(
     place = () if source is None else ("--source", str(source))
     own = tuple(path for path in (markdown, junit) if path is not None)
     with ExitStack() as stack:
-        changes = dry_changes(stack) if dry_run else None
+        changes = stack.enter_context(TemporaryDirectory()) if dry_run else None
         reading = SideReader(checkout=checkout, named=source is not None, own=own, changes=changes)
         sides = apart(reading.side_of("BASE", base), reading.side_of("HEAD", head))
         asked = gating.GateRequest(
@@ -182,14 +182,13 @@ class SideReader:
     checkout: Path | None  # whose refs are meant
     named: bool = False  # whether the command names the checkout
     own: tuple[Path, ...] = ()  # files that the gate writes, which are no part of a tree
-    changes: Path | None = None  # takes the objects of a tree's changes; None: the cache
+    changes: str | None = None  # takes the objects of a tree's changes; None: the cache
 
     def side_of(self, option: str, written: str) -> GateBuild:
         """What BASE or HEAD means: a commit of a checkout, or an arm as a race has it.
 
         Raises DynoError in one line that begins with the option.
         """
-        from dbdyno.builds.commits import no_such_commit
         from dbdyno.cli import source_arm
         from dbdyno.cli.gating import GateBuild
 
@@ -198,15 +197,13 @@ class SideReader:
         if self.checkout is not None:
             if place == TREE:
                 return self.tree(side, self.checkout)
-            if (commit := source_arm.commit_of(self.checkout, place)) is not None:
+            of_checkout = source_arm.commit_of(self.checkout, place) is not None
+            if of_checkout or self.named or not is_arm(place):
+                commit = source_arm.commit_named(self.checkout, place, side.where)
                 return side.of_commit(self.checkout, commit)
-            if self.named or not is_arm(place):
-                raise DynoError(f"{option} {written}: {no_such_commit(self.checkout)}")
         if (elsewhere := source_arm.ref_in(Path(place).expanduser().absolute())) is not None:
             checkout, ref = elsewhere
-            if (commit := source_arm.commit_of(checkout, ref)) is None:
-                raise DynoError(f"{option} {written}: {no_such_commit(checkout)}")
-            return side.of_commit(checkout, commit)
+            return side.of_commit(checkout, source_arm.commit_named(checkout, ref, side.where))
         return side
 
     def tree(self, side: GateBuild, checkout: Path) -> GateBuild:
@@ -215,16 +212,11 @@ class SideReader:
         from dbdyno.cli import source_arm
 
         into = self.changes or checkout_state.folder_of(checkout)
-        state = checkout_state.of(checkout, into, without=self.own)
+        state = checkout_state.of(checkout, Path(into), without=self.own)
         read = side.of_commit(checkout, state.commit, called=f"{checkout.name}-tree")
         server = source_arm.find(checkout)
         assert server is not None, "it is a checkout of a source"
         return replace(read, changed=state.changed, version=server.version)
-
-
-def dry_changes(stack: ExitStack) -> Path:
-    """A folder for the objects of a tree's changes that lasts as long as the stack."""
-    return Path(stack.enter_context(tempfile.TemporaryDirectory()))
 
 
 def is_arm(place: str) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dbdyno.cli.exit_status import say
 from dbdyno.model.error import PlanError, ServerError
+from dbdyno.model.gate import RECORD, UNRACED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,8 +28,6 @@ RACE_SHARE = 2 / 3
 RACE_MINUTES_MIN = 1.0
 REPEATS = 4
 """Of the counts of each side: of a head with two modes that are as likely, both show in 7 of 8."""
-RECORD = "gate.json"
-"""In a gate's folder; a gate that has it is over."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +121,6 @@ class GateRequest:
         """
         from dbdyno.analysis import gate as analysis
         from dbdyno.host.lock import HostLock
-        from dbdyno.model.gate import UNRACED
 
         with HostLock(
             plan=course.folder.name, wait=self.wait, minutes=self.wish.minutes, quiet=self.quiet

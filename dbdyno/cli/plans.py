@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dbdyno.cli import exit_status, race_options
-from dbdyno.cli.exit_status import say
+from dbdyno.cli.exit_status import say, sayer
 from dbdyno.cli.options import Quiet, Wait
 
 if TYPE_CHECKING:
@@ -166,15 +166,11 @@ def made(options: PlansOptions, *, wait: bool, quiet: bool) -> PlansRecord:
         indexes=IndexChanges(tuple(options.indexes), tuple(options.without)),
         command=options.command,
         race=options.race,
-        say=silent if quiet else say,
+        say=sayer(quiet=quiet),
     )
     sources.make()
     with HostLock(plan="dyno plans", wait=wait, quiet=quiet):
         return plans_only.planned(request)
-
-
-def silent(text: str) -> None:
-    """Says nothing."""
 
 
 def arms_of(options: PlansOptions, sources: SourceBuilds) -> list[Arm]:

@@ -91,7 +91,7 @@ def race(
             print("\n".join([*sources.lines(), made.text]))  # noqa: T201
         measuring.show_outlook(made.plan, sources.foreseen(made.plan), as_json=as_json)
         return
-    if any(sources) or fail_on.remedies(words):  # all that can be refused is, before a build
+    if sources.unmade or fail_on.remedies(words):  # all that can be refused is, before a build
         plan = made_of(wanted, out, sources).plan
         measuring.refuse_few(plan, fail_on.remedies(words), sources.foreseen(plan))
     sources.make()
@@ -171,11 +171,12 @@ def init(
         minutes=questions.number("minutes", MINUTES),
     )
     wanted = replace(race_of(asked, here), command=None)
+    sources.refuse_unmade()
     path = file or Path(questions.word("write the plan to", f"{name_of(wanted)}.toml"))
     if path.exists():
         raise DynoError(f"{path}: is there already: name another file by --file")
     text = text_of(wanted, path)
-    checked(text, path, RESULTS, sources)
+    checked(text, path, RESULTS)
     keep(path, text)
     say(f"wrote {path}; run it: dyno run {path}")
 

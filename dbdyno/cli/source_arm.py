@@ -10,7 +10,7 @@ from pathlib import Path
 from dbdyno import engine as engines
 from dbdyno.builds import Build, cache, compile, flags, source
 from dbdyno.builds.compile import Method
-from dbdyno.builds.worktree import Worktree, foreseen
+from dbdyno.builds.worktree import Worktree
 from dbdyno.cli.exit_status import say
 from dbdyno.host import capacity
 from dbdyno.model import Plan
@@ -100,14 +100,25 @@ class SourceBuilds:
 
     def foreseen(self, plan: Plan) -> dict[str, Build]:
         """By arm the builds that are yet to be made."""
-        missing = {build.name: build.build for build in self if not build.made}
+        missing = {build.name: build.build for build in self.unmade}
         return {arm.name: missing[arm.build] for arm in plan.arms if arm.build in missing}
+
+    @property
+    def unmade(self) -> list[SourceBuild]:
+        """Those that are not there yet."""
+        return [build for build in self if not build.made]
+
+    def refuse_unmade(self) -> None:
+        """Raises DynoError where one is not there yet, for who makes none."""
+        for build in self.unmade:
+            raise DynoError(
+                f"{build.where}: is not built yet: `dyno race` builds it, or name a build of "
+                "`dyno server build`"
+            )
 
     def make(self) -> None:
         """Makes those that are not there yet. Raises DynoError that names the arm."""
-        for build in self:
-            if build.made:
-                continue
+        for build in self.unmade:
             try:
                 build.make()
             except DynoError as error:
@@ -149,7 +160,7 @@ def of_folder(
         where=where,
         source=f"the source as it stands, {source.version}",
         server=replace(source, build=name),
-        build=foreseen(source.engine, name, source.version),
+        build=compile.to_be(source.engine, name, source.version),
         make=lambda: compile.build(wish, method, say),
         made=compile.is_there(wish, cache.root() / name),
     )
@@ -238,13 +249,21 @@ def ref_in(path: Path) -> tuple[Path, str] | None:
 
 def of_ref(checkout: Path, ref: str, builds: CommitBuilds) -> SourceBuild:
     """The build of a ref of a checkout, as an arm of a race names it. Raises DynoError."""
+    where = f"arm `{checkout}@{ref}`"
+    return builds.of(checkout, commit_named(checkout, ref, where), where)
+
+
+def commit_named(checkout: Path, ref: str, where: str) -> str:
+    """The commit that a ref of a checkout means; `where`: how the command names it.
+
+    Raises DynoError: it has none of that name.
+    """
     from dbdyno.builds.commits import no_such_commit
 
-    where = f"arm `{checkout}@{ref}`"
     commit = commit_of(checkout, ref)
     if commit is None:
         raise DynoError(f"{where}: {no_such_commit(checkout)}")
-    return builds.of(checkout, commit, where)
+    return commit
 
 
 def commit_of(checkout: Path, ref: str) -> str | None:

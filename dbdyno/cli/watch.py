@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dbdyno.cli.exit_status import INTERRUPTED, say
+from dbdyno.cli.exit_status import INTERRUPTED, say, sayer
 from dbdyno.cli.options import Quiet
 from dbdyno.cli.slurm import Nodelist, Partition, SlurmChoice, SlurmOptions, UseSlurm
 from dbdyno.model.error import DynoError
@@ -58,10 +58,11 @@ def watch(
     options = tuple(slurm_option or ())
     choice = SlurmChoice(slurm, partition, nodelist, options, cancel=False, dry_run=False)
     choice.runner()  # options that do not go are refused before anything begins
-    hands = HostFarmWorker(farm=farm, say=silent if quiet else say, by_slurm=choice.runner)
+    tell = sayer(quiet=quiet)
+    hands = HostFarmWorker(farm=farm, say=tell, by_slurm=choice.runner)
     try:
         with Journal(farm.folder, leftovers.boot_id()) as journal:
-            watcher = Watcher(farm, journal, hands, silent if quiet else say)
+            watcher = Watcher(farm, journal, hands, tell)
             if once:
                 watcher.once()
             else:
@@ -103,7 +104,3 @@ def refuse_unknown_steps(farm: Farm, branch: Branch) -> None:
             return
     if said is not None:
         raise type(said)(f"branch `{branch.name}`: {said}")
-
-
-def silent(text: str) -> None:
-    """Says nothing."""

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Self
 
+from dbdyno.model import Plan
 from dbdyno.model.error import HostError
 
 FOLDERS = (Path("/run/lock"), Path("/tmp"))
@@ -53,6 +54,12 @@ class HostLock:
         self._wait = wait
         self._plan = plan
         self._file: int | None = None
+
+    @classmethod
+    def of_plan(cls, plan: Plan, *, wait: bool, quiet: bool = False) -> Self:
+        """The lock for a plan, which says until when where the plan has a limit."""
+        minutes = plan.schedule.minutes_max
+        return cls(plan=plan.name, wait=wait, minutes=minutes, quiet=quiet)
 
     def __enter__(self) -> Self:
         """Takes the lock. Raises HostError, naming the holder, where another lab has it."""

@@ -10,6 +10,10 @@ from msgspec import Struct
 from dbdyno.model.tolerance import Answer
 from dbdyno.model.work import Event
 
+FILE = "dyno-gate.toml"
+"""What a repository's gate asks, in the root of a checkout."""
+RECORD = "gate.json"
+"""In a gate's folder; a gate that has it is over."""
 FORMAT = 1
 """Counts up when a key goes away or changes its meaning."""
 
@@ -120,5 +124,5 @@ class Gate(Struct, frozen=True, kw_only=True):
     system_calls: int | None
     atomics: int | None
     steps: tuple[GateStep, ...]
-    seconds: float  # of counts and races; builds are not in them
+    seconds: float  # from the command's begin to the answer
     results: tuple[str, ...]  # folders of the counts and races

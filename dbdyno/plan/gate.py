@@ -12,10 +12,9 @@ from pydantic import BeforeValidator, Field
 
 from dbdyno.model.document import Form, read
 from dbdyno.model.error import PlanError
-from dbdyno.model.gate import Tolerances
+from dbdyno.model.gate import FILE, Tolerances
 from dbdyno.plan.schema import OPERATIONS_MAX, Operations
 
-FILE = "dyno-gate.toml"
 PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
 LEAST, MOST = 0.0005, 0.5
 """Of a tolerance; counts repeat to 0.02 %."""

@@ -71,7 +71,7 @@ def run(plan: Plan, parent: Path, *, wait: bool = False) -> PlanOutcome:
     Raises DynoError subclasses on what the user can mend; a KeyboardInterrupt passes through when
     the servers are down and all files whole.
     """
-    with HostLock(plan=plan.name, wait=wait), opened(plan, parent) as lab:
+    with HostLock.of_plan(plan, wait=wait), opened(plan, parent) as lab:
         return run_blocks(lab, missing_blocks(lab.plan, lab.results))
 
 

@@ -49,7 +49,7 @@ class LocalRunner:
         """As Way.opened; the host is locked meanwhile."""
         refuse_nodes(plan, parent / plan.name)
         with (
-            nullcontext() if self._held else lock_of(plan, wait=self._wait, quiet=quiet),
+            nullcontext() if self._held else HostLock.of_plan(plan, wait=self._wait, quiet=quiet),
             runner.opened(plan, parent, quiet=quiet) as lab,
         ):
             yield lab
@@ -59,12 +59,6 @@ class LocalRunner:
     ) -> PlanOutcome:
         """As Way.run_blocks."""
         return runner.run_blocks(lab, blocks, fits)
-
-
-def lock_of(plan: Plan, *, wait: bool, quiet: bool = False) -> HostLock:
-    """The host's lock for a plan, which says until when where the plan has a limit."""
-    minutes = plan.schedule.minutes_max
-    return HostLock(plan=plan.name, wait=wait, minutes=minutes, quiet=quiet)
 
 
 def refuse_nodes(plan: Plan, folder: Path) -> None:

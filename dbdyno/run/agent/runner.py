@@ -53,7 +53,7 @@ class HostsRunner:
             sites = sites_of(plan, stack, wait=self._wait)
             parts = part_plans(plan)
             if None in parts:
-                stack.enter_context(HostLock(plan=plan.name, wait=self._wait))
+                stack.enter_context(HostLock.of_plan(plan, wait=self._wait, quiet=quiet))
             pinned = Results.begun_plan(parent / plan.name)
             prepared, facts = opened(plan, parts, sites, pinned, watch)
             stack.enter_context(FolderLock(parent / plan.name, leftovers.boot_id()))

@@ -114,7 +114,7 @@ def ways(record: PublishedResult) -> list[ViewLinks]:
     """The links above a report."""
     above = [ViewLink(words="Results", link=place.ABOVE + place.INDEX)]
     if record.farm:
-        farm = f"../../{place.farm_folder(record.farm)}/{place.INDEX}"
+        farm = f"{place.ABOVE}{place.farm_folder(record.farm)}/{place.INDEX}"
         above.append(ViewLink(words="Farm", link=farm))
     own = [ViewLink(words="Report", link=place.INDEX, here=True)]
     if raw := raw_link(record):

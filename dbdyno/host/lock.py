@@ -45,8 +45,8 @@ class HostLock:
     ) -> None:
         """`wait`: until the holder is done, instead of raising HostError on entering.
 
-        `minutes`: how long the lock is held, where that is known. `quiet`: nothing is said of whom
-        this one waits for.
+        `minutes`: how long the lock is held, where that is known. `quiet`: does not say for whom
+        this one waits.
         """
         self._minutes = minutes
         self._quiet = quiet

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dbdyno.builds import source
@@ -60,6 +61,21 @@ def between(folder: Path, good: str, bad: str) -> tuple[Commit, ...]:
     if len(found) > COMMITS_MAX:
         raise ServerError(f"--good {good}: {len(found):,} commits: at most {COMMITS_MAX:,}")
     return tuple(Commit(sha=sha, subject=subject) for sha, _, subject in found)
+
+
+def serving(
+    folder: Path, between: Sequence[Commit], serves: Callable[[str], bool]
+) -> tuple[Commit, ...]:
+    """The commits that touch a file of the server, and both ends.
+
+    The server of a commit stays as it is up to the next of them.
+    """
+    first, last = between[0].sha, between[-1].sha
+    listed = ["log", "--first-parent", "-m", "--name-only", "--no-renames", "--format=%x01%H"]
+    said = source.ask([*listed, f"{first}..{last}"], folder, must=True)
+    commits = (lines.splitlines() for lines in said.split("\x01"))
+    touching = {lines[0] for lines in commits if any(map(serves, lines[1:]))} | {first, last}
+    return tuple(commit for commit in between if commit.sha in touching)
 
 
 def _commit(folder: Path, ref: str, option: str) -> str:

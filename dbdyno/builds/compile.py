@@ -54,6 +54,8 @@ class Method:
     configures: re.Pattern[str] | None = None  # files whose change the build itself overlooks
     # The modules that texts load, where a build can be of the server and some modules alone.
     named: Callable[[Iterable[str]], tuple[str, ...]] | None = None
+    # Whether a file of the source makes a server that loads these modules; None: any may.
+    serves: Callable[[str, Sequence[str]], bool] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -102,7 +102,8 @@ class StepWork:
     operations: Natural  # counted each time
     margin: float  # below it two counts of the step are the same work
     writes: bool = False  # whether the step does: its counts scatter more
-    copies: tuple[str, ...] = ()  # the golden copies that its counts began from
+    # The golden copies that its counts began from: each its key, and when it was made, if here.
+    copies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +113,12 @@ class CommitCount:
     index: Natural  # of the commit
     steps: Mapping[str, StepWork]
     folders: tuple[str, ...]  # of each count by a fresh server, below the search's folder
+    elsewhere: Natural = 0  # how many counts more were made, whose folders are not here
+
+    @property
+    def many(self) -> int:
+        """How often it was counted."""
+        return len(self.folders) + self.elsewhere
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -88,8 +88,8 @@ def next_index(search: Bisection) -> int | None:
         wanted |= dict.fromkeys((stretch.begin, stretch.end), COUNTS)
     for index, least_often in wanted.items():
         count = search.counts[index]
-        many = len(count.folders)
-        if many < least_often or (many < COUNTS_MAX and index in doubted(search, believed)):
+        doubtful = count.many < COUNTS_MAX and index in doubted(search, believed)
+        if count.many < least_often or doubtful:
             return index
     return None if stretch is None else stretch.middle
 
@@ -116,15 +116,16 @@ def counted(search: Bisection, at: CountSearch, index: int, side: BisectBuild) -
     """The search with one more count of a commit. Raises ServerError where it cannot be counted."""
     question = search.question
     before = search.counts.get(index)
-    folders = () if before is None else before.folders
-    path = at.folder.plan_of(index, question.commits[index], len(folders) + 1)
+    number = 1 if before is None else before.many + 1
+    path = at.folder.plan_of(index, question.commits[index], number)
     text = plans.count_text(question, side, index=index, operations=operations_of(search), at=path)
     write_atomically(made(path.parent) / path.name, text.encode())
     began_s = time.monotonic()
     steps = at.count(parse(text, path), path.parent)
     if before is not None:
         steps = {name: joined(before.steps[name], step) for name, step in steps.items()}
-    now = CommitCount(index=index, steps=steps, folders=(*folders, at.folder.results_of(path)))
+    first = CommitCount(index=index, steps=steps, folders=()) if before is None else before
+    now = replace(first, steps=steps, folders=(*first.folders, at.folder.results_of(path)))
     others = tuple(count for count in search.counted if count.index != index)
     count_s = search.test_s + time.monotonic() - began_s
     return replace(search, counted=(*others, now), test_s=count_s)
@@ -201,9 +202,8 @@ def verdict(search: Bisection, stretch: Stretch, step: str) -> CountVerdict:
     """What the counts of a stretch's ends say of a step, beyond the smallest change that counts."""
     before, after = (search.counts[end].steps[step] for end in (stretch.begin, stretch.end))
     pairs = zip(agreed(before) or before.counts, agreed(after) or after.counts, strict=False)
-    own = before.copies and after.copies and set(before.copies) != set(after.copies)
     withheld = ""
-    if own:  # and more repeats would not help
+    if own_fills(before, after):  # and more repeats would not help
         withheld = OWN_FILLS
     elif agreed(before) is None or agreed(after) is None:
         withheld = DISAGREED
@@ -213,6 +213,16 @@ def verdict(search: Bisection, stretch: Stretch, step: str) -> CountVerdict:
         withheld=withheld,
     )
     return judged(sample, math.expm1(least_of(search)[step]))
+
+
+def own_fills(before: StepWork, after: StepWork) -> bool:
+    """Whether the counts of two commits began from other copies, as far as both are known.
+
+    A count made elsewhere knows its copy's key, and not when the copy was made.
+    """
+    sides = [[copy.partition(" ") for copy in step.copies] for step in (before, after)]
+    keys, times = ([{copy[part] for copy in side} - {""} for side in sides] for part in (0, 2))
+    return any(all(both) and both[0] != both[1] for both in (keys, times))
 
 
 def agreed(step: StepWork) -> tuple[float, ...] | None:

@@ -109,6 +109,7 @@ class PostgresEngine:
             again=compile.AGAIN,
             configures=compile.CONFIGURES,
             named=modules.named,
+            serves=modules.serves,
         )
 
     def read_config(self, text: str, source: str, version_num: int) -> Settings:

@@ -45,6 +45,18 @@ LOADED = re.compile(
     r"\b\w+_preload_libraries\b[\"']?\s*=\s*(\"(?:[^\"\\]|\\.)*\"|'[^']*'|[\w$/,-]+)", re.IGNORECASE
 )
 WORD = re.compile(r"[\w-]+")
+COMPILED = re.compile(
+    r"(configure|GNUmakefile|Makefile|meson|config/|src/(Makefile|meson"
+    r"|(backend|bin/initdb|common|include|interfaces/libpq|makefiles|pl/plpgsql/src|port|template"
+    r"|timezone)/|tools/(gen_keywordlist|PerfectHash)))"
+)
+"""How the files begin that a server is compiled or a cluster is made from, beside modules."""
+NOT_COMPILED = re.compile(
+    r"(^|/)(README[^/]*|nls\.mk|\.gitignore)$|\.(po|sgml|md)$|/(t|po|sql|expected|test|specs)/|win32"
+)
+"""Those among them that no server has: documents, translations, tests, another system's files."""
+OF_MODULES = (f"{CONTRIB}/", "src/pl/")
+"""Where modules lie that texts name."""
 REQUIRES = re.compile(r"(?m)^\s*requires\s*=\s*'([^']*)'")
 
 
@@ -56,6 +68,16 @@ def named(texts: Iterable[str]) -> tuple[str, ...]:
         for libraries in LOADED.findall(text):
             names |= set(WORD.findall(libraries.replace("$libdir/", "")))
     return tuple(sorted(names))
+
+
+def serves(file: str, names: Sequence[str]) -> bool:
+    """Whether a file of the source is one of those that make a server of measured steps.
+
+    `names`: of the modules that they load.
+    """
+    modules = OF_MODULES if names else tuple(f"{CONTRIB}/{name}/" for name in OF_LAB)
+    compiled = file.startswith(modules) or COMPILED.match(file)
+    return bool(compiled) and not NOT_COMPILED.search(file)
 
 
 def folders(tree: Path, names: Sequence[str], options: Sequence[str]) -> tuple[str, ...]:

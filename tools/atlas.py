@@ -1,0 +1,229 @@
+"""The atlas of PostgreSQL: which commits changed the work of eight operations (docs/atlas.md).
+
+    python tools/atlas.py search docs/atlas/19.jsonl ../postgresql --minutes 600
+
+goes on with the search whose lines a file has, in a checkout of PostgreSQL with the whole history,
+and writes a line for each count. A file with the first line alone begins one. Results of counts lie
+in --out; where they are missing, as on another machine, the search counts the good commit anew: its
+count says whether the lines hold there, too.
+
+    python tools/atlas.py page
+
+makes docs/atlas.md of all files of lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import atlas_lines
+import atlas_page
+from atlas_lines import Atlas, ChangeLine, History, SearchLine
+from dbdyno.analysis import commit_work
+from dbdyno.builds import source
+from dbdyno.cli import bisect, bisect_counts
+from dbdyno.cli.bisect import BisectOptions, CheckedSearch
+from dbdyno.cli.exit_status import say
+from dbdyno.host.lock import HostLock
+from dbdyno.model import Json
+from dbdyno.model.bisection import Bisection
+from dbdyno.model.error import DynoError, ResultError
+from dbdyno.run import bisect as builds
+from dbdyno.run import bisect_counts as runner
+from dbdyno.run.bisect_counts import CountSearch
+from dbdyno.stats.halving import Stretch
+from dbdyno.store.bisection import BisectionFolder
+
+ROOT = Path(__file__).parent.parent
+LINES = ROOT / "docs" / "atlas"
+PAGE = ROOT / "docs" / "atlas.md"
+WORKLOAD = LINES / "atlas.toml"
+NOTES = "doc/src/sgml/release-{release}.sgml"
+NAMED = re.compile(r"&commit_baseurl;([0-9a-f]{7,40})")
+"""How release notes name a commit."""
+
+
+@dataclass(frozen=True)
+class LinedFolder(BisectionFolder):
+    """The folder of a search that keeps what it knows as lines, too."""
+
+    path: Path
+    asked: SearchLine
+    history: History
+    changes: dict[tuple[str, str], ChangeLine] = field(default_factory=dict)
+
+    def write(self, search: Bisection, answer: Json) -> None:
+        """Keeps the search, and its lines."""
+        super().write(search, answer)
+        for stretch in parted(search):
+            self.explain(search, stretch)
+        now = {ends(search, stretch) for stretch in parted(search)}
+        changes = [line for pair, line in self.changes.items() if pair in now]
+        atlas_lines.write(
+            self.path, atlas_lines.atlas_of(search, self.asked, self.history, changes)
+        )
+
+    def explain(self, search: Bisection, stretch: Stretch) -> None:
+        """Compares both ends by function, where that was not done and both have results here."""
+        pair = ends(search, stretch)
+        if pair in self.changes or unseen(search, stretch):
+            return
+        before, after = (
+            commit_work.read([self.folder / name for name in search.counts[end].folders])
+            for end in (stretch.begin, stretch.end)
+        )
+        work = commit_work.compared(before, after, search.question.smallest)
+        commits = search.question.commits
+        self.changes[pair] = atlas_lines.change_of(
+            commits[stretch.begin], commits[stretch.end], work, self.history
+        )
+
+
+def parted(search: Bisection) -> Iterator[Stretch]:
+    """The changes that are down to a commit, and counted as often as it takes."""
+    yield from runner.found(search)
+    yield from (stretch for stretch, _ in runner.unnamed(search))
+
+
+def ends(search: Bisection, stretch: Stretch) -> tuple[str, str]:
+    """The commits of a stretch's ends."""
+    commits = search.question.commits
+    return commits[stretch.begin].sha, commits[stretch.end].sha
+
+
+def unseen(search: Bisection, stretch: Stretch) -> list[int]:
+    """The ends of a stretch that were counted elsewhere alone."""
+    return [end for end in (stretch.begin, stretch.end) if not search.counts[end].folders]
+
+
+# --- Searching --------------------------------------------------------------------------------
+
+
+def search(options: argparse.Namespace) -> int:
+    """Goes on with a search until its minutes are over."""
+    atlas = atlas_lines.read(options.lines)
+    with HostLock(plan="atlas", wait=True):
+        begun = bisect.begin(options_of(atlas.search, options), options.out)
+    asked = compared(atlas.search, begun)
+    folder = LinedFolder(
+        begun.folder.folder, options.lines, asked, history_of(begun, asked),
+        {(line.before, line.commit): line for line in atlas.changes},
+    )  # fmt: skip
+    at = CountSearch(
+        worktree=begun.worktree,
+        folder=folder,
+        count=lambda plan, into: bisect_counts.count(plan, into, quiet=True),
+        say=say,
+        minutes=options.minutes,
+    )
+    now = atlas_lines.begun(begun.search, atlas)
+    good = now.counts.get(0)
+    if good is not None and not good.folders:
+        now = again(now, at, 0)
+        refuse_others(now)
+    ended = runner.search(now, at)
+    for stretch in parted(ended):
+        if ends(ended, stretch) not in folder.changes:
+            for end in unseen(ended, stretch):
+                ended = again(ended, at, end)
+    runner.keep(ended, at)
+    return 0 if runner.next_index(ended) is None else 3
+
+
+def options_of(asked: SearchLine, options: argparse.Namespace) -> BisectOptions:
+    """The search as `dyno bisect` takes it."""
+    return BisectOptions(
+        source=options.source, good=asked.good, bad=asked.bad, workload=str(WORKLOAD), steps=[],
+        by="instructions", every=True, smallest=asked.smallest, config=[],
+        minutes=options.minutes, recipe=None, cflags=None, configure=[], jobs=options.jobs,
+    )  # fmt: skip
+
+
+def compared(asked: SearchLine, begun: CheckedSearch) -> SearchLine:
+    """The search with what its counts have in common. Raises ResultError: lines have another."""
+    question = begun.search.question
+    made = {
+        "flags": " ".join((question.flags, *question.options)),
+        "config": ",".join(question.config),
+        "processor": question.architecture,
+        "workload": hashlib.sha256(WORKLOAD.read_bytes()).hexdigest()[:16],
+    }
+    differing = [key for key in made if asked.made and asked.made.get(key) != made[key]]
+    if differing:
+        raise ResultError(
+            f"the lines are of another `{differing[0]}`, {asked.made.get(differing[0])}: begin a "
+            "file of its own"
+        )
+    return atlas_lines.structs.replace(asked, made=made)
+
+
+def history_of(begun: CheckedSearch, asked: SearchLine) -> History:
+    """What the checkout says of the commits, and which of them the release notes name."""
+    question = begun.search.question
+    first, last = question.commits[0].sha, question.commits[-1].sha
+    log = ["log", "--first-parent", "--format=%H %cs"]
+    repository = Path(question.repository)
+    said = source.ask([*log, f"{first}..{last}"], repository, must=True).splitlines()
+    zero = source.ask([*log, "-1", first], repository, must=True)
+    notes = source.ask(["show", f"{last}:{NOTES.format(release=asked.release)}"], repository)
+    return History(
+        between=len(said),
+        dates=dict(line.split() for line in (*said, zero)),
+        released=tuple(NAMED.findall(notes)),
+    )
+
+
+def again(search: Bisection, at: CountSearch, index: int) -> Bisection:
+    """The search with one more count of a commit, made here."""
+    search, side = builds.build(search, index, at)
+    search = runner.counted(search, at, index, side)
+    runner.keep(search, at)
+    return search
+
+
+def refuse_others(search: Bisection) -> None:
+    """Raises ResultError where counts of this machine are not those of the lines."""
+    for name, step in search.counts[0].steps.items():
+        if runner.agreed(step) is None and max(step.counts) > min(step.counts) * (1 + step.margin):
+            raise ResultError(
+                f"step `{name}` of the good commit has {step.counts[-1]:,.0f} instructions here, "
+                f"{step.counts[0]:,.0f} in the lines: count on a machine like theirs"
+            )
+
+
+def main() -> int:
+    """Searches, or makes the page; returns the exit status."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    searching = commands.add_parser("search", help="go on with a search")
+    searching.add_argument("lines", type=Path, help="its lines")
+    searching.add_argument("source", help="a checkout of PostgreSQL")
+    searching.add_argument("--minutes", type=float, default=bisect.MINUTES)
+    searching.add_argument("--jobs", type=int)
+    searching.add_argument("--out", type=Path, default=Path("results"))
+    commands.add_parser("page", help="make docs/atlas.md")
+    options = parser.parse_args()
+    try:
+        if options.command == "search":
+            return search(options)
+    except DynoError as error:
+        print(f"atlas: {error}", file=sys.stderr)
+        return 2
+    PAGE.write_text(atlas_page.page(atlases()), encoding="utf-8")
+    return 0
+
+
+def atlases() -> list[Atlas]:
+    """Those of the repository, the newest release first."""
+    files = sorted(LINES.glob("*.jsonl"), key=lambda path: -int(path.stem))
+    return [atlas_lines.read(path) for path in files]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

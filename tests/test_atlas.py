@@ -164,7 +164,9 @@ def test_a_row_says_what_changed_where_and_how_to_repeat_it(tmp_path: Path) -> N
     assert gain.startswith("| −2.96 % ") and "| ? | ? |" in gain
     assert "The search is whole." in text
     (report,) = (part for part in text.split("\n\n") if part.startswith("> Since "))
-    assert "ExecScan" in report and all(len(line) <= 100 for line in report.splitlines())
+    *prose, _, command = report.splitlines()
+    assert "ExecScan" in report and all(len(line) <= 100 for line in prose)
+    assert command == f">     {loss.split('`')[3]}"
 
 
 def test_the_page_is_that_of_the_lines_which_add_up() -> None:

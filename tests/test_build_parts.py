@@ -118,6 +118,46 @@ def test_code_for_plans_is_built_where_it_is_configured(tree: Path) -> None:
     assert modules.JIT in modules.folders(tree, (), (modules.WITH_JIT,))
 
 
+@pytest.mark.parametrize(
+    ("file", "names", "serves"),
+    [
+        ("src/backend/executor/execMain.c", (), True),
+        ("src/include/catalog/pg_proc.dat", (), True),
+        ("src/backend/executor/README", (), False),
+        ("src/backend/po/de.po", (), False),
+        ("src/backend/nodes/gen_node_support.pl", (), True),
+        ("src/backend/port/win32_shmem.c", (), False),
+        ("src/port/win32security.c", (), False),
+        ("src/common/unicode/README", (), False),
+        ("src/bin/initdb/initdb.c", (), True),
+        ("src/bin/initdb/t/001_initdb.pl", (), False),
+        ("src/bin/psql/command.c", (), False),
+        ("src/interfaces/libpq/fe-exec.c", (), True),
+        ("src/interfaces/ecpg/ecpglib/execute.c", (), False),
+        ("src/test/regress/sql/join.sql", (), False),
+        ("src/tools/pgindent/typedefs.list", (), False),
+        ("src/tools/gen_keywordlist.pl", (), True),
+        ("src/Makefile.global.in", (), True),
+        ("src/template/linux", (), True),
+        ("configure.ac", (), True),
+        ("meson.build", (), True),
+        ("doc/src/sgml/config.sgml", (), False),
+        ("contrib/pg_prewarm/pg_prewarm.c", (), True),
+        ("contrib/pg_prewarm/sql/pg_prewarm.sql", (), False),
+        ("contrib/hstore/hstore_io.c", (), False),
+        ("contrib/hstore/hstore_io.c", ("hstore_plperl",), True),
+        ("src/pl/plpgsql/src/pl_exec.c", (), True),
+        ("src/pl/plperl/plperl.c", (), False),
+        ("src/pl/plperl/plperl.c", ("hstore_plperl",), True),
+        (".git-blame-ignore-revs", (), False),
+    ],
+)
+def test_files_that_make_no_server_change_none(
+    file: str, names: tuple[str, ...], serves: bool
+) -> None:
+    assert modules.serves(file, names) is serves
+
+
 def test_a_tree_that_only_meson_builds_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "meson.build").write_text("project('postgresql')\n")
     with pytest.raises(ServerError, match="no configure, by which dyno builds") as error:

@@ -67,6 +67,19 @@ def test_histories_without_a_common_commit_are_told_apart(repository: Path):
         commits.between(repository, "c1", "alone")
 
 
+def test_of_commits_that_leave_the_server_alone_only_the_ends_stay(repository: Path):
+    git(repository, "merge", "--quiet", "--no-ff", "--message", "merged", "other")
+    commit(repository, "last", ("note", "1"))
+    between = commits.between(repository, "c0", "main")
+    for files, subjects in (
+        ({"file"}, ["commit 0", "commit 1", "commit 2", "commit 3", "last"]),
+        ({"more"}, ["commit 0", "merged", "last"]),
+        (set(), ["commit 0", "last"]),
+    ):
+        serving = commits.serving(repository, between, files.__contains__)
+        assert [one.subject for one in serving] == subjects
+
+
 def test_a_checkout_with_changes_is_refused_and_a_file_beside_is_not(repository: Path):
     (repository / "beside.o").touch()
     assert commits.checkout(str(repository)) == repository

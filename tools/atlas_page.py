@@ -154,6 +154,11 @@ def filled(text: str) -> str:
     return f"{textwrap.fill(text, WIDTH, break_on_hyphens=False, break_long_words=False)}\n"
 
 
+def quoted(text: str) -> str:
+    """A paragraph of a quotation."""
+    return textwrap.fill(text, WIDTH, initial_indent="> ", subsequent_indent="> ")
+
+
 def percent(log_ratio: float) -> str:
     """+0.35 %."""
     return number.change(math.exp(log_ratio), 2)
@@ -245,9 +250,10 @@ def reports(of_release: str, losses: Sequence[AtlasRow]) -> Iterator[str]:
     for each in losses:
         short = each.commit.commit[:DIGITS]
         functions = f" The functions that changed most: {each.functions}." if each.functions else ""
-        yield filled(
-            f"> Since {short} (“{each.commit.title}”, {each.commit.dated}) an operation of "
+        yield quoted(
+            f"Since {short} (“{each.commit.title}”, {each.commit.dated}) an operation of "
             f"{each.step} executes {each.words} instructions beside the commit before, counted "
-            f"under Valgrind, three servers each.{functions} Steps to repeat: `{each.repeat}`. "
-            "Instructions are not time: is this known, and expected?"
-        ).replace("\n", "\n> ").removesuffix("> ")
+            f"under Valgrind, three servers each.{functions} Instructions are not time. Is this "
+            "known, and expected? The command that repeats it:"
+        )
+        yield f">\n>     {each.repeat}\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -128,6 +128,33 @@ def test_a_search_goes_on_from_its_lines_where_no_results_are(tmp_path: Path, mo
     assert [*runner.found(second)] == [*runner.found(whole)]
     assert len(runner.found(whole)) > 2
     assert [*read_again(lines_of(second), tmp_path).lines] == [*lines_of(whole).lines]
+
+
+def test_what_is_built_beside_a_count_is_counted_whatever_that_says() -> None:
+    @dataclass
+    class Builds:
+        """Those that are there."""
+
+        there: set[str] = field(default_factory=set)
+
+        def is_there(self, sha: str) -> bool:
+            return sha in self.there
+
+    builds, search = Builds(), Bisection(question=OF_ATLAS)
+    wanted = {OF_ATLAS.commits[place].sha for place in (COMMITS, COMMITS // 2)}
+    search, _ = drawn(3).searched(search, 1)
+    for _ in wanted:
+        sha = atlas.to_build(search, builds)
+        assert sha in wanted
+        builds.there.add(sha)
+    ahead: list[int] = []
+    while (index := runner.next_index(search)) is not None:
+        builds.there.add(OF_ATLAS.commits[index].sha)
+        if (sha := atlas.to_build(search, builds)) is not None:
+            builds.there.add(sha)
+            ahead.append([commit.sha for commit in OF_ATLAS.commits].index(sha))
+        search = drawn(3).counted(search, index)
+    assert len(ahead) > 3 and set(ahead) <= search.counts.keys()
 
 
 def test_counts_of_another_machine_are_no_counts_of_the_lines() -> None:

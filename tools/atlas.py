@@ -17,22 +17,27 @@ from __future__ import annotations
 import argparse
 import hashlib
 import re
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import typer
 
 import atlas_lines
 import atlas_page
 from atlas_lines import Atlas, ChangeLine, History, SearchLine
 from dbdyno.analysis import commit_work
 from dbdyno.builds import source
-from dbdyno.cli import bisect, bisect_counts
+from dbdyno.builds.worktree import Worktree
+from dbdyno.cli import bisect, bisect_counts, interrupt
 from dbdyno.cli.bisect import BisectOptions, CheckedSearch
-from dbdyno.cli.exit_status import say
+from dbdyno.cli.exit_status import INTERRUPTED, say
 from dbdyno.host.lock import HostLock
-from dbdyno.model import Json
-from dbdyno.model.bisection import Bisection
+from dbdyno.model import Json, Plan
+from dbdyno.model.bisection import Bisection, StepWork
 from dbdyno.model.error import DynoError, ResultError
 from dbdyno.run import bisect as builds
 from dbdyno.run import bisect_counts as runner
@@ -118,7 +123,7 @@ def search(options: argparse.Namespace) -> int:
     at = CountSearch(
         worktree=begun.worktree,
         folder=folder,
-        count=lambda plan, into: bisect_counts.count(plan, into, quiet=True),
+        count=lambda plan, into: counted(plan, into, begun.worktree, folder),
         say=say,
         minutes=options.minutes,
     )
@@ -134,6 +139,28 @@ def search(options: argparse.Namespace) -> int:
                 ended = again(ended, at, end)
     runner.keep(ended, at)
     return 0 if runner.next_index(ended) is None else 3
+
+
+def counted(
+    plan: Plan, into: Path, worktree: Worktree, folder: LinedFolder
+) -> Mapping[str, StepWork]:
+    """Counts a commit, and builds the next one meanwhile: no time is measured."""
+    known = folder.read()
+    following = None if known is None else to_build(known, worktree)
+    with ThreadPoolExecutor(max_workers=1) as builder:
+        if following is not None:
+            builder.submit(worktree.build, following, lambda _: None)  # failed: told in its turn
+        return bisect_counts.count(plan, into, quiet=True)
+
+
+def to_build(search: Bisection, worktree: Worktree) -> str | None:
+    """A commit that is to be counted whatever the count at work says; None: each is built."""
+    commits, counts = search.question.commits, search.counts
+    if {0, search.question.last} <= counts.keys():
+        places = [stretch.middle for stretch in runner.unparted(search)]
+    else:
+        places = [search.question.last, search.question.last // 2]
+    return next((commits[n].sha for n in places if not worktree.is_there(commits[n].sha)), None)
 
 
 def options_of(asked: SearchLine, options: argparse.Namespace) -> BisectOptions:
@@ -209,14 +236,22 @@ def main() -> int:
     searching.add_argument("--out", type=Path, default=Path("results"))
     commands.add_parser("page", help="make docs/atlas.md")
     options = parser.parse_args()
+    if options.command == "search":
+        return searched(options)
+    PAGE.write_text(atlas_page.page(atlases()), encoding="utf-8")
+    return 0
+
+
+def searched(options: argparse.Namespace) -> int:
+    """Searches until its minutes are over, or somebody ends it; returns the exit status."""
+    signal.signal(signal.SIGTERM, interrupt)
     try:
-        if options.command == "search":
-            return search(options)
+        return search(options)
     except DynoError as error:
         print(f"atlas: {error}", file=sys.stderr)
         return 2
-    PAGE.write_text(atlas_page.page(atlases()), encoding="utf-8")
-    return 0
+    except (KeyboardInterrupt, typer.Exit):
+        return INTERRUPTED
 
 
 def atlases() -> list[Atlas]:

@@ -16,8 +16,11 @@ import atlas_lines
 import atlas_page
 from atlas_lines import Atlas, ChangeLine, History, SearchLine
 from bisect_question import QUESTION
+from dbdyno.model import WorkloadUse
 from dbdyno.model.bisection import Bisection, Commit, CommitCount, StepWork
 from dbdyno.model.error import ResultError
+from dbdyno.plan import bisect as plans
+from dbdyno.plan.race.course import expanded
 from dbdyno.run import bisect_counts as runner
 
 COMMITS = 60
@@ -207,6 +210,22 @@ def test_the_page_is_that_of_the_lines_which_add_up() -> None:
             table = [*atlas_page.rows(known, search)]
             for of in atlas_page.sums(search, table).values():
                 assert of.rows + of.unparted + of.rest == pytest.approx(of.whole)
+
+
+def test_eight_operations_are_counted_on_tables_that_analyze_reads_whole() -> None:
+    name, steps = plans.counted(str(atlas.WORKLOAD), (), "postgres")
+    operations = ["point-query", "range-covered-pk", "hot-points", "join"]
+    operations += ["update-index", "insert", "new-order", "copy"]
+    assert [step.name for step in steps] == operations
+    assert [step.writes for step in steps] == [False] * 4 + [True] * 4
+    (fill,) = (
+        step
+        for step in expanded(WorkloadUse(name=name), "postgres", plans.NO_FILE)
+        if step.job.fills
+    )
+    made = " ".join([*fill.setup, *(sql for table in fill.job.fills for sql in table.after)])
+    assert made.count("PRIMARY KEY") == 13 and made.count("CREATE INDEX") == 5
+    assert max(table.rows for table in fill.job.fills) <= 30_000
 
 
 def test_a_line_of_another_kind_is_refused(tmp_path: Path) -> None:

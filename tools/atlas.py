@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import typer
+from msgspec import structs
 
 import atlas_lines
 import atlas_page
@@ -113,9 +114,10 @@ def unseen(search: Bisection, stretch: Stretch) -> list[int]:
 def search(options: argparse.Namespace) -> int:
     """Goes on with a search until its minutes are over."""
     atlas = atlas_lines.read(options.lines)
+    workload = hashlib.sha256(WORKLOAD.read_bytes()).hexdigest()[:16]
     with HostLock(plan="atlas", wait=True):
-        begun = bisect.begin(options_of(atlas.search, options), options.out)
-    asked = compared(atlas.search, begun)
+        begun = bisect.begin(options_of(atlas.search, options), options.out / workload)
+    asked = compared(atlas.search, begun, workload)
     folder = LinedFolder(
         begun.folder.folder, options.lines, asked, history_of(begun, asked),
         {(line.before, line.commit): line for line in atlas.changes},
@@ -172,14 +174,14 @@ def options_of(asked: SearchLine, options: argparse.Namespace) -> BisectOptions:
     )  # fmt: skip
 
 
-def compared(asked: SearchLine, begun: CheckedSearch) -> SearchLine:
+def compared(asked: SearchLine, begun: CheckedSearch, workload: str) -> SearchLine:
     """The search with what its counts have in common. Raises ResultError: lines have another."""
     question = begun.search.question
     made = {
         "flags": " ".join((question.flags, *question.options)),
         "config": ",".join(question.config),
         "processor": question.architecture,
-        "workload": hashlib.sha256(WORKLOAD.read_bytes()).hexdigest()[:16],
+        "workload": workload,
     }
     differing = [key for key in made if asked.made and asked.made.get(key) != made[key]]
     if differing:
@@ -187,7 +189,7 @@ def compared(asked: SearchLine, begun: CheckedSearch) -> SearchLine:
             f"the lines are of another `{differing[0]}`, {asked.made.get(differing[0])}: begin a "
             "file of its own"
         )
-    return atlas_lines.structs.replace(asked, made=made)
+    return structs.replace(asked, made=made)
 
 
 def history_of(begun: CheckedSearch, asked: SearchLine) -> History:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -96,7 +96,8 @@ class Atlas:
     def lines(self) -> Iterator[AtlasLine]:
         """All of them, in the order of the commits."""
         yield self.search
-        yield from sorted((*self.counts, *self.skips), key=lambda line: line.place)
+        of_commits: list[CountLine | SkipLine] = [*self.counts, *self.skips]
+        yield from sorted(of_commits, key=lambda line: line.place)
         yield from self.changes
 
 
@@ -226,9 +227,7 @@ def begun(search: Bisection, atlas: Atlas) -> Bisection:
     places = search.counts.keys()
     more = tuple(count for count in counted(atlas) if count.index not in places)
     skipped = {line.place: line.reason for line in atlas.skips}
-    return replace(
-        search, counted=(*search.counted, *more), skipped={**skipped, **search.skipped}
-    )
+    return replace(search, counted=(*search.counted, *more), skipped={**skipped, **search.skipped})
 
 
 def as_search(atlas: Atlas) -> Bisection:

@@ -32,7 +32,8 @@ them by half a percent.
 
 | operation | what it is |
 |---|---|
-| point-query, range-covered-pk, hot-points | of `sysbench`: a row by key, 101 keys of a range, 100 rows by a list of keys |
+| point-query | of `sysbench`: a row by its key |
+| range-covered-pk, hot-points | of `sysbench`: 101 keys of a range, 100 rows by a list of keys |
 | update-index, insert | of `sysbench`: an update of an indexed column, a row by its own INSERT |
 | join | query 3 of `decisions`, over 24,000 lines of orders |
 | new-order | the new order of `orders`, with 5 to 15 lines |
@@ -41,8 +42,8 @@ them by half a percent.
 Counts say how much work a server does, never how long an operation takes: measure time before you
 publish. Work that a commit moves to another process or to the kernel does not show.
 
-This page is made of [lines of counts](atlas/19.jsonl) by `python tools/atlas.py page`. A search goes
-on, from its lines, by
+`python tools/atlas.py page` makes this page of [lines of counts](atlas/19.jsonl). From these lines
+a search goes on, here or on another machine, by
 
     python tools/atlas.py search docs/atlas/19.jsonl ../postgresql --minutes 600
 """
@@ -209,8 +210,8 @@ def changes(table: Sequence[AtlasRow]) -> Iterator[str]:
         )  # fmt: skip
     yield ""
     yield filled(
-        "*notes*: whether the release notes name the commit. `../postgresql` is a checkout with the "
-        "whole history."
+        "*notes*: whether the release notes name the commit. `../postgresql` is a checkout of "
+        "PostgreSQL with the whole history."
     )
 
 

@@ -15,6 +15,7 @@ import hashlib
 import random
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from elftools.elf.constants import SH_FLAGS
@@ -46,11 +47,8 @@ def contents(build: Path) -> dict[str, str]:
 def pairs(worktree: Worktree, good: str, bad: str) -> Iterator[tuple[Commit, Commit]]:
     """The built commits that may change the server, each with the last before the next that may."""
     between = commits.between(worktree.repository, good, bad)
-    serves, modules = worktree.method.serves, worktree.modules
-    assert serves is not None and modules is not None, "dyno knows PostgreSQL's files"
-    serving = commits.serving(worktree.repository, between, lambda file: serves(file, modules))
-    places = [between.index(commit) for commit in serving]
-    for place, following in zip(places, places[1:], strict=False):
+    serving = commits.serving(worktree.repository, between, worktree.serves)
+    for place, following in pairwise(between.index(commit) for commit in serving):
         if following - place > 1 and worktree.is_there(between[place].sha):
             yield between[place], between[following - 1]
 
@@ -67,13 +65,13 @@ def main() -> int:
     repository = commits.checkout(str(options.source))
     worktree = CommitBuilds(texts=()).worktree(repository, "postgres")
     known = [*pairs(worktree, options.good, options.bad)]
-    status = 0
-    for built, left_out in random.Random(options.seed).sample(known, min(options.sample, len(known))):
+    drawn, status = random.Random(options.seed), 0
+    for built, left_out in drawn.sample(known, min(options.sample, len(known))):
         before = contents(worktree.build(built.sha, print))
         after = contents(worktree.build(left_out.sha, print))
         names = sorted(before.keys() | after.keys())
         differing = [name for name in names if before.get(name) != after.get(name)]
-        said = f"{len(differing)} differ: {', '.join(differing[:5])}" if differing else "none differs"
+        said = f"{len(differing)} differ {differing[:5]}" if differing else "none differs"
         print(f"{built.short} and {left_out.short} “{left_out.subject}”: of {len(names)} {said}")
         status = status or bool(differing)
     return status

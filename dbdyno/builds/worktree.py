@@ -100,6 +100,11 @@ class Worktree:
         """What will be there when a commit is built whose source says this version."""
         return compile.to_be(self.engine, self.wish(commit).name, said, self.cache)
 
+    def serves(self, file: str) -> bool:
+        """Whether a file of the source may change a build, as far as that is known."""
+        serves = self.method.serves
+        return serves is None or self.modules is None or serves(file, self.modules)
+
     def is_there(self, commit: str) -> bool:
         """Whether a commit was built before."""
         wish = self.wish(commit)

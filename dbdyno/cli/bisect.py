@@ -285,9 +285,7 @@ def begin(asked: BisectOptions, out: Path) -> CheckedSearch:
 
     worktree, of_good = runner.engine_of(worktree_of, between[0].sha, repository)
     of_bad = worktree.version(between[-1].sha)
-    serves, modules = worktree.method.serves, worktree.modules
-    if serves is not None and modules is not None:
-        between = commits.serving(repository, between, lambda file: serves(file, modules))
+    between = commits.serving(repository, between, worktree.serves)
     question = question_of(asked, worktree, between)
     what = "work" if question.counts else question.step
     name = f"bisect-{what}-{between[0].sha[:7]}-{between[-1].sha[:7]}"
@@ -378,7 +376,8 @@ def show_outlook(begun: CheckedSearch) -> None:
     """Prints what the search would do first."""
     question = begun.search.question
     built = sum(begun.worktree.is_there(commit.sha) for commit in question.commits)
-    print(f"# {question.last} commits after {question.commits[0].short} may change the server, {built} of all are built")  # noqa: T201
+    first = question.commits[0].short
+    print(f"# {question.last} commits after {first} may change the server, {built} are built")  # noqa: T201
     if question.counts:
         least = math.ceil(math.log2(max(question.last, 2))) + 2
         most = f" to {question.last + 1}" if question.every else ""

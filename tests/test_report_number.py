@@ -86,6 +86,20 @@ def test_a_ratio_is_shown_as_a_change(value: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "low", "high", "rate", "time"),
+    [
+        (1.091, 1.078, 1.104, "9.1 % faster [7.8, 10.4]", "slower, in 9.1 % more time [7.8, 10.4]"),
+        (0.909, 0.896, 0.922, "9.1 % slower [7.8, 10.4]", "faster, in 9.1 % less time [7.8, 10.4]"),
+    ],
+)
+def test_more_of_a_rate_is_faster_and_more_time_is_slower(
+    value: float, low: float, high: float, rate: str, time: str
+) -> None:
+    assert number.speed(value, low, high) == rate
+    assert number.haste(value, low, high) == time
+
+
+@pytest.mark.parametrize(
     ("value", "text"),
     [(0, ""), (0.5, "50.000"), (1, "100.000"), (0.000001, "nonzero"), (0.00001, "0.001")],
 )

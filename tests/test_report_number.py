@@ -107,6 +107,11 @@ def test_a_share_is_a_percentage_as_published(value: float, text: str) -> None:
     assert number.share(value) == text
 
 
+def test_a_text_that_is_cut_is_as_long_as_it_may_be() -> None:
+    assert number.few_signs("twelve signs", 12) == "twelve signs"
+    assert number.few_signs("twelve signs", 11) == "twelve sig…"
+
+
 def test_a_range_of_lengths_is_one_length_where_its_ends_read_the_same() -> None:
     assert number.seconds(97.8, 98.2) == "98 s"
     assert number.seconds(93.2, 98.2) == "93 to 98 s"

@@ -219,7 +219,7 @@ def run(
 def answer(
     command: Sequence[str | Path], account: Account, *, limit_s: float, env: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    """As `run`, of a program that only tells of itself: asked once, as long as its file is the same.
+    """As `run`, of a program that only tells of itself: asked once, until its file changes.
 
     A plan is checked several times by one command, and a server's program takes 20 ms to answer.
     """

@@ -10,10 +10,9 @@ import os
 import pwd
 import stat
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,6 +23,8 @@ LAST_RESORT = "nobody"
 WRITE = 'rm -f -- "$0" && cat >"$0"'
 APPEND = 'cat >>"$0"'
 MAKE_FOLDER = 'mkdir -p -m 0700 -- "$0"'
+_ANSWERS: dict[Hashable, subprocess.CompletedProcess[str]] = {}
+"""What programs of this command answered."""
 WRITE_S_MAX = 20.0
 """Longer than any small file takes; a FIFO with nobody at its other end takes for ever."""
 
@@ -223,25 +224,14 @@ def answer(
 
     A plan is checked several times by one command, and a server's program takes 20 ms to answer.
     """
-    try:
+    file: tuple[int, ...] = ()  # of a program that is not there: running it says so
+    with suppress(OSError):
         state = Path(command[0]).stat()
         file = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
-    except OSError:
-        file = ()
-    words = tuple(str(part) for part in command)
-    return _answered(words, account, limit_s, tuple(sorted(env.items())), file)
-
-
-@cache
-def _answered(
-    words: tuple[str, ...],
-    account: Account,
-    limit_s: float,
-    env: tuple[tuple[str, str], ...],
-    _file: tuple[int, ...],
-) -> subprocess.CompletedProcess[str]:
-    """The answer of a program as its file is. Raises ServerError."""
-    return run(words, account, limit_s=limit_s, env=dict(env))
+    asked = (tuple(map(str, command)), account, tuple(sorted(env.items())), file)
+    if asked not in _ANSWERS:
+        _ANSWERS[asked] = run(command, account, limit_s=limit_s, env=env)
+    return _ANSWERS[asked]
 
 
 def blocked_at(path: Path, account: Account) -> Path | None:

@@ -379,8 +379,9 @@ def show_outlook(begun: CheckedSearch) -> None:
     first = question.commits[0].short
     print(f"# {question.last} commits after {first} may change the server, {built} are built")  # noqa: T201
     if question.counts:
-        least = math.ceil(math.log2(max(question.last, 2))) + 2
-        most = f" to {question.last + 1}" if question.every else ""
+        whole = question.last + 1
+        least = min(math.ceil(math.log2(whole)) + 2, whole)
+        most = f" to {whole}" if question.every and least < whole else ""
         print(f"# about {least}{most} of them are to be built, and counted once each; the first:")  # noqa: T201
     else:
         print("# the first test:")  # noqa: T201

@@ -15,6 +15,7 @@ from msgspec import structs
 import simulated_count_searches
 from bisect_question import QUESTION, Builder
 from dbdyno.analysis import commit_work
+from dbdyno.cli.bisect import CheckedSearch, show_outlook
 from dbdyno.model import Plan
 from dbdyno.model.bisection import Bisection, CommitChange, StepWork
 from dbdyno.model.error import HostError, PlanError, ResultError, ServerError
@@ -228,6 +229,24 @@ def test_the_minutes_end_a_search_with_what_is_still_to_be_parted(tmp_path: Path
     said_of = [*report.answer(search, (), UnnamedChanges(unparted=bisect.unparted(search)))]
     assert said_of[1].startswith("Not searched yet, 20 commits from ")
     assert "point-query +3.05 %; scan +0.00 %; the same command goes on" in said_of[1]
+
+
+@pytest.mark.parametrize(
+    ("commits", "every", "said"),
+    [(2, True, "about 2 of"), (21, True, "about 7 to 21 of"), (21, False, "about 7 of")],
+)
+def test_the_outlook_says_how_many_commits_are_to_be_built(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], commits: int, every: bool, said: str
+):
+    question = replace(OF_COUNTS, commits=QUESTION.commits[:commits], every=every)
+    show_outlook(
+        CheckedSearch(
+            search=Bisection(question=question), worktree=Builder(), relaid=(),  # type: ignore[arg-type]
+            folder=BisectionFolder(tmp_path), plan=[],
+        )
+    )  # fmt: skip
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"# {commits - 1} commits after ") and second.startswith(f"# {said} ")
 
 
 def test_steps_whose_work_cannot_be_counted_are_refused_by_name(monkeypatch):

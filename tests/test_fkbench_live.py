@@ -101,7 +101,7 @@ def test_clients_ask_for_the_same_rows_in_the_same_order_unless_told_otherwise(
 
 
 def sent_by_connection(log: tuple[Sent, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Of each connection that updates a row: the words that its texts begin with, and the UPDATE."""
+    """Of each connection that updates a row: the first words of its texts, and the UPDATE."""
     for session in dict.fromkeys(sent.session for sent in log):
         texts = [one.sql for one in log if one.session == session and one.command == "Query"]
         updates = [text for text in texts if text.startswith("UPDATE parent")]

@@ -37,7 +37,7 @@ def test_without_a_key_children_are_deleted_by_a_statement_of_their_own(engine: 
     for fk in (0, 1):
         job = steps(engine, fk=fk)["parent_delete_insert"].job
         sent = {statement.name for statement in job.statements}
-        assert ("delete_children" in sent) is not fk
+        assert ("delete_children" in sent) == (not fk)
 
 
 @pytest.mark.parametrize(

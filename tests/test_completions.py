@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 
@@ -28,7 +29,7 @@ def test_bash_completes_commands_and_names(words: list[str], expected: set[str])
     if shutil.which("bash") is None or shutil.which("dyno") is None:
         pytest.skip("no bash, or no `dyno` in PATH: run `make setup`")
     script = f"""
-source {completions.FILES["bash"]}
+source {shlex.quote(str(completions.FILES["bash"]))}
 COMP_WORDS=({" ".join(words)}); COMP_CWORD={len(words) - 1}
 _dyno_completion dyno
 printf '%s\\n' "${{COMPREPLY[@]}}"

@@ -383,6 +383,12 @@ def test_a_number_in_a_name_is_put_in():
     assert (values["io_method"], values["io_workers"]) == ("worker", "8")
 
 
+def test_19_has_no_number_of_io_workers_and_it_is_said():
+    settled = rendered("x10cw8", 8, 32 * GB, None, 190000)
+    assert settled.values["io_method"] == "worker" and "io_workers" not in settled.values
+    assert any("io_workers" in line for line in settled.departures)
+
+
 def test_a_tag_that_the_version_does_not_know_is_left_out_and_said():
     settings = of_mysql("z12a_nocb", 110803, "mariadb")
     assert "innodb_change_buffering" not in settings.values

@@ -13,7 +13,7 @@ from dbdyno.model import Plan
 from dbdyno.model.error import PlanError
 from dbdyno.model.size import Capacity
 from dbdyno.model.work import Event
-from dbdyno.plan import count
+from dbdyno.plan import count, shipped_plans
 from dbdyno.run.check import counting
 from dbdyno.run.ready_plan import ReadyPlan
 
@@ -174,3 +174,11 @@ def test_operations_that_are_sure_to_be_too_few_for_events_are_refused_with_what
     assert "take 80" in refused("sysbench", '"update-index"', "operations = 40", "system calls")
     maria = refused("sysbench", '"update-index"', "repeats = 2", "atomics", family="mariadb")
     assert "counts 500 operations, and atomics take 3,500" in maria
+
+
+def test_a_preset_that_is_sized_to_the_host_can_be_counted() -> None:
+    """Which step fills the tables is asked without the host, and no step is another by its size."""
+    text = shipped_plans.named("m5-metal-wal").path.read_text() + "\n[count]\nonly = true\n"
+    made = plan.parse(text, None)
+    (use,) = made.workloads
+    assert count.last_filling(made, use, made.arms[0]) == "fill"

@@ -1,4 +1,4 @@
-"""Process titles of PostgreSQL 9.6 to 18."""
+"""Process titles of PostgreSQL 9.6 to 19."""
 
 from __future__ import annotations
 

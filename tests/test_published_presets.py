@@ -69,6 +69,7 @@ def test_pool_and_log_are_sane_for_every_preset_size_and_version(engine: str) ->
         for release in VERSIONS[engine]:
             of = values(engine, name, release, host)
             pool = bytes_of(of["shared_buffers" if engine == "postgres" else POOL])
+            pool += bytes_of(of.get("orioledb.main_buffers", "0MB"))
             log = log_bytes(of)
             assert 0.2 < pool / host.memory_bytes < 0.85, (name, release)
             assert 0.125 < log / pool <= 4, (name, release)
@@ -220,6 +221,23 @@ def test_the_predecessors_of_x10a_differ_from_x9a2_in_a_setting_each(size: str) 
             {"shared_buffers": "16GB", "maintenance_work_mem": "10GB"},
         ),
         ("x10cw16_c8r32", "x10c_c8r32", {"io_workers": "16"}),
+        (
+            "x10a_oriole_c32r128", "x10a_c32r128",
+            {
+                "shared_buffers": "1GB", "shared_preload_libraries": "orioledb.so",
+                "orioledb.main_buffers": "40GB", "orioledb.undo_buffers": "4GB",
+                "orioledb.free_tree_buffers": "512MB", "orioledb.undo_system_buffers": "128MB",
+                "orioledb.bgwriter_num_workers": "8",
+                "orioledb.checkpoint_completion_ratio": "1.0",
+            },
+        ),
+        (
+            "x10a_oriole_zstd7_c32r128", "x10a_oriole_c32r128",
+            {
+                "orioledb.default_compress": "7", "orioledb.default_primary_compress": "7",
+                "orioledb.default_toast_compress": "7",
+            },
+        ),
         (
             "x10a_pq8_c32r128", "x10a_c32r128",
             {

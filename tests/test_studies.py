@@ -27,6 +27,7 @@ POSTS = {  # each post of the studies: its plans and the page that has both
         "insert-2025-06-small-cached"
     ],
     "Postgres 18 beta1: large server, IO-bound Insert Benchmark": ["insert-2025-06-large-io"],
+    "The insert benchmark on a small server : Postgres 12.22 through 18.3": ["insert-2026-03"],
     "Configuration options that make writes faster or slower with MySQL and Postgres": [
         "writes-2024-09"
     ],
@@ -41,6 +42,7 @@ FURTHER = {  # plans of further parts of a post: their page is that of another p
     "m5-metal-full": ["m5-metal"],
     "cbc-clients": ["cbc"],
     "insert-2025-06-versions": ["insert-2025-06-small-cached", "insert-2025-06-small-io"],
+    "insert-2026-03-pg17": ["insert-2026-03"],
     "ybio-cached": ["ybio"],
     "ybio-loads": ["ybio"],
 }

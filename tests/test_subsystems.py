@@ -49,6 +49,8 @@ def test_a_frame_is_a_function_and_its_binary(frame: str, part: tuple[str, str])
         ("XLogInsertRecord", "WAL"),
         ("GetSnapshotData", "transactions"),
         ("LWLockAcquire", "locks"),
+        ("BufferLockAcquire", "locks"),  # from 19 on, in place of an LWLock
+        ("UnlockBuffer", "buffer manager"),
         ("AllocSetAlloc", "memory"),
         ("pgstat_report_activity", "statistics"),
         ("list_nth", None),

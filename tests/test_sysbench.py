@@ -471,6 +471,9 @@ def test_tables_are_of_the_storage_engine_that_is_wanted_and_cleanup_waits_for_i
         assert any("SET GLOBAL rocksdb_compact_lzero_now = 1" in text for text in texts)
         assert not any("innodb_max_dirty" in text for text in texts)
     assert steps_of(name, "postgres")[0].requires == ()
+    oriole = steps_of(name, "postgres", storage_engine="orioledb")
+    assert any(sql.endswith(") USING orioledb") for step in oriole for sql in step.setup)
+    assert "'orioledb'" in oriole[0].requires[0].query
     for engine, compacts in (("mariadb", True), ("mysql", False)):
         steps = steps_of(name, engine, storage_engine="default")
         assert not any("ENGINE" in sql for step in steps for sql in step.setup)

@@ -14,7 +14,7 @@ from msgspec import structs
 from dbdyno import engine as engines
 from dbdyno.engine import Server
 from dbdyno.model import Address, Headline, Json, MetricSource, Requirement, Right, Step
-from dbdyno.model.error import ServerError
+from dbdyno.model.error import PlanError, ServerError
 from dbdyno.model.step_files import HeadlineWork, StepDone, ToldMetric
 from dbdyno.run import dropped_tables, load_output, server_parts
 from dbdyno.run.check import rights
@@ -247,6 +247,26 @@ def test_a_part_that_a_server_lacks_is_refused_in_a_line_whoever_made_it() -> No
             "w: the server of arm theirs has no storage engine `rocksdb`: install it"
         )
         server_parts.refuse_missing(cast(Server, Answers(remote=remote, has=1)), [step])
+
+
+class Program:
+    """A server of the lab before it is started: what its program has."""
+
+    name, made = "mine", property(lambda self: self)
+
+    def has_storage_engine(self, name: str) -> bool:
+        return name != "tidesdb"
+
+
+@pytest.mark.parametrize("name", ["tidesdb", "rocksdb"])
+def test_a_storage_engine_that_the_program_lacks_is_refused_before_it_starts(name: str) -> None:
+    needed = Requirement(part="x", query="has", remedy="install it", storage_engine=name)
+    step = replace(STEP, requires=(needed,))
+    if name == "rocksdb":
+        server_parts.refuse_unbuilt(cast(Server, Program()), [step])
+        return
+    with pytest.raises(PlanError, match=r"^arms.mine: its server has no x: install it$"):
+        server_parts.refuse_unbuilt(cast(Server, Program()), [step])
 
 
 LASTED = (

@@ -22,10 +22,11 @@ PRESETS = {"postgres": "x10b", "mysql": "z12a", "mariadb": "z12b"}
     ("engine", "version_num", "sentence"),
     [
         ("postgres", 180006, None),
+        ("postgres", 190000, None),
         (
             "postgres",
-            190000,
-            "not tried with PostgreSQL x: presets and statistics are those for 18",
+            200000,
+            "not tried with PostgreSQL x: presets and statistics are those for 19",
         ),
         ("mysql", 90704, None),
         ("mysql", 90800, "not tried with MySQL x: presets and statistics are those for 9.7"),

@@ -17,7 +17,7 @@ from dbdyno.engine.wait_sampler import moment
 from dbdyno.evidence import evidence
 from dbdyno.findings.owners import metrics as owner_metrics
 from dbdyno.findings.waits import step as waits
-from dbdyno.findings.waits.facts import WaitFacts
+from dbdyno.findings.waits.facts import KINDS, WaitFacts, kind_place
 from dbdyno.model import Json, StepRun
 from dbdyno.model.job.statements import Statement
 from dbdyno.model.wait_samples import SessionCount
@@ -268,3 +268,9 @@ def test_a_samples_cost_to_the_server_is_the_labs(tmp_path: Path) -> None:
     assert run.metrics["generator_share"] == before["generator_share"]
     assert run.metrics["generator_share"] == pytest.approx(100 * 40_000 / 511_600)
     assert run.metrics["lab_cpu_share"] == pytest.approx(0.1 + 0.5)
+
+
+def test_waits_for_buffers_have_a_place_by_their_names_to_18_and_from_19_on() -> None:
+    before, since = kind_place("BufferPin"), kind_place("Buffer")
+    assert before != since
+    assert {before, since} < set(range(len(KINDS)))

@@ -1,4 +1,4 @@
-"""pg_stat_statements of 9.6 to 18, read only: the columns that the view has, in one SELECT."""
+"""pg_stat_statements of 9.6 to 19, read only: the columns that the view has, in one SELECT."""
 
 from __future__ import annotations
 

@@ -391,10 +391,10 @@ class MadeServer(ServerProcesses, Protocol):
         """Removes data directory and sockets; the log stays."""
 
     def processes(self) -> dict[int, str]:
-        """Living process -> what it is for, without the postmaster.
+        """Living process (a server of `threads`: thread) -> what it is for, without the first."""
 
-        Of a server of `threads` its threads, by the kernel's ids, without the first.
-        """
+    def has_storage_engine(self, name: str) -> bool:
+        """Whether its program has tables of this engine; asked before it is started."""
 
     def log_tail(self, lines: int = 20) -> list[str]:
         """The last lines of the log."""

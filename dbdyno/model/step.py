@@ -82,6 +82,7 @@ class Requirement:
     part: str
     query: str  # SQL whose answer is true or false
     remedy: str  # what the user does about it
+    storage_engine: str = ""  # by whose name a server's program tells it, too
 
 
 @dataclass(frozen=True, kw_only=True)

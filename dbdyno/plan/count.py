@@ -24,6 +24,7 @@ from dbdyno.model.work import Event
 from dbdyno.plan import counted_step
 from dbdyno.plan.schedule import SAVE
 from dbdyno.plan.schema import CountForm, refusal
+from dbdyno.plan.workload_use import HOST_CHECKED
 from dbdyno.stats.events import Windows
 
 KEY = "count"
@@ -223,8 +224,9 @@ def last_filling(plan: Plan, use: WorkloadUse, arm: Arm) -> str:
     Raises PlanError where nothing is left to count.
     """
     loaded = workload.used(use, plan.path)
+    parameters = {**HOST_CHECKED, **use.parameters}  # sizes: no step is another by them
     steps: tuple[Step, ...] = workload.expand(
-        loaded, use.parameters, arm.engine, steps=use.steps, groups=use.groups
+        loaded, parameters, arm.engine, steps=use.steps, groups=use.groups
     )
     filling = filling_steps(use, steps)
     last = filling[-1].name

@@ -6,7 +6,19 @@ from collections.abc import Iterable
 
 from dbdyno.engine import Server
 from dbdyno.model import Step
-from dbdyno.model.error import ServerError
+from dbdyno.model.error import PlanError, ServerError
+
+
+def refuse_unbuilt(server: Server, steps: Iterable[Step]) -> None:
+    """Raises PlanError for a storage engine that the program of a lab's server does not have.
+
+    So a plan ends before anything starts, where the program tells so much.
+    """
+    made = server.made
+    needed = {need.storage_engine: need for step in steps for need in step.requires}
+    for name, need in needed.items():
+        if name and made is not None and not made.has_storage_engine(name):
+            raise PlanError(f"arms.{server.name}: its server has no {need.part}: {need.remedy}")
 
 
 def refuse_missing(server: Server, steps: Iterable[Step]) -> None:

@@ -65,6 +65,7 @@ def requirements(file: schema.WorkloadFile, scope: Scope) -> Iterable[Requiremen
                 part=place.at("part").text(written.part),
                 query=question(written, {}, place),
                 remedy=place.at("remedy").text(written.remedy),
+                storage_engine=place.at("storage_engine").text(written.storage_engine),
             )
 
 

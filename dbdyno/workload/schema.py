@@ -331,6 +331,7 @@ class RequirementForm(EngineSqlForm):
 
     part: str
     remedy: str
+    storage_engine: str = ""
 
 
 class SlaForm(Form):

@@ -89,6 +89,14 @@ class MysqlServer(LocalServer):
             refuse_own(self._arm, access.tls_settings(self.entrance))
         self._port = free_port(self.name, int(self._settled.values.get("port", "0")), self._place)
 
+    def has_storage_engine(self, name: str) -> bool:
+        """Whether its program has an option of that name; InnoDB's is not in all versions."""
+        if name.lower() in ("innodb", "default"):
+            return True
+        return settings.has_option(
+            name, self.build, self._settled.values, self._place.account, self._place.run_root
+        )
+
     @property
     def identity(self) -> Json:
         """The facts of the server that determine how its data come to lie on the disk.

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from subprocess import CompletedProcess
 
 from dbdyno.builds import Build
 from dbdyno.engine.mysql import config_file, flavour, instruments, layout, options
@@ -37,6 +38,7 @@ from dbdyno.model.size import Capacity
 
 NOTHING = Demand()
 CHECK_S_MAX = 30.0
+HELP = ("--verbose", "--help")
 DEFAULT_CONNECTIONS_MAX = 151
 POOL, TLS = "innodb_buffer_pool_size", "ssl"
 THREADS, OF_POOL = "thread_handling", "pool-of-threads"
@@ -280,16 +282,33 @@ def ask(build: Build, account: Account, file: Path) -> list[str]:
     for a help text, and a value that is none is passed over with a warning.
     """
     validates = since(flavour.of(build.engine).validates_from, build.version_num)
-    how = ["--validate-config"] if validates else ["--verbose", "--help"]
-    env = account.options()["env"] | build.environment
-    command: list[str | Path] = [build.program, f"--defaults-file={file}", *placed(build), *how]
-    done = accounts.run(command, account, limit_s=CHECK_S_MAX, env=env)
+    how = ["--validate-config"] if validates else HELP
+    done = run(build, account, file, how)
     bad = [line for line in done.stderr.splitlines() if "[ERROR]" in line]
     bad += [line for line in done.stderr.splitlines() if "ignoring option" in line]
     if done.returncode == 0 and not bad:
         return []
     texts = [line.rpartition("] ")[2] for line in bad] or [" ".join(done.stderr.split())[-300:]]
     return [text for text in texts if text]
+
+
+def has_option(
+    name: str, build: Build, values: Mapping[str, str], account: Account, folder: Path
+) -> bool:
+    """Whether the program, with the plugins that these options load, has one of this name.
+
+    A storage engine that is a plugin has, which switches it off.
+    """
+    with to_read("my.cnf", options.text(values, build), folder) as file:
+        done = run(build, account, file, HELP)
+    return re.search(rf"^ *--{re.escape(name.lower())}(\[| |$)", done.stdout, re.M) is not None
+
+
+def run(build: Build, account: Account, file: Path, how: Sequence[str]) -> CompletedProcess[str]:
+    """What the program says that reads these options and does not start a server."""
+    env = account.options()["env"] | build.environment
+    command: list[str | Path] = [build.program, f"--defaults-file={file}", *placed(build), *how]
+    return accounts.run(command, account, limit_s=CHECK_S_MAX, env=env)
 
 
 def placed(build: Build) -> list[str]:

@@ -1,4 +1,4 @@
-"""PostgreSQL, 9.6 to 18, and whatever speaks its protocol and is set up as it is."""
+"""PostgreSQL, 9.6 to 19, and whatever speaks its protocol and is set up as it is."""
 
 from __future__ import annotations
 

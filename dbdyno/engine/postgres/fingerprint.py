@@ -16,7 +16,7 @@ from dbdyno.model.error import ServerError
 
 CONTROL = "global/pg_control"
 CONTROL_HEAD = struct.Struct("=QIIi")
-"""System identifier, version of the file, version of the catalogs, state (pg_control.h, 9.6-18)."""
+"""System identifier, version of the file, version of the catalogs, state (pg_control.h, 9.6-19)."""
 SHUT_DOWN = 1
 """The state DB_SHUTDOWNED."""
 

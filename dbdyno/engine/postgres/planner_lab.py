@@ -1,4 +1,4 @@
-"""Plans without data on PostgreSQL 13 to 18 (engine.planner_lab.PlannerLab)."""
+"""Plans without data on PostgreSQL 13 to 19 (engine.planner_lab.PlannerLab)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells what a PostgreSQL process is for from its title, for versions 9.6 to 18.
+"""Tells what a PostgreSQL process is for from its title, for versions 9.6 to 19.
 
 postgres: checkpointer                        11 and later
 postgres: checkpointer process                to 10

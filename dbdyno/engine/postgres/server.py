@@ -1,4 +1,4 @@
-"""A PostgreSQL server of one arm: data directory, settings, start, watch, stop; versions 9.6 to 18.
+"""A PostgreSQL server of one arm: data directory, settings, start, watch, stop; versions 9.6 to 19.
 
 The postmaster is started directly, in a session of its own, and writes its log into a file that we
 open: so a `kill -9` of dyno loses nothing, and the server is found and ended at the next start.
@@ -129,6 +129,10 @@ class PostgresServer(LocalServer):
     def has_extension(self, name: str) -> bool:
         """Whether the build comes with an extension. Raises ServerError where it does not say."""
         return self.build.has_extension(name, self._place.account)
+
+    def has_storage_engine(self, name: str) -> bool:
+        """Whether it comes with the extension; other names than OrioleDB's are of other engines."""
+        return name != "orioledb" or self.has_extension(name)
 
     def prepare(self) -> None:
         """Makes a fresh data directory with the settings; an earlier one of the arm is removed."""

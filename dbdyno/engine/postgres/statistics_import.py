@@ -1,6 +1,6 @@
 """Another server's statistics in a lab without data: its planner then plans as that server does.
 
-All is written by a superuser, the same way from 13 to 18: rows of pg_statistic, bytes of extended
+All is written by a superuser, the same way from 13 to 19: rows of pg_statistic, bytes of extended
 statistics, sizes in pg_class, and the ends of indexes as two rows a table. Files become as long as
 the server's after that (long_files.py), while this one is down.
 """

@@ -16,7 +16,8 @@ KINDS = (
     "LWLock",
     "Lock",
     "IPC",
-    "BufferPin",
+    "BufferPin",  # to 18
+    "Buffer",
     "Timeout",
     "Extension",
     "Client",

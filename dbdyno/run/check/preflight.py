@@ -241,6 +241,8 @@ def check_arm(plan: Plan, arm: Arm, prepared: ReadyPlan) -> None:
     after_load.refuse(server, steps, connections(plan, arm, prepared))
     if server.remote:
         server_parts.refuse_missing(server, steps)
+    else:
+        server_parts.refuse_unbuilt(server, steps)
     if not server.drops_any:
         dropped_tables.refuse_others(
             server, dropped_tables.dropped(sql for step in steps for sql in step.setup)

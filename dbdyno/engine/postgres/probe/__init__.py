@@ -1,4 +1,4 @@
-"""Takes before.json and after.json of a PostgreSQL server, 9.6 to 18 (docs/results.md).
+"""Takes before.json and after.json of a PostgreSQL server, 9.6 to 19 (docs/results.md).
 
 Asked while no window is open. A part that cannot be had is null, and named with its reason.
 """

@@ -1,4 +1,4 @@
-"""Reads the output of pgbench, 10 to 18: its report, by key, and the lines about failures.
+"""Reads the output of pgbench, 10 to 19: its report, by key, and the lines about failures.
 
 The lines depend on the version and on the options. Pure.
 """

@@ -1,7 +1,5 @@
 """A/A arms: which ones a plan has, and where their runs lie in a block."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path

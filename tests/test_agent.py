@@ -1,7 +1,5 @@
 """Parts of labs on other hosts, without one: messages, files that come back, what is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

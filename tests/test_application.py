@@ -1,7 +1,5 @@
 """An application on two servers: its queries weighed by their calls, and those that fail."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pytest

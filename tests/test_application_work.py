@@ -1,7 +1,5 @@
 """The counted work of an application: its queries' instructions, weighed by their calls."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What each factor has of a change: planted effects in blocks, in words, and in a whole run."""
 
-from __future__ import annotations
-
 import math
 import random
 import re

@@ -1,7 +1,5 @@
 """Background processes of a counted server: what they did between two marks, by kind."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """When checkpoints and autovacuum ran, where the log has only a part of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

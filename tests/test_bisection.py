@@ -1,7 +1,5 @@
 """The search of a commit by noisy tests: its arithmetic, and searches that are simulated."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable

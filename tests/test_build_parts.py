@@ -1,7 +1,5 @@
 """Builds of the server that measured steps need: which folders, which modules, what is said."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from dataclasses import replace

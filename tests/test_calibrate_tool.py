@@ -1,7 +1,5 @@
 """The tables of simulations in docs/error-rates.md, and what writes them."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

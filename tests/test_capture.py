@@ -1,7 +1,5 @@
 """Capture reads an application's queries from logs, each call once, and writes a whole folder."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import tomllib

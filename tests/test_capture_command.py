@@ -1,7 +1,5 @@
 """`dyno capture` as a person calls it: what cannot be captured is one line, and leaves nothing."""
 
-from __future__ import annotations
-
 import gzip
 import subprocess
 import sys

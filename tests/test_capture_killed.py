@@ -1,7 +1,5 @@
 """A capture that is ended at any moment leaves its folder whole, or none."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

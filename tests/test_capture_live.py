@@ -1,7 +1,5 @@
 """Capture on real servers: a log's three formats are one folder, the view counts as it does."""
 
-from __future__ import annotations
-
 import json
 import random
 import tomllib

@@ -1,7 +1,5 @@
 """Capture reads logs of MySQL and MariaDB of many releases: each call once, values as they were."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

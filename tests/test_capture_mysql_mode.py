@@ -1,7 +1,5 @@
 """Capture reads texts of MySQL as their session did: quotes and backslashes by `sql_mode`."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Logs of MySQL and MariaDB in all shapes that servers and services write; damaged ones, too."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

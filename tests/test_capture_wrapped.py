@@ -1,7 +1,5 @@
 """Logs as services and people keep them: wrapped in JSON, packed by zstd; types from plans."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

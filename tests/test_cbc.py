@@ -1,7 +1,5 @@
 """The shipped workload `cbc`: its sets, sizes and statements, as published."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

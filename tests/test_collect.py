@@ -1,7 +1,5 @@
 """What was derived is kept and found again: the same to the digit, and never of other files."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Compilers by way of ccache or sccache: what builds find first, where one is installed."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

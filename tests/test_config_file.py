@@ -1,7 +1,5 @@
 """A configuration file of one's own: what is read of it, and what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What may change in a plan that goes on in its folder: A/A arms, looks, verdicts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`[count]` in a plan: what is read, what is refused, and the plans that fill and count."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How far counts repeat on a host: `dyno calibrate --count`, what is kept, what rests on it."""
 
-from __future__ import annotations
-
 import math
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Log and pages of a counted operation, from the server's counters at each mark."""
 
-from __future__ import annotations
-
 import pytest
 
 from dbdyno import engine

@@ -4,8 +4,6 @@ The example step qr100 has 5,000 queries/s at 100 us of CPU each, beside inserts
 us of CPU a second are 2 us of a query.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

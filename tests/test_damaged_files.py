@@ -1,7 +1,5 @@
 """Damaged results: what cannot be used is named with its remedy, everything else is shown."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Words for families of log ratios: each by what it stands for, none beside another."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from random import Random

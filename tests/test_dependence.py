@@ -1,7 +1,5 @@
 """Whether blocks depend on each other: statistics by hand, and what they do to words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 `make calibrate` draws more (tools/dependence_tables.py).
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a query's text and the data leave open of its answer: tables of queries of both families."""
 
-from __future__ import annotations
-
 import pytest
 
 from dbdyno.workload.determined import open_parts

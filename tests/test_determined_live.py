@@ -1,7 +1,5 @@
 """Queries that are not determined, on two real servers of equal data and other planner settings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

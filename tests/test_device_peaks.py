@@ -1,7 +1,5 @@
 """The greatest second of the device, from planted readings of the host."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Wherever a run breaks off, or its disk fails: what is done is whole, and the command finishes."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

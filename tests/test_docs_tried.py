@@ -3,8 +3,6 @@
 Commands are parsed by the commands themselves, plans are read as `dyno run` reads them.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Each finding of the doctor is there where its facts are, and absent on a quiet host."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Values drawn for queries without any: where parameters stand, tuples of rows, their weights."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a plan would do, in lines: A/A arms, looks, comparisons, what is sampled."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Results of plans whose later blocks began with golden copies."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Exports: every form says the same, every figure is the planted one, nothing is dropped unsaid."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`dyno compare --fail-on`: which exit status CI sees, and the line that says why."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

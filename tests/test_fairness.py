@@ -1,7 +1,5 @@
 """Fairness, stalls and targets: properties, planted numbers, and what is no fault of a second."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

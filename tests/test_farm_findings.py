@@ -1,7 +1,5 @@
 """The report of a finding, for people and for programs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The functions of a finding: of a change in time they are sampled, else counted."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -4,8 +4,6 @@ A moment is a change to the disk, the farm's or that of its hands. A child of th
 is killed there, and others go on until all is done.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a farm does next: what was begun first, and nothing before its time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path

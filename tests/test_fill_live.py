@@ -1,7 +1,5 @@
 """Both forms of load on real servers: the fast one ends in the state of the published one."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from typing import Any

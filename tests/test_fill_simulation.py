@@ -1,7 +1,5 @@
 """Error rates of blocks that begin from golden copies, simulated; all draws are seeded."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

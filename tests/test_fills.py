@@ -1,7 +1,5 @@
 """Fills: golden copies of several, what is counted of them, and how far apart they are."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

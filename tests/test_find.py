@@ -1,7 +1,5 @@
 """The search of the highest rate: its arithmetic, what a plan may ask, and a fake's run."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

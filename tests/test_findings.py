@@ -1,7 +1,5 @@
 """A newcomer's finding: one folder and two lines; tables, manual, JSON and the cache follow."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Flame graphs: from a profile's call stacks to a picture, in reports and as files."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import io

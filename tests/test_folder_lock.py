@@ -1,7 +1,5 @@
 """One lab writes into a result folder at a time."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

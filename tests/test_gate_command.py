@@ -1,7 +1,5 @@
 """`dyno gate` as a command: its file, refs and trees, what it refuses, and the course of a gate."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

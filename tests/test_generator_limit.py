@@ -1,7 +1,5 @@
 """Where the load generator was at its limit: marked "at least" with the reason, never dropped."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable, Iterable

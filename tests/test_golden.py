@@ -1,7 +1,5 @@
 """Golden copies without a server: keys, what is kept, what is damaged, what a break leaves."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Golden copies of real servers: rows, write-ahead logs, warm-up, plans, breaks."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A golden copy that a server refuses: it is thrown away, and made anew once."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Headlines of which less is better: words, colours, sentences and means follow that."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The history of a step over many results, and two arms of different results beside each other."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

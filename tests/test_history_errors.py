@@ -3,8 +3,6 @@
 `tools/simulated_histories.py` draws many more pages for docs/serve.md.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from dbdyno.stats.interval import share_interval

@@ -1,7 +1,5 @@
 """Hooks: commands and SQL between what is measured, and what becomes of one that fails."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The canary's reading is taken from dyno-loadgen, and what goes wrong is said in one line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

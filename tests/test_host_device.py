@@ -1,7 +1,5 @@
 """The device under a folder is found through partitions, device mapper and md."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

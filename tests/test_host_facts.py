@@ -1,7 +1,5 @@
 """The facts of this machine are real, complete in their keys, and can be written as JSON."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

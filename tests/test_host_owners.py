@@ -1,7 +1,5 @@
 """The ledger of owners: sums never fall, nothing that was spent is lost or counted twice."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """The sampler reads real processes of this machine: who spent what is told apart."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

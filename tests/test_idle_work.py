@@ -1,7 +1,5 @@
 """Idle work: what a waiting server does is charged to its arm, named, and warned of."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Answers and plans of an application's queries, asked of real servers."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """The Insert Benchmark's sets 2023 and 2020: what the published client did at the time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The Insert Benchmark's other forms: sets of steps, switches, sizes; SQL texts by their value."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Insert Benchmark's sets 2023 and 2020 on MySQL and MariaDB: what the general log says."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

@@ -1,7 +1,5 @@
 """The Insert Benchmark's other forms on a real server: what its log says that it was sent."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

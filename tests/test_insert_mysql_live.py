@@ -1,7 +1,5 @@
 """The Insert Benchmark on MySQL and MariaDB: what the general log says that they were sent."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Arms that are up at once and take the steps that read in turn: orders, plans, a fake's run."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A device's figures are those of iostat, from planted readings and beside iostat itself."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """Latency limits, tries without limit, failures by class: from a workload file to a reader."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

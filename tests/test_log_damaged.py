@@ -1,7 +1,5 @@
 """A log that is damaged anywhere ends in a folder or in one line, and gives what it has alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What of a log is not understood ends the capture, or is left out and said, but never silent."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

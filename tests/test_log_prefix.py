@@ -1,7 +1,5 @@
 """The prefix of a log's lines is told by the lines: published ones in their meaning, or asked."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Files as long as another server's, and btrees as high: by their bytes, without a server."""
 
-from __future__ import annotations
-
 import os
 import struct
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is said at a look, and why a plan ends."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import cast

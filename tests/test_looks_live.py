@@ -1,7 +1,5 @@
 """Looks on a real server: blocks that begin with a golden copy do open steps alone."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A plan goes from look to look on the fake server: which blocks it makes, what rests, its end."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """How clusters are made and reached, without a server: keys `initdb`, `transport`, `rest_s`."""
 
-from __future__ import annotations
-
 import json
 import locale
 import time

@@ -1,7 +1,5 @@
 """What a plan says before its fill where the tables are larger than the memory for them."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Variances that steps lend each other: by hand, by limma's figures, and by another computation."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The generator on real servers of MySQL and MariaDB: statements, rows, errors, users, TLS."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

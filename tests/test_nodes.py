@@ -1,7 +1,5 @@
 """Nodes as a factor of a comparison: what each found, and whether they disagree."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which steps more blocks may still decide."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import pytest

@@ -1,7 +1,5 @@
 """The shipped workload `orders`: its mix, what its transactions send, what it refuses."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from itertools import product

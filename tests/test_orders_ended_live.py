@@ -3,8 +3,6 @@
 Whatever was in flight has to be undone as a whole, so that the conditions hold afterwards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

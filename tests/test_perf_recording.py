@@ -1,7 +1,5 @@
 """The real perf samples and counts a busy process; its binary tells what profiles ask of it."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import shutil

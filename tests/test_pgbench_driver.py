@@ -1,7 +1,5 @@
 """pgbench as the load: its words and its log are read by key, and its rough ends are told."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What of pgbench's engine the generator has, beside pgbench: latency limits, a connection each."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,8 +1,6 @@
 """The workload pgbench beside pgbench itself: the same tables, the same statements, each on the
 other's tables, and balances that are checked."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The log of pgbench: every transaction of a window is counted once, as it stands there."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -5,8 +5,6 @@ Only how a statement is prepared differs: pgbench asks for it when it needs it, 
 own.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import struct

@@ -1,7 +1,5 @@
 """`[schedule] placement`: what a plan may say, its processors, and where sessions run."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import replace

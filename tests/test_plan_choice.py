@@ -1,7 +1,5 @@
 """Which plans sessions chose for a prepared query, and what a change of such a query is worth."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

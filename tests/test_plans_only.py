@@ -1,7 +1,5 @@
 """Plans without data: the words by plans.json, what is shown, and bad input; without a server."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Plans without data on real servers: from a capture to the answer, by roles, and refused."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

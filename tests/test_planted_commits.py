@@ -1,7 +1,5 @@
 """The repository that searches of a commit are tried on: what its commits change."""
 
-from __future__ import annotations
-
 import tarfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the check of a plan found goes through JSON and comes back the same."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The probe's parts that need no server."""
 
-from __future__ import annotations
-
 import socket
 import time
 from datetime import UTC, datetime, timedelta

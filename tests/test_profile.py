@@ -1,7 +1,5 @@
 """Profiles of steps: the plan's key, what lies on disk, and what is read of it."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable

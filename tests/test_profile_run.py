@@ -3,8 +3,6 @@
 The servers are fakes, which have no process: so every profile fails, and nothing else does.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A plan that asks for profiles is checked against the host before anything starts."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from types import SimpleNamespace

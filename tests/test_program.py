@@ -1,7 +1,5 @@
 """A program as the load: what it tells comes out, and what it does not tell stays unknown."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A program that knows nothing of dyno as the load: patterns find what its output tells."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """What stands around a program that makes the load: its environment, and what it needs."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

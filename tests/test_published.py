@@ -1,7 +1,5 @@
 """Ours beside what was published: the data, the rule, the tables, and the page that has them."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

@@ -1,7 +1,5 @@
 """A result beside the post that its plan repeats: arms by name, steps by steps, plain values."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Presets beside the published files of mytools (bench/conf): names, differences, sane sums."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

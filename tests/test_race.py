@@ -1,7 +1,5 @@
 """A few words become a plan: arms, their errors, sizes, interleaving."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`dyno race` and `dyno init` as commands: names of races, going on, questions from a pipe."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What no repetition changes ends a plan after the first try: no server, no data, no step."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection
 from pathlib import Path

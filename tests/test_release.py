@@ -1,7 +1,5 @@
 """PostgreSQL's official source: brought from a site of the official layout, built, found again."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import shutil

@@ -1,7 +1,5 @@
 """A server's folder is removed although processes of it still write, and never with a traceback."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The first screen: the answer in a sentence, one picture of all steps, three warnings at most."""
 
-from __future__ import annotations
-
 import io
 import re
 import tarfile

@@ -1,7 +1,5 @@
 """The HTML report in a real browser: what a reader sees, clicks, saves and prints."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

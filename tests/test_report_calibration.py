@@ -1,7 +1,5 @@
 """What is said of the base compared with itself."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What the report says of clients, targets and state, and which of it it leaves out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

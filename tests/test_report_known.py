@@ -1,7 +1,5 @@
 """What is said where the word is “open”, and on which look a word rests."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The page of a report: the published colours, the sentences, and what stands in each table."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

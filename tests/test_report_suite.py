@@ -1,7 +1,5 @@
 """A suite of many steps in every format: it fits 80 columns, a post, a page of 5 MB, a browser."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterator

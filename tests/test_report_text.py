@@ -1,7 +1,5 @@
 """The report in a terminal and as Markdown: the same numbers, in shapes that fit."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 

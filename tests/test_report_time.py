@@ -1,7 +1,5 @@
 """Where the time of an operation goes, what sessions do and why: the same in every format."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """A report names what it lacks of a server elsewhere, and nothing of one of the lab's own."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from msgspec import structs

@@ -4,8 +4,6 @@ Every input is written here, after a public report of what a server, a service o
 Most logs stand for one session, so that all of them have to give the same queries.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

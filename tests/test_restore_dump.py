@@ -1,7 +1,5 @@
 """What is read of a dump before it is restored, and what of it is left out; without a server."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

@@ -1,7 +1,5 @@
 """Dumps of the distribution's PostgreSQL become the data of newer servers; what does not come."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """A folder that mydumper wrote becomes the SQL of one dump, in an order that restores."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The order of arms in blocks."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise, product

@@ -1,7 +1,5 @@
 """pgbench's script language: what is refused, where, and what becomes of what is not."""
 
-from __future__ import annotations
-
 import pytest
 
 from dbdyno.model.error import WorkloadError

@@ -1,7 +1,5 @@
 """Values of a workload file in its scripts: how a job says it, what the fake does, what is said."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any

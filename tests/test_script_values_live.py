@@ -1,7 +1,5 @@
 """Values of a workload file in its scripts, on real servers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Scripts on a real server, beside pgbench itself: verdicts, and the values of expressions."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

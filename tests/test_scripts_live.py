@@ -1,7 +1,5 @@
 """Scripts that dyno-loadgen runs on real servers, beside pgbench where that can do the same."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

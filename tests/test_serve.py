@@ -1,7 +1,5 @@
 """`dyno serve`: the list, reports, who may read, and that nothing is written or escapes."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

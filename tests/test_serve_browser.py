@@ -1,7 +1,5 @@
 """The pages of `dyno serve` in a real Chromium, also while a plan runs in truth."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`dyno serve`: the history of a step and two arms beside each other, as pages and as numbers."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

@@ -1,7 +1,5 @@
 """One lab at a time, whoever starts it, and no lock that outlives its holder."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

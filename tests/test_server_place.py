@@ -1,7 +1,5 @@
 """The servers that tests use: what `make test` and `make test-all` bring, and what is here."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The published columns of response times are from sent to completion; what is paced has both."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

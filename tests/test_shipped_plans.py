@@ -1,7 +1,5 @@
 """Plans that come along are run by their names, and copied whole or not at all."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -4,8 +4,6 @@ All draws are seeded. Shares are held to their claims as far as so many draws te
 high where the lower end of its 99 % interval is. `make calibrate` draws many more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

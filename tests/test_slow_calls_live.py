@@ -4,8 +4,6 @@ Two servers have a function of one name that sleeps for longer on one of them: l
 and longer than the limit of a call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from urllib.parse import quote

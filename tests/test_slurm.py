@@ -1,7 +1,5 @@
 """Blocks by Slurm without a cluster: what its commands say, how jobs end, what they hand over."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path

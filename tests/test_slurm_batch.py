@@ -1,7 +1,5 @@
 """Blocks by a cluster that a test plays: jobs run in this process, and end as the test says."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Blocks by a real Slurm cluster: on both nodes at once, and whatever of it dies on the way."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

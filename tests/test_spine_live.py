@@ -1,7 +1,5 @@
 """The Insert Benchmark on real servers of two versions: statements, files, costs, rough ends."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -3,8 +3,6 @@
 The example step does 5,000 queries/s, 4 inserts and 4 deletes of 50 rows a second, for 20 s.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 As in test_figures_by_hand, with a workload whose steps are those of sysbench in small.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

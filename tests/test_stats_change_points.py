@@ -1,7 +1,5 @@
 """Change points: the published examples, the method by its definitions, and ruptures."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

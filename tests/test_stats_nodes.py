@@ -1,7 +1,5 @@
 """Nodes as a factor: by hand, against statsmodels and scipy, and that intervals hold the truth."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

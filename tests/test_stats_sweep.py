@@ -1,7 +1,5 @@
 """Peaks and drops of curves over clients."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Tests, e-values and intervals of shares, against statsmodels, scipy and by hand."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

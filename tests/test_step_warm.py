@@ -1,7 +1,5 @@
 """Relations that a step reads into the cache before it: in their order, or refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A block without throughput is a result: it says who stood still, and never counts as the same."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Rows that programs and files give, on real servers: the same in all engines, or one line."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

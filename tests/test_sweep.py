@@ -1,7 +1,5 @@
 """Lists among a plan's parameters: steps for each value, loads for each, and in which order."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A real run of a grid, scale by clients by rate: what its report, its text and its export say."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The sysbench microbenchmarks: every statement, key, order and size is the published one."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The sysbench microbenchmarks on real servers: what the server's log says that it was sent."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections import Counter

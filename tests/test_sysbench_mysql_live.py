@@ -1,7 +1,5 @@
 """The sysbench suites on MySQL and MariaDB: what the general log says that they were sent."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

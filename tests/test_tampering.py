@@ -3,8 +3,6 @@
 The result is of real servers, and of an older version, which wrote no checksums.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import tarfile

@@ -1,7 +1,5 @@
 """What dyno prints commands no terminal."""
 
-from __future__ import annotations
-
 import io
 import os
 import shutil

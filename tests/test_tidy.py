@@ -1,7 +1,5 @@
 """Each rule of tools/tidy.py finds what it is for; `make check` asks whether the tree keeps it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

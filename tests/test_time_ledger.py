@@ -4,8 +4,6 @@ The example step qr100 has two connections that query, 20 s, 5,000 queries/s in 
 each: 400 us of connection time a query, 300 of them off the core.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`minutes_max` holds within 10 %, and repeats come from one budget: on a clock that tests set."""
 
-from __future__ import annotations
-
 import random
 import re
 import time

@@ -3,8 +3,6 @@
 Direct TLS, certificates of users, and passwords that are bound to the server's certificate.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

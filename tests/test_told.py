@@ -1,7 +1,5 @@
 """What the workload wants told of a step after its load: work, metrics, rights before it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """A step that makes a table, and what steps tell by themselves, on real servers."""
 
-from __future__ import annotations
-
 import pytest
 
 from dbdyno import plan

@@ -1,7 +1,5 @@
 """Undisturbed time: what it finds beneath disturbances, where it is left out, what it decides."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Damage of a result's files is found, whoever did it and whichever file it is."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Blocks that something outside the arms disturbed: void, done again, and what is said of them."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

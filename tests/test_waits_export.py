@@ -1,7 +1,5 @@
 """Every session of every sample in an export, and the query of the study on them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Samples of waits on real servers: planted waits, rough ends, and a ledger that adds up."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

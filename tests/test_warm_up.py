@@ -1,7 +1,5 @@
 """A warm-up of several seconds: it is kept, and counts in no figure."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """`dyno watch` as a command: its file, what it refuses, and a farm from a look to a report."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

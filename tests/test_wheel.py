@@ -4,8 +4,6 @@
 `pytest -m soak tests/test_wheel.py`.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import os

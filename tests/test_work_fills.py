@@ -1,7 +1,5 @@
 """Fills of counted arms: shared where they may be the same files, else in every interval."""
 
-from __future__ import annotations
-
 import math
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Values that expressions make of others, and joined texts: proofs, refusals, the same numbers."""
 
-from __future__ import annotations
-
 import re
 from itertools import product
 from pathlib import Path

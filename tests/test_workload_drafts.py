@@ -1,7 +1,5 @@
 """Which steps a workload file comes to: a set's own list, sweeps, groups, repetitions that draw."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What transactions compute: kept columns, conditions, assignments, turns."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

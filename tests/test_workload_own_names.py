@@ -1,7 +1,5 @@
 """Tables without a number, steps that load them in bulk, and SQL beside a step's load."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

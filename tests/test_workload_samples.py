@@ -1,7 +1,5 @@
 """Values that are drawn from a file of tuples: what becomes of them in a job, and bad files."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rows that programs and files give: their jobs, what is refused, which version is theirs."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables that are drawn, classes of statements, and the values that bulk loads number rows by."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Values of workload files: distributions, permutations, sequences, and what is refused of them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

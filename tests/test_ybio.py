@@ -1,7 +1,5 @@
 """The workload ybio as it is expanded: keys, batches, kinds of batches, and what it refuses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """YBIO on real servers: keys, batches, kinds of batches, runs that are kept, from both sides."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -4,8 +4,6 @@ The model is simulation.py's with one step. Beside the noise of each block, each
 ratio of both metrics, to opposite sides, by a draw of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

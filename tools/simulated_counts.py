@@ -4,8 +4,6 @@ What differs between fills, between repeats and by the way between commits is dr
 intervals are those of `stats.work` (tools/simulated_farm.py follows them over a year).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ done only if the plan asks for it; what it costs is in the result, on both sides
 asked an engine says (`WaitConnection`); all else is the same of every engine.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import threading

@@ -1,7 +1,5 @@
 """The file of a farm: what it follows, what it measures, and how often it may be wrong."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Results of the same machine that lie beside another one."""
 
-from __future__ import annotations
-
 from dbdyno.model.error import ResultError
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan import LENGTH, WorkloadUse

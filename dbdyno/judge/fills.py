@@ -5,8 +5,6 @@ With fills enough these are what the tests count. With one, a calibration beside
 measured others says how far apart they are; without one, a doubt says what no interval shows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

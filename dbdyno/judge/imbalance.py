@@ -4,8 +4,6 @@ did by itself in its window. Neither is the arms' fault or merit in this step, y
 Arms are compared within blocks, as their ratios are.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

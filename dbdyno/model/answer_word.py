@@ -1,7 +1,5 @@
 """How the answers of two servers to the same query differ, in a word. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

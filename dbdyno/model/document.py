@@ -4,8 +4,6 @@ The line names the file, the key and the remedy: ``FILE: key `arms.pg18.verison`
 you mean `version`?``. Plans and workload files are both read this way.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """A step of a workload, as it is measured."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

@@ -4,8 +4,6 @@ A Plan that exists is valid: names, references and values are right, and each wo
 each arm. Checks that need the machine (is there room, can the server be brought) come later.
 """
 
-from __future__ import annotations
-
 import importlib.resources
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

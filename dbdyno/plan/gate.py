@@ -1,7 +1,5 @@
 """`dyno-gate.toml`: what a repository's gate asks, and what options of `dyno gate` put above it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Where arms differ, plans are made again by statistics of another sample of the r
 changes with it says nothing about the version.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass

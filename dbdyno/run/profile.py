@@ -4,8 +4,6 @@ A timed step that only reads goes on for a further window on the same server. Wh
 wanted is repeated in an extra run (`extra_run`). A profile that fails fails nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

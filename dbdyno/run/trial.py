@@ -6,8 +6,6 @@ its files lie in a folder that is gone afterwards. What it fills is kept, so tha
 from golden copies. Dumps are restored so in any plan.
 """
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Iterator, Sequence

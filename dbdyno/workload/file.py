@@ -1,7 +1,5 @@
 """Finds workload files, shipped ones by name and others by path, and reads them."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.resources
 import re

@@ -1,7 +1,5 @@
 """The values of a workload file, as a job has them (contract/README.md, "values")."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

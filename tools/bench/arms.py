@@ -4,8 +4,6 @@ Operations are those of the whole run and CPU is that of the whole process, conn
 for all alike; throughput is what each reports of the time after connecting.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

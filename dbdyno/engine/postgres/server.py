@@ -4,8 +4,6 @@ The postmaster is started directly, in a session of its own, and writes its log 
 open: so a `kill -9` of dyno loses nothing, and the server is found and ended at the next start.
 """
 
-from __future__ import annotations
-
 import signal
 import time
 from collections.abc import Sequence

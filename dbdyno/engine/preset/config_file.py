@@ -3,8 +3,6 @@
 Files that it includes are read in their places, as the result has to say what a server ran with.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import replace

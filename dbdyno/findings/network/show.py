@@ -1,7 +1,5 @@
 """The network between the generators' hosts and the servers: round trips, clocks and bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from statistics import median
 

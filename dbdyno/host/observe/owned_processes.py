@@ -1,7 +1,5 @@
 """All that has an owner: the server's processes or threads, the generator and the lab."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 

@@ -4,8 +4,6 @@ The layout of the table of functions is that of the Linux Standard Base's chapte
 `.eh_frame_hdr`.
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ All panels of a chart have one scale. `usermeta` says what the page and pictures
 Vega-Lite itself: how many panels stand side by side, and the two scales to switch between.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache

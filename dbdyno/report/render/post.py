@@ -1,7 +1,5 @@
 """The files of a post: its Markdown with a folder of pictures, or all pictures alone. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The lab of an agent: checks a plan's part on this host, and measures arms of its blocks."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Whether a plan's tables fit into memory: said before they are filled, and never an error."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from dbdyno import engine

@@ -1,7 +1,5 @@
 """All that is said of a plan before it starts and is no error."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from dbdyno import workload

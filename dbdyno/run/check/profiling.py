@@ -1,7 +1,5 @@
 """Whether steps can be profiled here: said before anything starts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 All roles of a second are added together, as histograms are decoded faster many at once.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

@@ -5,8 +5,6 @@ their events are merged into one stream of the contract (contract/README.md, "Se
 A job that cannot be shared runs on the first seat alone.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

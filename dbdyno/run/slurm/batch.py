@@ -4,8 +4,6 @@ Blocks end in any order. What Slurm says only decides when a job is looked after
 measured is in its files, and they decide what came out.
 """
 
-from __future__ import annotations
-
 import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -76,10 +76,6 @@ def filled(how: Filled, trials: int, blocks: int, random: Random) -> Numbers:
     """Log ratios as `draw` has them, with what their fills add."""
     logs, _ = draw(Model(steps=1, unlike=0.0), trials, blocks, random)
     offsets = how.sd * random.normal(size=(trials, how.fills))
-    return _moved(logs, offsets)
-
-
-def _moved(logs: Numbers, offsets: Numbers) -> Numbers:
     of = [fill_of(block, offsets.shape[-1]) - 1 for block in range(1, logs.shape[-1] + 1)]
     moved: Numbers = logs + offsets[:, None, None, of] * DIRECTIONS[:, None]
     return moved

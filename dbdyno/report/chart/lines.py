@@ -87,10 +87,6 @@ def shortened(values: Sequence[float] | Values) -> list[float]:
     finer = 10.0 ** numpy.maximum(digits, 0)  # powers of ten are exact, their fractions are not
     coarser = 10.0 ** numpy.maximum(-digits, 0)
     rounded = numpy.round(exact * finer / coarser) * coarser / finer
-    return _whole_as_integers(rounded)
-
-
-def _whole_as_integers(rounded: Values) -> list[float]:
     whole = rounded == numpy.trunc(rounded)
     if whole.all() and (numpy.abs(rounded) < WHOLE_MAX).all():
         return [*rounded.astype(numpy.int64).tolist()]

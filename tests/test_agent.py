@@ -174,9 +174,7 @@ def test_who_is_not_as_needed_is_refused_in_a_line(
     assert "\n" not in str(found.value)
 
 
-def test_a_login_shell_that_talks_does_no_harm(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_login_shell_that_talks_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     answering(tmp_path, monkeypatch, "print('Welcome to db1!', flush=True)\n" + hello())
     with AgentSession(DB1) as session:
         assert session.lost is None

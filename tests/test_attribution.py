@@ -78,9 +78,7 @@ def changes(found: Sequence[FactorEffect]) -> list[float]:
 
 
 @pytest.mark.parametrize(("kind", "factors"), [("factorial", 3), ("one at a time", 5)])
-def test_planted_effects_are_told_from_none_and_others_are_not(
-    kind: DesignKind, factors: int
-) -> None:
+def test_planted_effects_are_told_from_none_and_others_are_not(kind: DesignKind, factors: int):
     effects = [-0.12, 0.05, *[0.0] * (factors - 2)]
     found = told(design(kind, factors), logs(design(kind, factors), effects))
     assert changes(found) == pytest.approx(effects, abs=0.02)

@@ -254,9 +254,7 @@ def test_the_page_shows_the_function_of_its_example() -> None:
     assert shown in (folder / "extension" / "digits.c").read_text()
 
 
-def test_what_is_no_extension_is_refused_in_one_line(
-    tmp_path: Path, cache: Path, server: Path
-) -> None:
+def test_what_is_no_extension_is_refused_in_one_line(tmp_path: Path, cache: Path, server: Path):
     method = extension.method(server)
     (tmp_path / "none").mkdir()
     with pytest.raises(ServerError, match="has no Makefile: dyno builds extensions by PGXS"):

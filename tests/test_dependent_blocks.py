@@ -54,9 +54,7 @@ def at_most(share: Share, claimed: float) -> bool:
     ],
     ids=["carry 10", "independent", "0.3", "0.5", "carry 5", "base", "first", "modes"],
 )
-def test_until_decided_5_percent_are_false_whatever_runs_leave_to_the_next(
-    host: Host, arms: int
-) -> None:
+def test_until_decided_5_percent_are_false_whatever_runs_leave_to_the_next(host: Host, arms: int):
     assert at_most(words(host, arms=arms), AIMS.level)
 
 

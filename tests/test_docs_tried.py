@@ -166,9 +166,7 @@ tolerate = 0.05
 
 
 @pytest.mark.long
-def test_the_script_for_ci_ends_with_1_where_a_step_lost_more_than_is_tolerated(
-    tmp_path: Path,
-) -> None:
+def test_the_script_for_ci_ends_with_1_where_a_step_lost_more_than_is_tolerated(tmp_path: Path):
     """The script of its plan as it stands, on simulated servers: nothing is built."""
     (tmp_path / "nightly.toml").write_text(FAKES)
     programs = tmp_path / "programs"

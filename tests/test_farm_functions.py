@@ -124,9 +124,7 @@ def test_a_host_that_can_neither_sample_nor_count_says_so_and_waits_for_nothing(
     )
 
 
-def test_results_without_a_profile_are_refused(
-    tmp_path: Path, sampling: Callable[..., None]
-) -> None:
+def test_results_without_a_profile_are_refused(tmp_path: Path, sampling: Callable[..., None]):
     sampling(SLOWER)
     with pytest.raises(ResultError, match="nothing was sampled"):
         readings.sampled(tmp_path, "previous", ["another-step"])

@@ -119,9 +119,7 @@ def killed(folder: Path, moments: list[Operation], seed: int) -> None:
     raise AssertionError("it never comes to its end")
 
 
-def test_without_a_kill_each_commit_is_measured_and_each_report_delivered_once(
-    undisturbed: Path,
-) -> None:
+def test_without_a_kill_each_commit_is_measured_and_each_report_delivered_once(undisturbed: Path):
     assert sorted(received(undisturbed)) == sorted(REPORTS)
     findings = state.fold(journal.read(undisturbed / "farm")).findings
     assert [finding.standing for finding in findings.values()] == ["reverted", "open"]

@@ -129,9 +129,7 @@ def test_a_smaller_gain_leaves_a_loss_open(folder: Path) -> None:
     assert [each.standing for each in known(folder).findings.values()] == ["open", "open"]
 
 
-def test_a_commit_that_does_not_build_is_told_once_and_the_chain_goes_around_it(
-    folder: Path,
-) -> None:
+def test_a_commit_that_does_not_build_is_told_once_and_the_chain_goes_around_it(folder: Path):
     world = World(folder / "farm", broken=(5,))
     said = watched(folder, world) + watched(folder, world)
     (line,) = [line for line in said if "skipped" in line]

@@ -211,8 +211,6 @@ def late_commits(server: Server) -> Iterator[Server]:
     server.execute("ALTER SYSTEM RESET ALL", "SELECT pg_reload_conf()")
 
 
-def test_a_fill_leaves_no_page_for_a_later_vacuum_where_commits_are_late(
-    late_commits: Server,
-) -> None:
+def test_a_fill_leaves_no_page_for_a_later_vacuum_where_commits_are_late(late_commits: Server):
     load(late_commits, "sysbench", SYSBENCH, "fast")
     catalogs(late_commits)

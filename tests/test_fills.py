@@ -98,9 +98,7 @@ def test_the_first_fill_has_the_key_that_it_has_alone(monkeypatch: pytest.Monkey
     assert len({one.key for one in several}) == 4
 
 
-def test_the_steps_up_to_a_fill_have_the_seed_of_its_first_block(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_steps_up_to_a_fill_have_the_seed_of_its_first_block(monkeypatch: pytest.MonkeyPatch):
     of = with_copies(monkeypatch)
     found = points(of, "a")
     assert [one.seed for one in found] == [
@@ -149,9 +147,7 @@ def test_a_plan_that_goes_on_keeps_its_fills() -> None:
     assert continuation.refused(more, more, 1) is None
 
 
-def test_a_calibration_of_fills_has_one_of_each_in_a_comparison(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_calibration_of_fills_has_one_of_each_in_a_comparison(monkeypatch: pytest.MonkeyPatch):
     made = calibration.of(with_copies(monkeypatch, fills=None), 10, None, 6)
     assert made.name == "kept.calibration.fills"
     its = made.schedule

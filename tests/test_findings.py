@@ -177,9 +177,7 @@ def test_further_rows_with_a_meaning_are_a_table_of_their_own() -> None:
     ]
 
 
-def test_a_newcomer_is_derived_kept_and_exported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_newcomer_is_derived_kept_and_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     finding = StepFinding(facts=SilenceFacts, of_step=of_step)
     monkeypatch.setattr(steps, "FINDINGS", (*steps.FINDINGS, finding))
     monkeypatch.setitem(steps.DECODERS, "SilenceFacts", msgpack.Decoder(SilenceFacts))

@@ -37,9 +37,7 @@ def test_every_documented_key_is_there(tmp_path: Path) -> None:
         assert set(keys.split()) <= (found[part] if part else found).keys()
 
 
-def test_a_missing_program_to_detect_machines_is_made_up_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_missing_program_to_detect_machines_is_made_up_for(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", "/nowhere")
     assert facts.detect("--vm") is None
     assert isinstance(facts.container(HostReader()), bool)

@@ -125,9 +125,7 @@ lives = st.lists(
 
 
 @given(lives)
-def test_sums_never_fall_and_add_up_to_what_was_spent(
-    lives: list[tuple[int, list[int], int, str]],
-) -> None:
+def test_sums_never_fall_and_add_up_to_what_was_spent(lives: list[tuple[int, list[int], int, str]]):
     ledger = Ledger()
     last: dict[str, int] = {}
     for reading in range(20):

@@ -117,9 +117,7 @@ def test_a_quiet_arm_has_no_charge_worth_a_warning(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("turns", [False, True])
-def test_without_turns_and_in_older_results_idle_work_is_not_known(
-    tmp_path: Path, turns: bool
-) -> None:
+def test_without_turns_and_in_older_results_idle_work_is_not_known(tmp_path: Path, turns: bool):
     found = (
         with_waits(tmp_path, PURGES, resumes=False)
         if turns

@@ -99,9 +99,7 @@ def test_the_log_s_device_is_told_apart_from_the_data_s(tmp_path: Path) -> None:
     assert run.series["disk.w_await"].y == pytest.approx([0.5] * 20)
 
 
-def test_results_of_older_versions_lack_what_was_not_counted_and_nothing_else(
-    tmp_path: Path,
-) -> None:
+def test_results_of_older_versions_lack_what_was_not_counted_and_nothing_else(tmp_path: Path):
     folder = step_folder(tmp_path, "qr100")
     whole = assemble.step_run(folder).metrics
 

@@ -45,9 +45,7 @@ def refused(log: str, tmp_path: Path) -> str:
     return str(error.value)
 
 
-def test_lines_that_have_lost_their_tabs_end_the_capture_with_the_first_of_them(
-    tmp_path: Path,
-) -> None:
+def test_lines_that_have_lost_their_tabs_end_the_capture_with_the_first_of_them(tmp_path: Path):
     line = refused((MANY + DELETE).replace("\t", ""), tmp_path)
     assert re.match(
         r"`postgresql.log`: line 2, `FROM … WHERE … = …`: is not understood, nor are 300 other "
@@ -150,9 +148,7 @@ def test_a_server_that_is_told_another_prefix_goes_on_in_the_same_file(tmp_path:
         ("secret\nmarker\n", "no known prefix fits line 1"),
     ],
 )
-def test_what_holds_no_call_is_refused_with_what_it_shows(
-    log: str, said: str, tmp_path: Path
-) -> None:
+def test_what_holds_no_call_is_refused_with_what_it_shows(log: str, said: str, tmp_path: Path):
     assert said in refused(log, tmp_path)
 
 

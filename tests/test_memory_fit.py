@@ -40,9 +40,7 @@ def test_tables_that_fit_into_the_servers_buffers_are_nothing_to_say(
     assert said(monkeypatch, {"old": 4, "new": 4}, {"old": 4, "new": 8}) == ""
 
 
-def test_tables_that_are_larger_than_the_buffers_name_the_arms(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_tables_that_are_larger_than_the_buffers_name_the_arms(monkeypatch: pytest.MonkeyPatch):
     assert said(monkeypatch, {"old": 4, "new": 5}, {"old": 3, "new": 8}) == (
         "tables of insert-benchmark: 5.0 GB, more than shared_buffers (old 3.0 GB): "
         "reads come from the page cache, too"

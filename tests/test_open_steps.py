@@ -47,9 +47,7 @@ def cell(
         (None, "", False),
     ],
 )
-def test_a_word_that_blocks_may_change_is_open(
-    word: Word | None, reason: Reason, expected: bool
-) -> None:
+def test_a_word_that_blocks_may_change_is_open(word: Word | None, reason: Reason, expected: bool):
     assert is_open(cell(word, reason=reason)) is expected
 
 

@@ -85,7 +85,5 @@ def test_conditions_hold_on_postgresql_after_a_load_that_was_ended(place: Place)
         check(server)
 
 
-def test_conditions_hold_on_mysql_and_mariadb_after_a_load_that_was_ended(
-    mysql_server: LabServer,
-) -> None:
+def test_conditions_hold_on_mysql_and_mariadb_after_a_load_that_was_ended(mysql_server: LabServer):
     check(mysql_server)

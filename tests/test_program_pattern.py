@@ -64,9 +64,7 @@ def test_patterns_find_the_window_and_what_was_done_in_it(tmp_path: Path) -> Non
     assert (done["status"], done["report"]) == ("ok", {"per_min": 5108.0})
 
 
-def test_without_lines_at_its_ends_the_window_is_from_the_start_to_the_result(
-    tmp_path: Path,
-) -> None:
+def test_without_lines_at_its_ends_the_window_is_from_the_start_to_the_result(tmp_path: Path):
     result = r"'ended (?P<count>[0-9,]+), (?P<errors>\d+) lost, mean (?P<latency_ms>[0-9.]+) ms'"
     said = "sleep 0.2; echo ended 1,234, 5 lost, mean 6.25 ms; echo ended 9, 9 lost, mean 9 ms"
     events = patterned(tmp_path, said, f"result = {result}, thousands = ','")
@@ -132,9 +130,7 @@ COMMA = "say in the pattern what stands between its digits"
         ("did 1'234", ', thousands = "\'"', 1234),
     ],
 )
-def test_a_number_is_read_as_the_pattern_says(
-    tmp_path: Path, said: str, more: str, number: float
-) -> None:
+def test_a_number_is_read_as_the_pattern_says(tmp_path: Path, said: str, more: str, number: float):
     assert result_of(tmp_path, said, ALL + more) == number
 
 
@@ -165,9 +161,7 @@ def test_no_number_is_guessed(tmp_path: Path, said: str, pattern: str, words: st
         result_of(tmp_path, said, pattern)
 
 
-def test_numbers_beside_each_other_are_whole_where_the_pattern_has_what_is_between(
-    tmp_path: Path,
-) -> None:
+def test_numbers_beside_each_other_are_whole_where_the_pattern_has_what_is_between(tmp_path: Path):
     assert result_of(tmp_path, "7,1234,0.5", "result = '^[0-9]+,(?P<count>[0-9]+),'") == 1234
 
 

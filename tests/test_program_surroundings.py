@@ -78,9 +78,7 @@ def test_a_password_reaches_programs_by_one_variable_whatever_the_engine(
         assert whole["DYNO_PASSWORD"] == password
 
 
-def test_a_program_has_a_temporary_folder_of_its_own_of_which_nothing_is_left(
-    tmp_path: Path,
-) -> None:
+def test_a_program_has_a_temporary_folder_of_its_own_of_which_nothing_is_left(tmp_path: Path):
     said = 'touch "$TMPDIR/settings.db"; echo "$TMPDIR" $(ls "$TMPDIR") >&2; exit 1'
     job: Job = structs.replace(
         step_of(tmp_path, said).job, program="mine", version="1", folder=str(tmp_path)

@@ -74,9 +74,7 @@ def test_a_folder_that_stays_is_told_in_a_line_with_who_works_in_it(
         data_folder.clear(folder, seconds_max=0.0)
 
 
-def test_what_no_second_try_mends_is_told_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_no_second_try_mends_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     folder, tries = marked(tmp_path), []
 
     def refused(path: str, **_: int) -> None:

@@ -200,9 +200,7 @@ def test_a_reader_sees_colours_hovers_and_hides_a_column(running: Browser, tmp_p
 # --- The command -----------------------------------------------------------------------------
 
 
-def test_the_command_takes_other_thresholds_and_refuses_nonsense(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_command_takes_other_thresholds_and_refuses_nonsense(monkeypatch: pytest.MonkeyPatch):
     made = comparison(blocks=1, seconds=20, names=("hot-points", "insert"))
     monkeypatch.setattr(compare, "load", lambda folder, **_: made)
     for command in (["compare", ".", "--full"], ["report", "."]):

@@ -12,9 +12,7 @@ from dbdyno.model.error import PlanError
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_definitions_come_first_then_rows_then_what_acts_on_them(
-    tmp_path: Path, packed: bool
-) -> None:
+def test_definitions_come_first_then_rows_then_what_acts_on_them(tmp_path: Path, packed: bool):
     folder = mydumper_folder.write(tmp_path / "dump", packed=packed)
     assert mydumper.is_one(folder)
     mydumper.refuse(folder)

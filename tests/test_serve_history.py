@@ -69,9 +69,7 @@ def test_a_search_takes_steps_that_have_every_word(asking: TestClient) -> None:
     assert "No complete block" in words(asking.get("/history", params={"q": "mysql"}).text)
 
 
-def test_a_history_says_that_nothing_was_paired_and_where_the_plateau_changed(
-    asking: TestClient,
-) -> None:
+def test_a_history_says_that_nothing_was_paired_and_where_the_plateau_changed(asking: TestClient):
     answer = asking.get(of(asking))
     text = words(answer.text)
     assert "Not paired" in text and "not measured together" in text

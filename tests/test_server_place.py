@@ -70,9 +70,7 @@ def test_any_postgresql_that_is_here_is_tested_and_12_and_18_stand_for_all(
 
 
 @pytest.mark.parametrize("engine", mysql_place.ENGINES)
-def test_the_newest_mysql_that_is_here_is_tested(
-    engine: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_newest_mysql_that_is_here_is_tested(engine: str, monkeypatch: pytest.MonkeyPatch):
     numbers = {"5.5.9": 50509, "unstable": 90700, "8.0.36": 80036}
 
     def inspected(folder: Path, of: str, *_: object) -> Build:

@@ -73,9 +73,7 @@ def word(said: Said, unit: int, metric: int) -> str:
     ("steps", "comparisons"),
     [(4, 4), *(pytest.param(*some, marks=LONG) for some in ((1, 24), (2, 16), (12, 8)))],
 )
-def test_what_the_walk_says_at_each_look_is_what_the_lab_decides(
-    steps: int, comparisons: int
-) -> None:
+def test_what_the_walk_says_at_each_look_is_what_the_lab_decides(steps: int, comparisons: int):
     random = seeded(1, steps)
     plans = (
         (UNTIL_DECIDED, AIMS),

@@ -85,9 +85,7 @@ def make(server: LabServer, seconds: dict[str, float]) -> None:
         )
 
 
-def test_a_query_many_times_slower_is_slower_by_the_factor_that_is_sure(
-    compared: Comparison,
-) -> None:
+def test_a_query_many_times_slower_is_slower_by_the_factor_that_is_sure(compared: Comparison):
     cells = {step.step: step.cells[1] for step in compared.steps}
     for name, sure in (("fills", 0.7 * FILLS_S / MEAN_S), ("ended", 0.7 / MEAN_S)):
         cell = cells[name]

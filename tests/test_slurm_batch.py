@@ -206,9 +206,7 @@ def test_a_job_that_somebody_cancelled_waits_for_the_next_command(plan: Plan, ou
     assert played.submitted == [(1, 2, 3), (3,)]
 
 
-def test_jobs_that_have_not_begun_are_ended_when_no_further_block_fits(
-    plan: Plan, out: Path
-) -> None:
+def test_jobs_that_have_not_begun_are_ended_when_no_further_block_fits(plan: Plan, out: Path):
     played, fits = Played(nodes=("n1",)), iter([True, False])
     by = submitting(played)
     with by.opened(plan, out, quiet=True) as lab:

@@ -122,7 +122,5 @@ def test_programs_and_files_fill_a_table_of_postgresql(tmp_path: Path) -> None:
         assert table.ask(READ) == EXPECTED[:4000]
 
 
-def test_programs_and_files_fill_a_table_of_mysql_and_mariadb(
-    mysql_server: Server, tmp_path: Path
-) -> None:
+def test_programs_and_files_fill_a_table_of_mysql_and_mariadb(mysql_server: Server, tmp_path: Path):
     check(of(mysql_server), tmp_path)

@@ -71,9 +71,7 @@ def answer(database: Path, title: str) -> list[tuple[object, ...]]:
 # --- Export ------------------------------------------------------------------------------------
 
 
-def test_the_grid_has_a_row_for_each_scale_and_a_column_for_each_number_of_clients(
-    database: Path,
-) -> None:
+def test_the_grid_has_a_row_for_each_scale_and_a_column_for_each_number_of_clients(database: Path):
     rows = answer(database, "Throughput by scale and clients")
     assert [row[:3] for row in rows] == [
         (arm, "select-only", scale) for arm in ("new", "old") for scale in (1.0, 2.0)
@@ -95,9 +93,7 @@ def test_the_fastest_are_those_with_the_most_clients(database: Path) -> None:
         assert (per_s, per_client) == pytest.approx((4 * each, each), rel=0.01)
 
 
-def test_blocks_of_a_closed_loop_differ_by_nothing_and_those_at_random_by_something(
-    database: Path,
-) -> None:
+def test_blocks_of_a_closed_loop_differ_by_nothing_and_those_at_random_by_something(database: Path):
     rows = answer(database, "Variation between blocks")
     assert len(rows) == 16
     for _, step, _, count, _, _, variation in rows:

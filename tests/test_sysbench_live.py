@@ -192,9 +192,7 @@ def test_every_step_was_run(seen: Mapping[str, Seen]) -> None:
 
 
 @pytest.mark.parametrize("name", SINGLE)
-def test_a_step_of_single_statements_sends_nothing_else(
-    seen: Mapping[str, Seen], name: str
-) -> None:
+def test_a_step_of_single_statements_sends_nothing_else(seen: Mapping[str, Seen], name: str):
     texts = {sql for sql, _ in seen[name].statements}
     assert texts == {SINGLE[name]}
     count = SINGLE[name].count("?") - SINGLE[name].count("?×")

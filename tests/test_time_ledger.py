@@ -92,9 +92,7 @@ def test_what_is_known_and_the_rest_add_up_to_the_time_of_a_connection(tmp_path:
     )
 
 
-def test_waits_that_were_seen_for_longer_than_sessions_slept_share_the_time_asleep(
-    tmp_path: Path,
-) -> None:
+def test_waits_that_were_seen_for_longer_than_sessions_slept_share_the_time_asleep(tmp_path: Path):
     """Of two sessions, 1.4 slept by the counters and 2 by the samples: 280 us are 400 us seen."""
     seen = waits(load("IO", "DataFileRead", 0.5), idle=1.5)
     parts = metrics.ledger(found(tmp_path, run_delay_ns=100_000_000), seen)

@@ -106,9 +106,7 @@ def test_a_result_is_as_its_blocks_ended(result: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["events.jsonl", "host.jsonl", "step.json", "job.json"])
-def test_a_changed_file_of_a_step_is_damage_and_the_arm_is_not_blamed(
-    result: Path, name: str
-) -> None:
+def test_a_changed_file_of_a_step_is_damage_and_the_arm_is_not_blamed(result: Path, name: str):
     path = result / STEP / name
     path.write_text(path.read_text().replace("1", "2", 1))
     assert f"damaged: {STEP}/{name}: is not as it was" in dyno("verify", result).stdout

@@ -96,9 +96,7 @@ def test_arms_that_began_from_the_same_files_are_compared_by_repeats(example: Pa
         {"pg17": (APART, 0.0), "pg18": (APART, APART)},
     ],
 )
-def test_two_planted_fills_decide_nothing(
-    example: Path, offsets: Mapping[str, Sequence[float]]
-) -> None:
+def test_two_planted_fills_decide_nothing(example: Path, offsets: Mapping[str, Sequence[float]]):
     """Neither the same work, nor more, nor less."""
     apart = planted(example, offsets, {"pg17": "ab", "pg18": "cd"})
     assert words(apart) == {"open"}

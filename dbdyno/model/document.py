@@ -10,6 +10,7 @@ import tomllib
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -41,6 +42,15 @@ class Form(BaseModel):
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, populate_by_name=False, defer_build=True
     )
+
+
+def text_of(path: Path, error: type[DynoError], what: str = "") -> str:
+    """The text of a file. Raises `error`; `what` says as what it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as reason:
+        why = reason.strerror if isinstance(reason, OSError) else "no UTF-8 text: save it as UTF-8"
+        raise error(f"{path}: cannot be read{what}: {why}") from None
 
 
 def read(form: type[FormType], text: str, source: str, error: type[DynoError]) -> FormType:

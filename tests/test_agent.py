@@ -95,9 +95,7 @@ def test_the_files_that_a_plan_names_go_along_and_absolute_ones_are_refused(tmp_
     (tmp_path / "mine.sql").write_text("SELECT 1;")
     (tmp_path / "before.sh").write_text("true")
     text = """
-[arms.a]
-engine = "fake"
-fake = { default_us = 9 }
+arms.a = { engine = "fake", fake = { default_us = 9 } }
 [[workloads]]
 pgbench = ["MINE"]
 parameters = { seconds = 1 }

@@ -237,12 +237,8 @@ def test_the_table_says_how_its_design_is_read(kind: DesignKind) -> None:
 # --- A whole run -----------------------------------------------------------------------------
 
 PLAN = """
-[arms.old]
-engine = "fake"
-fake = { default_us = 100 }
-[arms.new]
-engine = "fake"
-fake = { default_us = 110, jitter = 0.01 }
+arms.old = { engine = "fake", fake = { default_us = 100 } }
+arms.new = { engine = "fake", fake = { default_us = 110, jitter = 0.01 } }
 [workload]
 name = "sysbench"
 steps = ["point-query"]

@@ -34,10 +34,8 @@ FOUND = CountScatter(
 )  # fmt: skip
 TEXT = """
 base = "a"
-[arms.a]
-version = "17"
-[arms.b]
-version = "18"
+arms.a = { version = "17" }
+arms.b = { version = "18" }
 [workload]
 name = "sysbench"
 steps = ["point-query"]

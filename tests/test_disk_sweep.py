@@ -35,12 +35,8 @@ from doubted import doubted
 
 PLAN = """
 name = "swept"
-[arms.old]
-engine = "fake"
-fake = { default_us = 100 }
-[arms.new]
-engine = "fake"
-fake = { default_us = 90 }
+arms.old = { engine = "fake", fake = { default_us = 100 } }
+arms.new = { engine = "fake", fake = { default_us = 90 } }
 [[workloads]]
 name = "insert-benchmark"
 steps = ["l.i0"]

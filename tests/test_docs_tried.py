@@ -148,12 +148,8 @@ def test_a_plan_of_a_page_is_valid(name: str, tmp_path: Path) -> None:
 
 FAKES = """
 base = "release"
-[arms.release]
-engine = "fake"
-fake = { service_us = { insert = 500 }, jitter = 0.02 }
-[arms.head]
-engine = "fake"
-fake = { service_us = { insert = 600 }, jitter = 0.02 }
+arms.release = { engine = "fake", fake = { service_us = { insert = 500 }, jitter = 0.02 } }
+arms.head = { engine = "fake", fake = { service_us = { insert = 600 }, jitter = 0.02 } }
 [[workloads]]
 name = "insert-benchmark"
 parameters = { rows = 20_000 }

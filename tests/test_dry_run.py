@@ -11,9 +11,7 @@ from dbdyno.run.check import dry_run, preflight
 from server_place import ends
 
 ARM = """
-[arms.ARM]
-engine = "fake"
-fake = { default_us = 100 }
+arms.ARM = { engine = "fake", fake = { default_us = 100 } }
 """
 WORKLOAD = """
 [[workloads]]

@@ -39,12 +39,8 @@ from test_golden import step
 PLAN = """
 name = "kept"
 base = "a"
-[arms.a]
-engine = "fake"
-fake = { default_us = 100, jitter = 0.1 }
-[arms.b]
-engine = "fake"
-fake = { default_us = 101, jitter = 0.1 }
+arms.a = { engine = "fake", fake = { default_us = 100, jitter = 0.1 } }
+arms.b = { engine = "fake", fake = { default_us = 101, jitter = 0.1 } }
 [server]
 data_dir = "DATA"
 [[workloads]]

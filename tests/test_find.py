@@ -26,12 +26,8 @@ from dbdyno.store import Results
 from run_builder import failed, run
 
 PLAN = """
-[arms.old]
-engine = "fake"
-fake = { default_us = 400, jitter = 0.2 }
-[arms.new]
-engine = "fake"
-fake = { default_us = 500, jitter = 0.2 }
+arms.old = { engine = "fake", fake = { default_us = 400, jitter = 0.2 } }
+arms.new = { engine = "fake", fake = { default_us = 500, jitter = 0.2 } }
 [[workloads]]
 name = "pgbench"
 steps = ["select-only"]

@@ -23,9 +23,7 @@ from dbdyno.store.folder_lock import FILE, FolderLock
 BOOT = "3f2c"
 PLAN = """
 name = "locked"
-[arms.only]
-engine = "fake"
-fake = { default_us = 100 }
+arms.only = { engine = "fake", fake = { default_us = 100 } }
 [[workloads]]
 name = "insert-benchmark"
 steps = ["l.i0"]

@@ -14,9 +14,7 @@ from dbdyno.run import look_words
 from dbdyno.stats.looks import looked
 
 PLAN = """
-[arms.a]
-engine = "fake"
-fake = { default_us = 100 }
+arms.a = { engine = "fake", fake = { default_us = 100 } }
 [[workloads]]
 name = "sysbench"
 [schedule]

@@ -30,12 +30,8 @@ HERE = LocalRunner(wait=True)
 
 PLAN = """
 name = "looked"
-[arms.a]
-engine = "fake"
-fake = { service_us = { point = 200, other = 60_000 } }
-[arms.b]
-engine = "fake"
-fake = { service_us = { point = 300, other = 90_000 } }
+arms.a = { engine = "fake", fake = { service_us = { point = 200, other = 60_000 } } }
+arms.b = { engine = "fake", fake = { service_us = { point = 300, other = 90_000 } } }
 [[workloads]]
 name = "./reads.toml"
 [schedule]

@@ -24,12 +24,8 @@ from dbdyno.store import Results
 TIMES = Patience(poll_s=0.0, settle_s=0.0, patience_s=0.0)
 TEXT = """
 name = "fakes"
-[arms.a]
-engine = "fake"
-fake = { service_us = { point = 200 } }
-[arms.b]
-engine = "fake"
-fake = { service_us = { point = 300 } }
+arms.a = { engine = "fake", fake = { service_us = { point = 200 } } }
+arms.b = { engine = "fake", fake = { service_us = { point = 300 } } }
 [[workloads]]
 name = "./reads.toml"
 [schedule]

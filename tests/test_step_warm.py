@@ -24,9 +24,7 @@ warm = ["t1", "{'t1_pkey' if prewarm else ''}"]
 roles.query = { run = "get" }
 """
 PLAN = """
-[arms.a]
-engine = "fake"
-fake = { default_us = 100 }
+arms.a = { engine = "fake", fake = { default_us = 100 } }
 [[workloads]]
 name = "./mine.toml"
 """

@@ -18,12 +18,8 @@ from dbdyno.run import blocks
 
 PLAN = """
 name = "grid"
-[arms.old]
-engine = "fake"
-fake = { default_us = 400 }
-[arms.new]
-engine = "fake"
-fake = { default_us = 500 }
+arms.old = { engine = "fake", fake = { default_us = 400 } }
+arms.new = { engine = "fake", fake = { default_us = 500 } }
 [[workloads]]
 name = "pgbench"
 steps = ["select-only"]

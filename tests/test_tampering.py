@@ -320,12 +320,8 @@ def shared_marks(runs: Sequence[StepRun], results: Results) -> int:
 
 FAKE = """
 name = "same"
-[arms.old]
-engine = "fake"
-fake = { default_us = 200 }
-[arms.new]
-engine = "fake"
-fake = { default_us = 200 }
+arms.old = { engine = "fake", fake = { default_us = 200 } }
+arms.new = { engine = "fake", fake = { default_us = 200 } }
 [[workloads]]
 name = "sysbench"
 parameters = { rows = 1000, tables = 1, seconds = 2, clients = 2 }

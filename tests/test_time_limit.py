@@ -21,12 +21,8 @@ from dbdyno.store import BlockFolder, Results
 PLAN = """
 name = "limited"
 base = "old"
-[arms.old]
-engine = "fake"
-fake = { default_us = 100 }
-[arms.new]
-engine = "fake"
-fake = { default_us = 100 }
+arms.old = { engine = "fake", fake = { default_us = 100 } }
+arms.new = { engine = "fake", fake = { default_us = 100 } }
 [[workloads]]
 name = "insert-benchmark"
 steps = ["l.i0"]

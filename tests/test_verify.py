@@ -17,12 +17,8 @@ from doubted import doubted
 
 PLAN = """
 name = "two"
-[arms.old]
-engine = "fake"
-fake = { default_us = 200, jitter = 0.02 }
-[arms.new]
-engine = "fake"
-fake = { default_us = 210, jitter = 0.02 }
+arms.old = { engine = "fake", fake = { default_us = 200, jitter = 0.02 } }
+arms.new = { engine = "fake", fake = { default_us = 210, jitter = 0.02 } }
 [[workloads]]
 name = "sysbench"
 parameters = { rows = 1000, tables = 1, seconds = 4, clients = 2 }

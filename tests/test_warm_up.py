@@ -10,9 +10,7 @@ from dbdyno.run import blocks
 
 PLAN = """
 name = "warm"
-[arms.a]
-engine = "fake"
-fake = { default_us = 1000, jitter = 0.0 }
+arms.a = { engine = "fake", fake = { default_us = 1000, jitter = 0.0 } }
 [[workloads]]
 name = "pgbench"
 steps = ["select-only"]

@@ -227,10 +227,8 @@ def test_options_of_slurm_need_slurm(tree: Path, counted: list[str]) -> None:
 # --- Placement ---------------------------------------------------------------------------------
 
 IN_TIME = """
-[arms.pinned]
-version = "17"
-[arms.head]
-version = "18"
+arms.pinned = { version = "17" }
+arms.head = { version = "18" }
 [[workloads]]
 name = "sysbench"
 steps = ["fill", "point-query"]

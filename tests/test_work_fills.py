@@ -207,13 +207,9 @@ def count(instructions: float) -> Count:
 
 TEXT = """
 base = "b"
-[arms.a]
-version = "17"
-[arms.b]
-version = "18"
-[arms.c]
-version = "18"
-settings = { work_mem = "5MB" }
+arms.a = { version = "17" }
+arms.b = { version = "18" }
+arms.c = { version = "18", settings = { work_mem = "5MB" } }
 [workload]
 name = "sysbench"
 steps = ["point-query"]

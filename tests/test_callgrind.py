@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dbdyno.host import place
 from dbdyno.host.callgrind import counts, program
 from dbdyno.host.callgrind.counts import CallgrindCounts, CallgrindWork
 from dbdyno.model.error import HostError
@@ -87,18 +88,24 @@ def test_without_valgrind_a_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPa
         program.find()
 
 
-def test_a_command_looks_at_valgrind_and_a_build_once(
+def test_a_build_is_run_under_valgrind_once_until_it_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A race checks its plan several times, and a program's start under Valgrind takes a second."""
+    ran, build = tmp_path / "ran", tmp_path / "postgres"
     (fake := tmp_path / "valgrind").write_text(
-        f"#!/bin/sh\necho $2 >>{tmp_path}/ran\necho valgrind-3.19.0\n"
+        f'#!/bin/sh\n[ $# -eq 1 ] || basename "$2" >>{ran}\necho valgrind-3.19.0\n'
     )
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    for _ in range(3):
-        program.refuse_unknown(program.find(), Path("/opt/pg/bin/postgres"))
-    assert (tmp_path / "ran").read_text().split() == ["true", "/opt/pg/bin/postgres"]
+    monkeypatch.setattr(place, "cache_root", lambda: tmp_path / "cache")
+    for second in (1, 1, 2):
+        build.touch()
+        os.utime(build, (second, second))
+        for cached in (program.tried, program.failure):
+            cached.cache_clear()  # as in another command
+        program.refuse_unknown(program.find(), build)
+    assert ran.read_text().split() == ["true", "postgres", "postgres"]
 
 
 def test_a_build_that_valgrind_cannot_run_is_refused(tmp_path: Path) -> None:
@@ -108,4 +115,4 @@ def test_a_build_that_valgrind_cannot_run_is_refused(tmp_path: Path) -> None:
     fake.chmod(0o755)
     valgrind = program.Valgrind(path=fake, version="3.19.0")
     with pytest.raises(HostError, match="-march=x86-64-v3"):
-        program.refuse_unknown(valgrind, Path("/opt/pg/bin/postgres"))
+        program.refuse_unknown(valgrind, tmp_path)

@@ -57,14 +57,28 @@ def test_the_column_of_verdicts_says_that_it_has_times() -> None:
     assert verdicts.headlines([only(judged(0.2))]) == "time"
 
 
-def test_what_a_step_in_seconds_costs_is_by_its_statements_also_where_rows_are_its_work() -> None:
-    headline = Headline(metric="seconds", role="index", count="rows", work_query="SELECT 5")
+def evidence_of(headline: Headline | None = None, **load: object) -> Evidence:
+    """What a step left that did five operations."""
     step = StepRecord(workload="w", ordinal=1, name="index", measured=True, headline=headline)
-    evidence = Evidence(
-        step=step, job=NO_JOB, load=raw_files.load([]),
+    return Evidence(
+        step=step, job=NO_JOB, load=replace(raw_files.load([]), **load),
         host=raw_files.WindowReadings(readings=()), before=None, after=None,
         done=StepDone(status="ok", work=5), failure=None, owners={}, histograms={}, services={},
     )  # fmt: skip
+
+
+def test_a_window_in_which_no_operation_began_has_a_rate_of_0_unless_it_had_pauses() -> None:
+    """One operation took the whole window; of the parts of one with pauses nothing is known."""
+    begun_none = {"index": 0.0}
+    assert evidence_of(connections=begun_none).in_window("index", 0.0) == 0.0
+    assert evidence_of(connections=begun_none, pauses=((1, 2),)).in_window("index", 0.0) is None
+    assert evidence_of().in_window("index", 7.0) == 7.0
+    assert evidence_of().in_window("index", None) is None
+
+
+def test_what_a_step_in_seconds_costs_is_by_its_statements_also_where_rows_are_its_work() -> None:
+    headline = Headline(metric="seconds", role="index", count="rows", work_query="SELECT 5")
+    evidence = evidence_of(headline)
     tick = raw_files.WindowTick(
         role="index", end_s=1.0, seconds=1.0, count=1, rows=0, errors=0, max_us=9, retries=0,
         skipped=0, over_limit=0, late_us_max=0, backlog=0, lag=None, queue=None, operations={},

@@ -43,6 +43,17 @@ def written(form: str, folder: Path) -> Path:
     return {"csv": log.write, "json": log.write_json, "stderr": log.write_stderr}[form]()
 
 
+def test_json_within_a_jsonlog_that_is_no_record_is_said(tmp_path: Path) -> None:
+    log = written("json", tmp_path)
+    log.write_text(log.read_text() + '{"level": "info"}\n')
+    capture(
+        CaptureRequest(logs=[log], server=None, engine="postgres", out=tmp_path / "app"),
+        lambda line: None,
+    )
+    page = (tmp_path / "app" / "coverage.md").read_text()
+    assert "not understood, the first is `postgresql.json`: line 8, `{" in page
+
+
 FORMS = ("csv", "json", "stderr", *SHAPES)
 
 

@@ -22,9 +22,7 @@ name = "insert-benchmark"
 
 def said(monkeypatch: pytest.MonkeyPatch, tables: dict[str, int], buffers: dict[str, int]) -> str:
     """The lines for arms with these tables and buffers, in GB, on a host of 16 GB."""
-    monkeypatch.setattr(
-        notices, "tables_bytes", lambda plan, use, arm, prepared: tables[arm] * GB
-    )
+    monkeypatch.setattr(notices, "tables_bytes", lambda plan, use, arm, prepared: tables[arm] * GB)
     monkeypatch.setattr(notices, "shared_bytes", lambda plan, arm, prepared: buffers[arm] * GB)
     prepared: Any = SimpleNamespace(sizing=SimpleNamespace(memory_bytes=16 * GB))
     return "\n".join(notices.larger_than_memory(parse(PLAN, None), prepared))

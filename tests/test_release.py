@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from dbdyno.builds import compile, download, release, source
 from dbdyno.builds import flags as recipe
 from dbdyno.builds.compile import BuildRequest
 from dbdyno.host import lock, place
-from dbdyno.model import Plan
+from dbdyno.model import Arm, Plan
 from dbdyno.model.error import PlanError, ServerError
 from dbdyno.run import blocks
 from dbdyno.run.check import dry_run, plan_record, preflight
@@ -108,6 +109,9 @@ def test_a_version_is_brought_built_and_found_again_by_version_and_recipe(site: 
         ("18.60", "o2nofp", None), ("17", "o2nofp", None), ("18", "o3", None),
     ):  # fmt: skip
         assert built.of_release("postgres", version, name, cache) == found
+    put(site, "18.7")  # is not asked for where one is here
+    arm = Arm(name="a", engine="postgres", version="18", build="o2nofp")
+    assert compile.settled([arm], engine.recipes, cache) == [replace(arm, version="18.6")]
 
 
 def test_only_a_release_by_the_recipe_alone_is_found_by_its_version(site: Site, cache: Path):

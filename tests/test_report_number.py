@@ -84,11 +84,30 @@ def test_a_ratio_is_shown_as_a_change(value: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "low", "high", "rate", "time"),
+    [
+        (1.091, 1.078, 1.104, "9.1 % faster [7.8, 10.4]", "slower, in 9.1 % more time [7.8, 10.4]"),
+        (0.909, 0.896, 0.922, "9.1 % slower [7.8, 10.4]", "faster, in 9.1 % less time [7.8, 10.4]"),
+    ],
+)
+def test_more_of_a_rate_is_faster_and_more_time_is_slower(
+    value: float, low: float, high: float, rate: str, time: str
+) -> None:
+    assert number.speed(value, low, high) == rate
+    assert number.haste(value, low, high) == time
+
+
+@pytest.mark.parametrize(
     ("value", "text"),
     [(0, ""), (0.5, "50.000"), (1, "100.000"), (0.000001, "nonzero"), (0.00001, "0.001")],
 )
 def test_a_share_is_a_percentage_as_published(value: float, text: str) -> None:
     assert number.share(value) == text
+
+
+def test_a_text_that_is_cut_is_as_long_as_it_may_be() -> None:
+    assert number.few_signs("twelve signs", 12) == "twelve signs"
+    assert number.few_signs("twelve signs", 11) == "twelve sig…"
 
 
 def test_a_range_of_lengths_is_one_length_where_its_ends_read_the_same() -> None:

@@ -60,7 +60,7 @@ class Build:
         """
         env = account.options()["env"] | self.environment
         command: list[str | Path] = [self.initdb, "--show", "-D", "/nonexistent"]
-        done = accounts.run(command, account, limit_s=VERSION_S_MAX, env=env)
+        done = accounts.answer(command, account, limit_s=VERSION_S_MAX, env=env)
         found = SHARE_LINE.search(done.stderr + done.stdout)
         if found is None:
             raise ServerError(f"`{self.initdb} --show` names no share_path: {done.stderr[:200]!r}")

@@ -18,7 +18,7 @@ def refuse_unloaded(arm: Arm, build: Build, account: Account) -> None:
     if not arm.environment.get(PRELOAD):
         return
     env = {**account.options()["env"], **build.environment, **arm.environment}
-    done = accounts.run([build.program, "--version"], account, limit_s=VERSION_S_MAX, env=env)
+    done = accounts.answer([build.program, "--version"], account, limit_s=VERSION_S_MAX, env=env)
     found = REFUSED.search(done.stderr)
     if found is not None:
         raise PlanError(

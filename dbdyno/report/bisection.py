@@ -271,4 +271,4 @@ def percent(chance: float) -> str:
 
 def short(subject: str) -> str:
     """A commit's subject, cut."""
-    return subject if len(subject) <= SUBJECT_MAX else subject[: SUBJECT_MAX - 1] + "…"
+    return number.few_signs(subject, SUBJECT_MAX)

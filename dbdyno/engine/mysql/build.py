@@ -97,7 +97,7 @@ def program_of(base_dir: Path, engine: str) -> Path | None:
 
 def run(program: Path, account: Account, environment: Mapping[str, str]) -> Done:
     """Asks a program for its version."""
-    return accounts.run(
+    return accounts.answer(
         [program, "--no-defaults", "--version"],
         account,
         limit_s=VERSION_S_MAX,

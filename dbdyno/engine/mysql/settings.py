@@ -337,6 +337,6 @@ def known_names(build: Build, account: Account) -> list[str]:
     if build.engine == "mysql" and options.why_not("secure_file_priv", build) is None:
         # A folder that a distribution compiled in need not be there.
         command.insert(2, "--secure-file-priv=NULL")
-    done = accounts.run(command, account, limit_s=CHECK_S_MAX, env=env)
+    done = accounts.answer(command, account, limit_s=CHECK_S_MAX, env=env)
     _, _, listed = done.stdout.partition("\n------")
     return [options.canonical(line.split(" ", 1)[0]) for line in listed.splitlines()[1:] if line]

@@ -62,7 +62,7 @@ def inspect(base_dir: Path, where: str, account: Account) -> Build:
 def version_line(postgres: Path, account: Account, environment: Mapping[str, str]) -> str:
     """The answer of `postgres --version`, on either of its outputs."""
     env = account.options()["env"] | environment
-    done = accounts.run([postgres, "--version"], account, limit_s=VERSION_S_MAX, env=env)
+    done = accounts.answer([postgres, "--version"], account, limit_s=VERSION_S_MAX, env=env)
     return done.stdout or done.stderr
 
 

@@ -201,5 +201,5 @@ def known_names(build: Build, account: Account) -> list[str]:
     """The names of the settings that the build lists."""
     env = account.options()["env"] | build.environment
     command: list[str | Path] = [build.program, "--describe-config"]
-    done = accounts.run(command, account, limit_s=CHECK_S_MAX, env=env)
+    done = accounts.answer(command, account, limit_s=CHECK_S_MAX, env=env)
     return [line.split("\t", 1)[0] for line in done.stdout.splitlines()]

@@ -290,7 +290,7 @@ def _pages(host: HostFacts) -> str:
 def _settings(server: ServerFacts) -> str:
     chosen = server.nondefault or server.preset or {}
     text = ", ".join(f"{name} = {value}" for name, value in sorted(chosen.items()))
-    return text if len(text) <= SETTINGS_SHOWN_MAX else text[:SETTINGS_SHOWN_MAX] + " …"
+    return number.few_signs(text, SETTINGS_SHOWN_MAX)
 
 
 def _connections(server: ServerFacts) -> str | None:

@@ -73,9 +73,7 @@ def _commits(commits: Sequence[CommitBetween]) -> str:
 
 def _commit(commit: CommitBetween) -> str:
     """A commit with its subject; one that only the base has is said so."""
-    subject = commit.subject
-    if len(subject) > SUBJECT_MAX:
-        subject = f"{subject[: SUBJECT_MAX - 1]}…"
+    subject = number.few_signs(commit.subject, SUBJECT_MAX)
     only = ", in the base alone" if commit.of == "base" else ""
     return f"{short(commit.commit)} ({subject}{only})"
 

@@ -1,5 +1,8 @@
 """Valgrind on this host: whether it is there, and how a server runs under its callgrind."""
 
+import contextlib
+import hashlib
+import os
 import platform
 import re
 import shutil
@@ -9,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from dbdyno.host import place
 from dbdyno.model.error import HostError
 
 OLDEST = (3, 19)
@@ -21,6 +25,8 @@ PIPES = "vgdb"
 """How names of pipes begin, in that folder, by which a process of threads is asked for counts."""
 KNOWN = {"x86_64": "-march=x86-64-v3", "aarch64": "-march=armv8-a"}
 """By architecture: the newest processor of which Valgrind knows every instruction."""
+RAN = "valgrind"
+"""The cache's folder with an empty file for each program that ran under Valgrind."""
 UNKNOWN_INSTRUCTION = re.compile(r"unhandled instruction|Illegal opcode|unrecognised instruction")
 
 
@@ -51,9 +57,9 @@ def tried(path: str) -> Valgrind:
     numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
     if numbers < OLDEST:
         raise HostError(f"{REMEDY}; this one says `{said}`")
-    nothing = run([path, "--tool=none", "true"])
-    if nothing.returncode != 0:
-        last = (nothing.stderr.strip().splitlines() or ["it says nothing"])[-1]
+    nothing = Path(shutil.which("true") or "/bin/true")
+    if (failed := failure(Path(path), nothing)) is not None:
+        last = (failed.strip().splitlines() or ["it says nothing"])[-1]
         raise HostError(f"{path}: `true` fails under it: {last}")
     return Valgrind(path=Path(path), version=version)
 
@@ -77,18 +83,33 @@ def run(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
         raise HostError(f"{command[0]}: {error}") from error
 
 
-@cache
 def refuse_unknown(valgrind: Valgrind, program: Path) -> None:
-    """Raises HostError where a build has instructions that Valgrind does not know.
-
-    Looked at once by a command, as a race checks its plan several times.
-    """
-    ran = run([valgrind.path, "--tool=none", program, "--version"])
-    if ran.returncode != 0 and UNKNOWN_INSTRUCTION.search(ran.stderr):
+    """Raises HostError where a build has instructions that Valgrind does not know."""
+    failed = failure(valgrind.path, program)
+    if failed is not None and UNKNOWN_INSTRUCTION.search(failed):
         raise HostError(
             f"valgrind {valgrind.version} cannot run `{program}`: build it without -march, "
             f"or with {KNOWN.get(platform.machine(), 'that of an older processor')}"
         )
+
+
+@cache
+def failure(valgrind: Path, program: Path) -> str | None:
+    """What is said where a program fails to tell its version under Valgrind; None: it does not.
+
+    A program takes a second for it, so the cache remembers which ran, until either file changes.
+    """
+    states = [(file.resolve(), os.stat(file).st_mtime_ns) for file in (valgrind, program)]
+    ran = place.cache_root() / RAN / hashlib.sha256(repr(states).encode()).hexdigest()[:32]
+    if ran.exists():
+        return None
+    done = run([valgrind, "--tool=none", program, "--version"])
+    if done.returncode != 0:
+        return done.stderr
+    with contextlib.suppress(OSError):  # a cache that is full or read-only: looked at again
+        ran.parent.mkdir(parents=True, exist_ok=True)
+        ran.touch()
+    return None
 
 
 def command(

@@ -332,7 +332,7 @@ def _group_line(columns: Sequence[Column], sizes: Sequence[int]) -> str:
     for group, some in groupby(range(len(columns)), lambda place: columns[place].group):
         places = list(some)
         room = sum(sizes[place] for place in places) + GAP * (len(places) - 1)
-        words = group if len(group) <= room else f"{group[: max(0, room - 1)]}…"
+        words = number.few_signs(group, room)
         line += (words.rjust(room) if len(places) == 1 else words.ljust(room)) + " " * GAP
     return line.rstrip()
 

@@ -30,10 +30,11 @@ def refuse_unmet(plan: Plan, prepared: ReadyPlan) -> None:
     valgrind = program.find()
     counting_of(plan)
     for arm in plan.arms:
-        if arm.name in prepared.wishes:
-            continue  # a build that is still to be made
+        build = prepared.builds[arm.name]
+        if not build.made:
+            continue
         try:
-            program.refuse_unknown(valgrind, prepared.builds[arm.name].program)
+            program.refuse_unknown(valgrind, build.program)
         except HostError as error:
             raise HostError(f"arms.{arm.name}: {error}") from error
     if plan.count.steps is not None:

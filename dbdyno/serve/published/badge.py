@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dbdyno.parts import number
 from dbdyno.parts.colors import Tone
 from dbdyno.serve.frame import Frame
 from dbdyno.serve.published.feed import xml_text
@@ -53,8 +54,7 @@ def of(results: Sequence[PublishedResult]) -> Badge:
 
 def cut(text: str) -> str:
     """A text that fits, of signs that XML may have."""
-    text = xml_text(text)
-    return text if len(text) <= LENGTH_MAX else f"{text[: LENGTH_MAX - 1]}…"
+    return number.few_signs(xml_text(text), LENGTH_MAX)
 
 
 def svg(frame: Frame, badge: Badge) -> str:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from dbdyno.model.error import ExportError, ResultError
@@ -126,3 +127,8 @@ def records(to: Path, kind: type[Record], pattern: str) -> EarlierRecords[Record
             folder = path.parent.relative_to(to).as_posix()
             damaged[folder] = f"{error}, or publish its result again"
     return EarlierRecords(read=tuple(read), damaged=damaged)
+
+
+def as_json(record: Struct) -> bytes:
+    """A record as its file has it."""
+    return msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n"

@@ -9,9 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
-from msgspec import Struct
-
 from dbdyno import __version__
 from dbdyno.model.error import DynoError, ExportError, ResultError
 from dbdyno.model.flame import Draw
@@ -141,7 +138,7 @@ class FolderPublisher:
     def add_shared(self) -> None:
         """Adds the mark, first of all, and what pages share."""
         mark = PublishedMark(dyno=__version__, feed=self.feed)
-        self.add(place.MARK, as_json(mark))
+        self.add(place.MARK, place.as_json(mark))
         self.add(STYLE, self.frame.css)
         self.add(place.LIBRARY, vega.library())
 
@@ -185,7 +182,7 @@ class FolderPublisher:
         folder = place.farm_folder(record.key)
         for name, text in published_farm.pages(overview, links, self.frame):
             self.add(f"{folder}/{name}", text)
-        self.add(f"{folder}/{place.FARM_RECORD}", as_json(record))
+        self.add(f"{folder}/{place.FARM_RECORD}", place.as_json(record))
         self.published.farms[record.key] = record
 
     def add_overviews(self) -> None:
@@ -222,11 +219,6 @@ def newest_first(records: Iterable[Record]) -> list[Record]:
 def counted(count: int, word: str) -> str:
     """`1 result`, `2 farms`; nothing of none."""
     return f"{count:,} {word}{'' if count == 1 else 's'}" if count else ""
-
-
-def as_json(record: Struct) -> bytes:
-    """A record as its file has it."""
-    return msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n"
 
 
 def farm_line(record: PublishedFarm) -> FarmLine:

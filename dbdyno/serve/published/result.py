@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from dbdyno import __version__
 from dbdyno.analysis import compare
 from dbdyno.model import Comparison
@@ -101,7 +99,7 @@ class ResultPublisher:
         )
         files = {
             place.COMPARISON: json_document.render(comparison).encode(),
-            place.RECORD: msgspec.json.format(msgspec.json.encode(record), indent=1),
+            place.RECORD: place.as_json(record),
             place.INDEX: page.encode(),
         }
         for name, content in files.items():

@@ -11,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dbdyno.model.events import (
-    ClientCounts,
     Sums,
     Tick,
     TickPart,
@@ -75,7 +74,8 @@ def _tick(parts: Sequence[Tick]) -> Tick:
         late_us_max=longest(part.late_us_max for part in parts),
         backlog=total(part.backlog for part in parts),
         cpu_us=total(part.cpu_us for part in parts),
-        per_client=[_client(rows) for rows in clients],
+        # Of each client all but one generator have zeros.
+        per_client=[_added(rows, max_us=longest(row.max_us for row in rows)) for rows in clients],
         operations={
             name: _operation([part[name] for part in operations]) for name in _keys(operations)
         },
@@ -84,11 +84,6 @@ def _tick(parts: Sequence[Tick]) -> Tick:
         if connects
         else None,
     )
-
-
-def _client(parts: Sequence[ClientCounts]) -> ClientCounts:
-    """A client's counts; all but one generator have zeros."""
-    return _added(parts, max_us=longest(part.max_us for part in parts))
 
 
 def _operation(parts: Sequence[TickPart]) -> TickPart:

@@ -391,7 +391,12 @@ def test_a_process_that_has_not_run_keeps_its_reading(server: Forking) -> None:
     assert reader.read() is None
 
 
-BUSY = "import os; os.sched_setaffinity(0, {%d}); print(flush=True)\nwhile True: pass"
+BUSY = """
+import os
+os.sched_setaffinity(0, {%d}); print(flush=True)
+parent = os.getppid()
+while os.getppid() == parent: pass
+"""
 WAITED_NS = 50_000_000
 WAITED_WITHIN_NS = 400 * WAITED_NS
 """Of two that share a core each waits half of the time, or more beside others."""

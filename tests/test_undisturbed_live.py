@@ -67,11 +67,12 @@ def slower(place: Path) -> Path:
 
 @pytest.fixture
 def neighbours() -> Iterator[None]:
-    """Two programs for each processor that never rest."""
+    """Two programs for each processor that never rest, as long as this one is there."""
+    spin = f"import os\nwhile os.getppid() == {os.getpid()}: pass"
     count = 2 * (os.cpu_count() or 1)
     with ExitStack() as stack:
         for _ in range(count):
-            busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+            busy = subprocess.Popen([sys.executable, "-c", spin])
             stack.callback(busy.wait)
             stack.callback(busy.kill)
         yield

@@ -4,8 +4,6 @@ are planned. Arms are `old`, the base, and `new`; a query takes a second of the 
     made = compared(timed={"slow": (100, 340)}, answers={"bad": ("fails", "42601 syntax error")})
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Web servers on this machine that are laid out as the archives of MySQL and MariaDB are."""
 
-from __future__ import annotations
-
 import fcntl
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """A search of a commit among twenty, as tests ask for it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from dbdyno.model.bisection import Commit, Question

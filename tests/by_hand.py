@@ -4,8 +4,6 @@ Written beside `dbdyno.analysis` and not with it: nothing of it is imported, so 
 to be made twice to stay unseen. Slow and without care for what is missing: the steps are good ones.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Writes a server's log in its three formats, for tests of capture that need no server."""
 
-from __future__ import annotations
-
 import csv
 import json
 from dataclasses import dataclass, field

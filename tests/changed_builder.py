@@ -4,8 +4,6 @@ A metric of a run is the base's times the arm's factor, and noise of `NOISE` tha
 as below.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

@@ -3,8 +3,6 @@
 What is said of the process itself is tested with one: test_package, test_blocks.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import signal

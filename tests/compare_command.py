@@ -1,7 +1,5 @@
 """`dyno compare` within the process of a test."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

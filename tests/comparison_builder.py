@@ -5,8 +5,6 @@ pg18 misses its target in qr1000 in two blocks, fails qp1000 in block 2, and sta
 l.i2 of block 2.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

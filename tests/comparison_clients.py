@@ -3,8 +3,6 @@
 Client 3 of pg18 is slow in l.i1 and ends 10.2 % after the first; pg17's clients end 5.9 % apart.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import TypedDict

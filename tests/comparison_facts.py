@@ -1,7 +1,5 @@
 """The machine, the servers and the plan of the made-up comparison in comparison_builder."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

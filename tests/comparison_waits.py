@@ -3,8 +3,6 @@
 pg18 waits 12 µs longer for the server's own locks in each query; one wait is of no known class.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import replace

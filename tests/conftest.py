@@ -1,7 +1,5 @@
 """What all tests share: skips where no server is, and the budget of a test without one."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -6,8 +6,6 @@ repository keeps (its tpch extension), but for addresses and comments, which its
 otherwise.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Sequence

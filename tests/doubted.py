@@ -1,7 +1,5 @@
 """The doubts of a run or of a comparison in words, as tests compare them."""
 
-from __future__ import annotations
-
 from dbdyno.model import Comparison, StepRun
 from dbdyno.model.doubt import Doubt, DoubtSubject
 

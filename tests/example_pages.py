@@ -1,7 +1,5 @@
 """The example results as their readers see them: comparisons and pages, each made once."""
 
-from __future__ import annotations
-
 import atexit
 import io
 import shutil

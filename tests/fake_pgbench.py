@@ -1,7 +1,5 @@
 """What stands in for pgbench where its rough ends are tested: it logs a transaction each 10 ms."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Its compiler is the shell: what is installed are scripts that say a version, as `postgres` does.
 """
 
-from __future__ import annotations
-
 import subprocess
 import tarfile
 from pathlib import Path

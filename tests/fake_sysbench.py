@@ -1,7 +1,5 @@
 """What stands in for sysbench where its rough ends are tested: an event each 10 ms, two threads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from msgspec import convert

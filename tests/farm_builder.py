@@ -1,7 +1,5 @@
 """Farms as a watcher leaves them: a journal, and results where a test needs them."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path

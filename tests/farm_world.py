@@ -4,8 +4,6 @@ What the hands have measured or searched is kept in a file of the farm's folder,
 asked again for the same, they do not measure again. The last line of a commit says what it does.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 A user of theirs has what a service gives to whoever rents it: a database, and nothing beside it.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

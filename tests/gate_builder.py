@@ -1,7 +1,5 @@
 """Gates as tests make them: counts and races that show what they are told to."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

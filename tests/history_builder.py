@@ -1,7 +1,5 @@
 """Builds many small results of one host, a day after another, with planted throughputs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

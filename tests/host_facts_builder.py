@@ -1,7 +1,5 @@
 """Made-up facts of a host, as host.json has them: one on which nothing disturbs."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any
 

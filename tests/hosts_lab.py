@@ -13,8 +13,6 @@ machine's, so that a signal to one reaches nobody): `Lab.processes` finds them.
 `dyno` in a host's PATH keeps its lock, register and data in that host's folder (own_lab.py).
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import shlex

@@ -1,7 +1,5 @@
 """The network of hosts on this machine, and what is left of those of dead processes."""
 
-from __future__ import annotations
-
 import fcntl
 import ipaddress
 import json

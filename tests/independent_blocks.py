@@ -3,8 +3,6 @@
 What dependence does to words is tested in test_dependence.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """A fake whose data can be golden copies: each fill makes it a little faster or slower."""
 
-from __future__ import annotations
-
 import math
 import os
 import random

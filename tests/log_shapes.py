@@ -1,7 +1,5 @@
 """One log in every shape in which people have it: of services, tools and systems."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Whatever lacks for that (root, losetup, mkfs, the kernel's file system) skips the test and is said.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

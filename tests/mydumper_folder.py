@@ -1,7 +1,5 @@
 """A folder as mydumper writes it: a table, its rows, a view, a trigger, a routine and an event."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

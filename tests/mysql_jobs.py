@@ -1,7 +1,5 @@
 """Jobs for dyno-loadgen on MySQL and MariaDB, run by hand: one connection that does its program."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

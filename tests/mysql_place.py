@@ -6,8 +6,6 @@ names. Where there is none, or only one that is older than a test needs, tests a
 what brings one.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from functools import cache

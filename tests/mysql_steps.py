@@ -1,7 +1,5 @@
 """Steps of workloads on a server of MySQL or MariaDB, and what its general log has of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

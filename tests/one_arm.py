@@ -1,7 +1,5 @@
 """A plan of one arm on a real server: its results, and what the server's log says it was sent."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

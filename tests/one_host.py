@@ -1,7 +1,5 @@
 """One host of several on this machine: what it has of its own, how it starts and ends."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

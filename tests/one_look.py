@@ -1,7 +1,5 @@
 """Metrics that are a unit each, judged at one look by their own scatter: what looks build on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dbdyno.model.looks import Look

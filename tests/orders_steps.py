@@ -1,7 +1,5 @@
 """Steps of the workload `orders` on a server: its tables loaded, its conditions asked."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

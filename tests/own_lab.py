@@ -9,8 +9,6 @@ it: the rest before an arm, the look at the host, canaries, the load generator's
 tests of its own, which call what is behind it.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

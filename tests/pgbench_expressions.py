@@ -1,7 +1,5 @@
 """Expressions of pgbench, as a list: tests hold the lab and pgbench to their values."""
 
-from __future__ import annotations
-
 EXPRESSIONS = (
     # What binds how strongly.
     "1 + 2 * 3",

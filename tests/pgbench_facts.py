@@ -3,8 +3,6 @@
 The scripts stand for those of pgbench's documentation and its own tests, written anew.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

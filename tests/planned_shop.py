@@ -3,8 +3,6 @@
 What plans without data are tried on (tests/plans_only_trial.py).
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 

@@ -7,8 +7,6 @@ labs without data of each version beside the last, and of the last but one by `r
 Truth are the servers with the data, the last one by the statistics of the other.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import subprocess

@@ -7,8 +7,6 @@ takes its statistics, and calls every table 20,000 times as large. Then the lab 
 versions, once with these sizes and once with one table of 1 TB. Takes two minutes.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Iterator

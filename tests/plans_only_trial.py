@@ -7,8 +7,6 @@ the same queries: as they are, under the last version by the statistics of each,
 with further indexes. Takes some 20 minutes; `test_plans_only_live.py` does a small part of it.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence

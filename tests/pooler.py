@@ -1,7 +1,5 @@
 """A PgBouncer in front of a server of the lab, for tests of connections through a pooler."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import subprocess

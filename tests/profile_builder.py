@@ -1,7 +1,5 @@
 """Made-up profiles: what each function was seen to take, or costs in two arms, is known."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What tests ask of a published folder: its links, its feed, and its badge."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Programs in Python for tests, run by this interpreter wherever it lies."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from pathlib import Path

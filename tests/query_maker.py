@@ -1,7 +1,5 @@
 """Random queries over two small tables full of ties: for tests of what a query determines."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random

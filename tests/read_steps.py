@@ -1,7 +1,5 @@
 """A small workload for tests: one table, filled, then steps that read it or say that they write."""
 
-from __future__ import annotations
-
 NAMES = ("one", "two", "three", "four")
 """The steps; `two` is hidden, and runs another statement."""
 HEAD = """

@@ -1,7 +1,5 @@
 """A unix socket that hands bytes on to another one, and keeps what clients sent."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import tempfile

@@ -5,8 +5,6 @@ the test computes. What it listens on is answered at once; bytes then travel as 
 The process ends with its standard input, and so with the test.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import select

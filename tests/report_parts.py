@@ -1,7 +1,5 @@
 """The parts of a report, and of a step in it, by their names."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from dbdyno.parts.part import (

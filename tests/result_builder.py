@@ -7,8 +7,6 @@ Everything goes at a constant pace, so every metric follows from `Planted` by ha
 cores, one-second ticks, host readings without delay at the window's ends.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass

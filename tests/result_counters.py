@@ -1,7 +1,5 @@
 """The counters of an example step: the host's and the database's (see result_planted)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

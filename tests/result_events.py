@@ -1,7 +1,5 @@
 """The events of an example step: what dyno-loadgen and the server's log say in it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

@@ -2,8 +2,6 @@
 follows by hand. All numbers are those of one step of one arm, all clients together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -7,8 +7,6 @@
 A log ratio is planted exactly: `series("other", lifted(BASE, LOGS))`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """Expressions of scripts as a job has them, and the same in pgbench's own words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 Tree = list[Any]

@@ -1,7 +1,5 @@
 """Scripts of the tests: compiled as a step's, and read again."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """A client of the pages of `dyno serve`, and the results that they show."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

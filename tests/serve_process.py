@@ -1,7 +1,5 @@
 """`dyno serve` in a process of its own, for a browser."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Places for tests that start real servers: folders that the servers' account can enter."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """A catalog of a small shop, as a server would tell it: for tests of what a query determines."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dbdyno.model.catalog import ColumnFacts, FunctionFacts, RelationFacts

@@ -4,8 +4,6 @@ Jobs of both nodes run here, beside each other. So each node's lab has folders o
 (tests/own_lab.py), else they would wait for each other; `command` is what such a job runs.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Seats for tests of shared loads: on this host, if wanted with a clock that is off."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A process in place of a database server, for tests of who spent what on this host."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """The load of one step, by whatever driver, without anything that observes the host: its events."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

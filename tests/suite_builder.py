@@ -4,8 +4,6 @@ Two arms or more, the steps of the set of 32 in the order in which they run, hid
 before the writes, and a sweep over clients; pg18 finds a row in 10 % of its deletes.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """How load from other hosts is let in, as far as that needs no server: rules, accounts, keys."""
 
-from __future__ import annotations
-
 import ipaddress
 import ssl
 import stat

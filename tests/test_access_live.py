@@ -3,8 +3,6 @@
 Each network has one address. The first is let in; the second is on the same wires, and is not.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """A lab of root never writes in folders of the servers' account, nor reads through its links."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

@@ -1,7 +1,5 @@
 """What must fail once tables are loaded is refused before anything starts; no server."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from unittest import mock

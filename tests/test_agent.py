@@ -1,7 +1,5 @@
 """Parts of labs on other hosts, without one: messages, files that come back, what is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex
@@ -97,9 +95,7 @@ def test_the_files_that_a_plan_names_go_along_and_absolute_ones_are_refused(tmp_
     (tmp_path / "mine.sql").write_text("SELECT 1;")
     (tmp_path / "before.sh").write_text("true")
     text = """
-[arms.a]
-engine = "fake"
-fake = { default_us = 9 }
+arms.a = { engine = "fake", fake = { default_us = 9 } }
 [[workloads]]
 pgbench = ["MINE"]
 parameters = { seconds = 1 }
@@ -176,9 +172,7 @@ def test_who_is_not_as_needed_is_refused_in_a_line(
     assert "\n" not in str(found.value)
 
 
-def test_a_login_shell_that_talks_does_no_harm(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_login_shell_that_talks_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     answering(tmp_path, monkeypatch, "print('Welcome to db1!', flush=True)\n" + hello())
     with AgentSession(DB1) as session:
         assert session.lost is None

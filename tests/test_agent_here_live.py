@@ -1,7 +1,5 @@
 """A server on a host that an agent answers for, without sshd: `ssh` is a program of this test."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A plan whose servers run on another host, over a real sshd: the same result, and what breaks."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Answers of an application's queries: hashed and compared, also where something is open."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

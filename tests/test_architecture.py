@@ -1,7 +1,5 @@
 """ARCHITECTURE.md keeps up with the tree: its code map and its reasons for dependencies."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

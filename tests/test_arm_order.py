@@ -1,7 +1,5 @@
 """What the order of the arms does to whole results: it is tested, widens, and is said."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace

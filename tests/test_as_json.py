@@ -1,7 +1,5 @@
 """`dyno compare --json`: its keys are a promise, its figures the planted ones, its page has all."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

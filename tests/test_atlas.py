@@ -1,7 +1,5 @@
 """The atlas: its lines, searches that go on from them, its page; which files make a server."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Two arms become a plan whose arms mix what they differ in; what cannot be taken apart."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What each factor has of a change: planted effects in blocks, in words, and in a whole run."""
 
-from __future__ import annotations
-
 import math
 import random
 import re
@@ -80,9 +78,7 @@ def changes(found: Sequence[FactorEffect]) -> list[float]:
 
 
 @pytest.mark.parametrize(("kind", "factors"), [("factorial", 3), ("one at a time", 5)])
-def test_planted_effects_are_told_from_none_and_others_are_not(
-    kind: DesignKind, factors: int
-) -> None:
+def test_planted_effects_are_told_from_none_and_others_are_not(kind: DesignKind, factors: int):
     effects = [-0.12, 0.05, *[0.0] * (factors - 2)]
     found = told(design(kind, factors), logs(design(kind, factors), effects))
     assert changes(found) == pytest.approx(effects, abs=0.02)
@@ -241,12 +237,8 @@ def test_the_table_says_how_its_design_is_read(kind: DesignKind) -> None:
 # --- A whole run -----------------------------------------------------------------------------
 
 PLAN = """
-[arms.old]
-engine = "fake"
-fake = { default_us = 100 }
-[arms.new]
-engine = "fake"
-fake = { default_us = 110, jitter = 0.01 }
+arms.old = { engine = "fake", fake = { default_us = 100 } }
+arms.new = { engine = "fake", fake = { default_us = 110, jitter = 0.01 } }
 [workload]
 name = "sysbench"
 steps = ["point-query"]

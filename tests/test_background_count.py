@@ -1,7 +1,5 @@
 """Background processes of a counted server: what they did between two marks, by kind."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -103,9 +101,7 @@ def test_a_mark_waits_until_all_processes_have_written(
     assert mark.parts == {10: 2}
 
 
-def test_a_process_that_never_writes_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_never_writes_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A mark goes on after its limit, and a file that stays torn is an error."""
     monkeypatch.setattr(background_count, "MARKED_S_MAX", 0.05)
     monkeypatch.setattr(background_count.os, "kill", lambda pid, number: None)

@@ -1,7 +1,5 @@
 """When checkpoints and autovacuum ran, where the log has only a part of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,9 +44,7 @@ def times(spans: tuple[Span, ...]) -> list[tuple[str, Any, Any]]:
     return [(s.kind, pytest.approx(s.start_s), pytest.approx(s.end_s)) for s in spans]
 
 
-def test_a_checkpoint_that_began_before_the_step_and_outlasts_it_covers_the_window(
-    tmp_path: Path,
-) -> None:
+def test_a_checkpoint_that_began_before_the_step_and_outlasts_it_covers_the_window(tmp_path: Path):
     run = changed(
         tmp_path,
         lambda done, after: done["log_events"].append(event("checkpoint starting", -300.0)),

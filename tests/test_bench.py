@@ -1,7 +1,5 @@
 """`make bench` without measuring: arithmetic, the reading of outputs, jobs, tables."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """The results that `make bench` reads: made longer and more, they are still whole results."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

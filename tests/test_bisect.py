@@ -1,7 +1,5 @@
 """The search of a commit: what is built and tested in which order, going on, what is refused."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

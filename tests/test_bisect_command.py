@@ -1,7 +1,5 @@
 """`dyno bisect` as a command: what it refuses before anything long, and the page of its answer."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The search by counts: what is built and counted in which order, going on, what it answers."""
 
-from __future__ import annotations
-
 import json
 import math
 import tarfile

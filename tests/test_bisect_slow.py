@@ -1,7 +1,5 @@
 """A search among real commits of PostgreSQL, of which one, or none, burns CPU in the executor."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The search of a commit by noisy tests: its arithmetic, and searches that are simulated."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable
@@ -262,9 +260,7 @@ def test_searches_with_measured_noise_end_right() -> None:
 @pytest.mark.parametrize("change", [0.0, -0.015, -0.03])
 @pytest.mark.parametrize("kept", ["own", "creeps", "stays"])
 @pytest.mark.parametrize("layout", [0.01, 0.014])
-def test_no_layout_noise_makes_answers_sure_and_wrong(
-    change: float, layout: float, kept: Kept
-) -> None:
+def test_no_layout_noise_makes_answers_sure_and_wrong(change: float, layout: float, kept: Kept):
     ended = list(searches(Kind(words="", change=change, layout=layout, kept=kept), 6))
     assert sum(one.found.sure and not one.is_right for one in ended) <= 1
 

@@ -1,7 +1,5 @@
 """The whole path with the fake server: what is planted comes out, down to a sentence."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """Builds from source: made whole or not at all, found again by name and key."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

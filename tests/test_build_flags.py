@@ -1,7 +1,5 @@
 """What compilers, configure and cmake are told, and what their failures mean."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,6 @@
 """Builds of the server that measured steps need: which folders, which modules, what is said."""
 
-from __future__ import annotations
-
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,11 +10,12 @@ import pytest
 
 import fake_source
 from dbdyno import engine
-from dbdyno.builds import Build, compile, progress, source
+from dbdyno.builds import Build, compile, compiler_cache, progress, source
 from dbdyno.builds import cache as built
 from dbdyno.builds.compile import BuildRequest
 from dbdyno.builds.flags import Flags
 from dbdyno.builds.log import BuildLog
+from dbdyno.builds.worktree import Worktree
 from dbdyno.engine.postgres import data_form, extension, modules
 from dbdyno.host import lock
 from dbdyno.model.error import ServerError
@@ -296,9 +296,7 @@ def test_the_page_shows_the_function_of_its_example() -> None:
     assert shown in (folder / "extension" / "digits.c").read_text()
 
 
-def test_what_is_no_extension_is_refused_in_one_line(
-    tmp_path: Path, cache: Path, server: Path
-) -> None:
+def test_what_is_no_extension_is_refused_in_one_line(tmp_path: Path, cache: Path, server: Path):
     method = extension.method(server)
     (tmp_path / "none").mkdir()
     with pytest.raises(ServerError, match="has no Makefile: dyno builds extensions by PGXS"):
@@ -310,3 +308,55 @@ def test_what_is_no_extension_is_refused_in_one_line(
     (server / "bin" / "pg_config").unlink()
     with pytest.raises(ServerError, match="without pg_config and PGXS"):
         extended(tmp_path / "none", server)
+
+
+# Compilers by way of ccache or sccache: what builds find first, where one is installed.
+
+
+def program(folder: Path, name: str) -> Path:
+    """A program that says how it was called."""
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text('#!/bin/sh\necho "$0 $*"\n')
+    path.chmod(0o755)
+    return path
+
+
+def test_compilers_that_are_here_are_called_by_way_of_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "bin"
+    monkeypatch.setenv("PATH", f"{here}:{os.environ['PATH']}")
+    monkeypatch.setattr(compiler_cache, "COMPILERS", ("gcc", "cc", "never-here"))
+    monkeypatch.setattr(compiler_cache, "PROGRAMS", ("my-cache", "other-cache"))
+    gcc = program(here, "gcc")
+    assert compiler_cache.environment(tmp_path) == {}
+    for name in ("other-cache", "my-cache"):  # the first that is installed, also later
+        cache = program(here, name)
+        (here / "cc").unlink(missing_ok=True)
+        (here / "cc").symlink_to(cache)  # as distributions have them: no way leads twice to it
+        environment = compiler_cache.environment(tmp_path)
+        assert [path.name for path in (tmp_path / "compilers").iterdir()] == ["gcc"]
+        with BuildLog(tmp_path / "log") as log:
+            log.run(["gcc", "-c", "a b.c"], tmp_path, environment)
+        assert f"{cache} {gcc} -c a b.c\n" in (tmp_path / "log").read_text()
+    before = (tmp_path / "compilers" / "gcc").stat().st_mtime_ns
+    assert compiler_cache.environment(tmp_path) == environment
+    assert (tmp_path / "compilers" / "gcc").stat().st_mtime_ns == before
+
+
+def test_builds_find_them_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler_cache, "PROGRAMS", ("true",))
+    monkeypatch.setattr(compiler_cache, "COMPILERS", ("gcc",))
+    tree = fake_source.make(tmp_path / "source", work="command -v gcc > used")
+    repository = fake_source.checkout(tree)
+    worktree = Worktree(
+        repository=repository,
+        engine="postgres",
+        method=engine.of("postgres").method(),
+        flags=Flags(recipe=None),
+        cache=tmp_path / "cache",
+    )
+    worktree.build(fake_source.git(repository, "rev-parse", "HEAD"), lambda text: None)
+    used = (worktree.tree / "used").read_text().strip()
+    assert used == str(worktree.root / "compilers" / "gcc")

@@ -1,7 +1,5 @@
 """A real PostgreSQL from its source: built, started, and told in its facts."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`dyno calibrate`: the base beside its aa_arm, in comparisons of some blocks each."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

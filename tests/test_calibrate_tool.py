@@ -1,7 +1,5 @@
 """The tables of simulations in docs/error-rates.md, and what writes them."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path
@@ -20,9 +18,7 @@ def heads(text: str) -> list[str]:
 
 
 @pytest.mark.long
-def test_the_page_has_the_tables_that_are_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_has_the_tables_that_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     page = PAGE.read_text(encoding="utf-8")
     copy = tmp_path / "error-rates.md"
     copy.write_text(page, encoding="utf-8")

@@ -1,7 +1,5 @@
 """Files of callgrind: two real ones, of a mark alone and of two point queries between marks."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Each capability has a test on a real server in `make test`: the tests say themselves which."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

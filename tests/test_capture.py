@@ -1,7 +1,5 @@
 """Capture reads an application's queries from logs, each call once, and writes a whole folder."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import tomllib
@@ -174,9 +172,7 @@ def test_a_list_of_another_length_is_another_query(log: WrittenLog, tmp_path: Pa
     assert len(captured(log, tmp_path / "app").queries) == 2
 
 
-def test_a_text_that_the_parser_refuses_is_kept_without_its_values(
-    log: WrittenLog, tmp_path: Path
-) -> None:
+def test_a_text_that_the_parser_refuses_is_kept_without_its_values(log: WrittenLog, tmp_path: Path):
     log.call("SELECT a FROM t WHERE id=1OR id=2")
     log.call("SELECT a FROM t WHERE id=3OR id=4")
     application = captured(log, tmp_path / "app")
@@ -186,9 +182,7 @@ def test_a_text_that_the_parser_refuses_is_kept_without_its_values(
     assert f"The parser does not take `{name}`" in (tmp_path / "app/coverage.md").read_text()
 
 
-def test_few_literals_beside_bound_values_are_the_program_s_own(
-    log: WrittenLog, tmp_path: Path
-) -> None:
+def test_few_literals_beside_bound_values_are_the_program_s_own(log: WrittenLog, tmp_path: Path):
     for status in ("new", "paid", "paid"):
         log.bound(f"SELECT a FROM t WHERE s = '{status}' AND at > now() AND a = $1", "$1 = '4'")
     application = captured(log, tmp_path / "app")
@@ -354,9 +348,7 @@ def test_three_formats_of_a_log_are_one_folder(log: WrittenLog, tmp_path: Path) 
     ("name", "major"), [("csv", 12), ("csv", 13), ("csv", 14), ("json", 14), ("stderr", 14)]
 )
 @pytest.mark.long
-def test_a_log_cut_off_anywhere_ends_in_a_folder_or_one_line(
-    name: str, major: int, tmp_path: Path
-) -> None:
+def test_a_log_cut_off_anywhere_ends_in_a_folder_or_one_line(name: str, major: int, tmp_path: Path):
     log = WrittenLog(tmp_path / "postgresql.csv", major=major)
     mixed(log)
     path = formats(log)[name]

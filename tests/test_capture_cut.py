@@ -1,7 +1,5 @@
 """A text that may have lost its end is never run where it writes, and marked where it reads."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A view's counts go to the log's queries of the same statement, each count once."""
 
-from __future__ import annotations
-
 from dbdyno.capture import join
 from dbdyno.capture.call import Call, Way
 from dbdyno.capture.gather import Query, QueryCalls, queries_of

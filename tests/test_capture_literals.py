@@ -1,7 +1,5 @@
 """Literals are found as PostgreSQL's own parser finds them, and come back as what they say."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass

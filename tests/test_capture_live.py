@@ -1,7 +1,5 @@
 """Capture on real servers: a log's three formats are one folder, the view counts as it does."""
 
-from __future__ import annotations
-
 import json
 import random
 import tomllib
@@ -183,9 +181,7 @@ def test_a_view_counts_what_a_log_has_values_of(server: LabServer, tmp_path: Pat
     ]
 
 
-def test_a_role_that_may_not_see_others_is_told_what_to_grant(
-    server: LabServer, tmp_path: Path
-) -> None:
+def test_a_role_that_may_not_see_others_is_told_what_to_grant(server: LabServer, tmp_path: Path):
     place = address(server)
     with connection(place) as session:
         session.execute("SELECT 5 FROM t")
@@ -203,9 +199,7 @@ def test_a_role_that_may_not_see_others_is_told_what_to_grant(
     assert "| other users' statements, whose texts may not be seen |" in page
 
 
-def test_a_database_without_the_view_is_told_how_to_make_it(
-    server: LabServer, tmp_path: Path
-) -> None:
+def test_a_database_without_the_view_is_told_how_to_make_it(server: LabServer, tmp_path: Path):
     place = address(server)
     at = ViewedServer(
         "source `x`",
@@ -268,9 +262,7 @@ def test_statements_within_functions_are_counted_by_what_calls_them(
     }
 
 
-def test_bound_values_have_the_types_that_the_server_infers(
-    server: LabServer, tmp_path: Path
-) -> None:
+def test_bound_values_have_the_types_that_the_server_infers(server: LabServer, tmp_path: Path):
     place = address(server)
     with connection(place) as session:
         session.execute("SELECT a - 9 FROM t WHERE a = %s AND b < %s", ("7", "x"), prepare=True)

@@ -1,7 +1,5 @@
 """Transactions of a log, and the time at which a captured query's clock stands."""
 
-from __future__ import annotations
-
 import pytest
 
 from dbdyno.capture import mix

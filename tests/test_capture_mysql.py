@@ -1,7 +1,5 @@
 """Capture reads logs of MySQL and MariaDB of many releases: each call once, values as they were."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
@@ -282,9 +280,7 @@ def test_a_statement_that_is_no_query_keeps_its_tag_alone() -> None:
     assert statement.literals == ()
 
 
-def test_a_text_that_the_parser_refuses_is_kept_and_says_nothing(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_text_that_the_parser_refuses_is_kept_and_says_nothing(caplog: pytest.LogCaptureFixture):
     dialect = MysqlSql()
     statement = dialect.read("SELECT a FROM t WHERE b = 'x' PROCEDURE ANALYSE(10)")
     assert statement.form.refused

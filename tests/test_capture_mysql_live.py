@@ -1,7 +1,5 @@
 """Capture on real servers of MySQL and MariaDB: values come back exactly, counts as they are."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

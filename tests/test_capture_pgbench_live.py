@@ -1,7 +1,5 @@
 """pgbench's built-in script comes back from its log: rate and statements, in a race, too."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

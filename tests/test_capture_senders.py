@@ -1,7 +1,5 @@
 """What others than the application sent is named, counted, and left out unless it is asked for."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -3,8 +3,6 @@
 What was sent stands in tables `sent_…`; the captured queries fill `got_…`, as a race runs them.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """Texts that are one but for what is bound, or who sends them: queries and names of their own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from captured_log import WrittenLog

@@ -1,7 +1,5 @@
 """Logs as services and people keep them: wrapped in JSON, packed by zstd; types from plans."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -109,9 +107,7 @@ def test_a_log_that_is_packed_by_zstd_is_unpacked(tmp_path: Path) -> None:
     assert not (tmp_path / "torn.log.zst.app").exists()
 
 
-def test_a_host_without_zstd_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_host_without_zstd_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = tmp_path / "log.log.zst"
     path.write_bytes(b"\x28\xb5\x2f\xfd" + bytes(20))
     monkeypatch.setattr(shutil, "which", lambda name: None)

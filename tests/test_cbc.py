@@ -1,7 +1,5 @@
 """The shipped workload `cbc`: its sets, sizes and statements, as published."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -133,9 +131,7 @@ def test_a_failed_select_takes_no_other_step_with_it() -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES[1:])
-def test_the_form_of_the_other_engines_has_as_many_copies_in_a_series_of_its_own(
-    engine: str,
-) -> None:
+def test_the_form_of_the_other_engines_has_as_many_copies_in_a_series_of_its_own(engine: str):
     steps = made(engine=engine, size_gb=0.01)
     more, create = sent(steps["create-table"])
     copies = {"mysql": 201, "mariadb": 53}[engine]

@@ -1,7 +1,5 @@
 """The workload `cbc` on real servers: what its statements make, and what they tell."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path

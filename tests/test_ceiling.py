@@ -1,7 +1,5 @@
 """The load generator's ceiling: measured with the real null server; its failures in one line."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import time

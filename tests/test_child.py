@@ -1,7 +1,5 @@
 """Child processes: what they say is kept, they end when asked, else by force, and how they died."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """What a person could choose by after seeing figures is counted and said."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

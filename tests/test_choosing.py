@@ -1,7 +1,5 @@
 """What roles choose from: think times, decks, operations that roll back, headlines that name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

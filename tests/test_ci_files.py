@@ -1,7 +1,5 @@
 """The gate's action and component: valid by published schemas, and their script does the steps."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Servers of the lab let no other account of this host in, by the socket or over TCP."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import replace

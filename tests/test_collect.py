@@ -1,7 +1,5 @@
 """What was derived is kept and found again: the same to the digit, and never of other files."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import shutil
@@ -157,9 +155,7 @@ def test_times_that_a_sender_can_set_count_for_nothing(result: Path) -> None:
     assert gathered(result)[1] != before[1]
 
 
-def test_a_copy_is_another_result_and_what_is_gone_leaves_the_cache(
-    result: Path, tmp_path: Path
-) -> None:
+def test_a_copy_is_another_result_and_what_is_gone_leaves_the_cache(result: Path, tmp_path: Path):
     gathered(result)
     kept = shelf(result).folder
     copy = Path(shutil.copytree(result, tmp_path / "copy"))
@@ -193,9 +189,7 @@ def test_an_entry_that_is_damaged_counts_for_nothing(result: Path, damaged: byte
     ("key", "value"),
     [("code", "0" * 64), ("format", 1), ("files", {}), ("derived", {}), ("derived", None)],
 )
-def test_an_entry_of_another_version_counts_for_nothing(
-    result: Path, key: str, value: object
-) -> None:
+def test_an_entry_of_another_version_counts_for_nothing(result: Path, key: str, value: object):
     derived = gathered(result)
     path = entries(result)[0]
     path.write_bytes(msgspec.msgpack.encode({**content(path), key: value}))

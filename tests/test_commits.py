@@ -1,7 +1,5 @@
 """The commits of a checkout: which lie between two of them, and what cannot be searched."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

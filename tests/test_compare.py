@@ -100,9 +100,7 @@ def test_another_base_can_be_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_failed_step_stays_with_its_reason_and_the_rest_of_its_run_is_skipped(
-    tmp_path: Path,
-) -> None:
+def test_a_failed_step_stays_with_its_reason_and_the_rest_of_its_run_is_skipped(tmp_path: Path):
     folder = build(tmp_path, failed={(2, "pg18", "l.i1"): "the server ended by signal 9"})
     comparison = compare.load(folder)
     found = cell(comparison, "l.i1", "pg18")

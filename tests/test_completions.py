@@ -1,7 +1,5 @@
 """The wheel has completions for bash, zsh and fish, and they name what there is."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import subprocess

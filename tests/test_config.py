@@ -1,7 +1,5 @@
 """Presets: the published table, sized to a host, for a version."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A configuration file of one's own: what is read of it, and what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -191,7 +189,7 @@ def test_a_distribution_s_my_cnf_is_taken_with_what_it_includes(tmp_path: Path):
     ("text", "message"),
     [
         ("\ninclude = 'more.conf'\n", "more.conf: line 2: `jit` is not a setting"),
-        ("include 'none.conf'", "none.conf cannot be read: No such file"),
+        ("include 'none.conf'", "none.conf: cannot be read: No such file"),
         ("include_dir 'none.d'", "my.conf: line 1: `include_dir 'none.d'`: there is no such"),
         ("jit = on\ninclude 'my.conf'", "my.conf: line 2: `include 'my.conf'`: files include each"),
         ("include_if_exists = none.conf\n\njit", "my.conf: line 3: `jit` is not a setting"),

@@ -1,7 +1,5 @@
 """Presets as real servers read them: every value of every preset and tag is one that they take."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The Containerfile, and the script that it shares with `tools/wheel_trial`."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from fnmatch import fnmatch

@@ -1,7 +1,5 @@
 """What may change in a plan that goes on in its folder: A/A arms, looks, verdicts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -16,12 +14,8 @@ from dbdyno.store import continuation
 
 PLAN = """
 base = "old"
-[arms.old]
-engine = "fake"
-fake = { default_us = 100 }
-[arms.new]
-engine = "fake"
-fake = { default_us = 90 }
+arms.old = { engine = "fake", fake = { default_us = 100 } }
+arms.new = { engine = "fake", fake = { default_us = 90 } }
 [[workloads]]
 name = "insert-benchmark"
 parameters = { rows = 1000, seconds = 1 }

@@ -1,7 +1,5 @@
 """The examples of a contributor's first hour are whole: they are run as they stand on the page."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every shipped benchmark to the end under the counter, on a real server."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

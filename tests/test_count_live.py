@@ -1,7 +1,5 @@
 """Counts on real servers: two versions, and a version against itself, under callgrind."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

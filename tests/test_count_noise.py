@@ -1,7 +1,5 @@
 """Changes of sampled costs: their noise, and how often simulated ones are told right."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`[count]` in a plan: what is read, what is refused, and the plans that fill and count."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -53,9 +51,7 @@ def test_lengths_may_be_given_by_step() -> None:
         (399.0, (10, 10)), (0.5, (10, 10)),
     ],
 )  # fmt: skip
-def test_operations_follow_from_the_native_rate(
-    per_s: float | None, lengths: tuple[int, int]
-) -> None:
+def test_operations_follow_from_the_native_rate(per_s: float | None, lengths: tuple[int, int]):
     """So a heavy statement is counted in seconds, too; a rate's noise seldom changes a number.
 
     And the warm-up, in which an operation costs more, hardly ever.

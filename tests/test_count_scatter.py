@@ -1,7 +1,5 @@
 """How far counts repeat on a host: `dyno calibrate --count`, what is kept, what rests on it."""
 
-from __future__ import annotations
-
 import math
 import shutil
 from pathlib import Path
@@ -36,10 +34,8 @@ FOUND = CountScatter(
 )  # fmt: skip
 TEXT = """
 base = "a"
-[arms.a]
-version = "17"
-[arms.b]
-version = "18"
+arms.a = { version = "17" }
+arms.b = { version = "18" }
 [workload]
 name = "sysbench"
 steps = ["point-query"]

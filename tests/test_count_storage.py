@@ -1,7 +1,5 @@
 """Log and pages of a counted operation, from the server's counters at each mark."""
 
-from __future__ import annotations
-
 import pytest
 
 from dbdyno import engine
@@ -72,9 +70,7 @@ def test_a_counter_that_a_server_lacks_is_not_told() -> None:
     ("version_num", "words", "statements"),
     [(90600, "pg_current_xlog_insert", 1), (140010, "pg_current_wal", 1), (150000, "fetched", 2)],
 )
-def test_each_version_is_asked_for_what_it_knows(
-    version_num: int, words: str, statements: int
-) -> None:
+def test_each_version_is_asked_for_what_it_knows(version_num: int, words: str, statements: int):
     """From 15 on a session's pages can be had at once."""
     asked = of_postgres.counters(version_num)
     assert len(asked) == statements

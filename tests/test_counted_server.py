@@ -1,7 +1,5 @@
 """What a server under a counter is spared, where each process takes seconds to begin and to end."""
 
-from __future__ import annotations
-
 import signal
 from types import SimpleNamespace
 from typing import Any

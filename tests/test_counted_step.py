@@ -1,7 +1,5 @@
 """Steps as they are counted: which roles stay, what they do on one connection, what is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

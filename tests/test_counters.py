@@ -1,7 +1,5 @@
 """Counters of perf become metrics, reasons of verdicts, and a witness that decides nothing."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ The example step qr100 has 5,000 queries/s at 100 us of CPU each, beside inserts
 us of CPU a second are 2 us of a query.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -138,9 +136,7 @@ def test_a_run_that_failed_does_not_make_the_others_older() -> None:
 
 
 @pytest.mark.long
-def test_a_server_that_spends_more_in_all_is_said_beside_less_cpu_per_operation(
-    tmp_path: Path,
-) -> None:
+def test_a_server_that_spends_more_in_all_is_said_beside_less_cpu_per_operation(tmp_path: Path):
     costs = {"role_cpu_us": {"insert": 20.0, "delete": 10.0, "query": 95.0}}
     kinds = {"checkpointer": 54_000.0, "walwriter": 1_000.0}
     one = compared(tmp_path, {"pg18": {**costs, "background_cpu_us_per_s": kinds}})

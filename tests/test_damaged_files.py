@@ -1,7 +1,5 @@
 """Damaged results: what cannot be used is named with its remedy, everything else is shown."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -440,9 +438,7 @@ OF_STEP = [name for name in FILES if STEP in name]
 
 
 @pytest.mark.parametrize(("name", "strange"), zip(OF_STEP, STRANGE, strict=False))
-def test_a_value_of_another_kind_never_ends_the_report(
-    worn: Path, name: str, strange: object
-) -> None:
+def test_a_value_of_another_kind_never_ends_the_report(worn: Path, name: str, strange: object):
     chosen = random.Random(name)
     no_value_ends_the_report(worn, name, lambda _, count: chosen.randrange(count), strange)
 

@@ -1,7 +1,5 @@
 """On whose data a PostgreSQL can go on: what a fresh cluster of its build says of itself."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The debt that the probe sees on real servers, against other queries and what they do then."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from typing import Any

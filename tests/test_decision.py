@@ -1,7 +1,5 @@
 """Words for families of log ratios: each by what it stands for, none beside another."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from random import Random
@@ -112,9 +110,7 @@ def test_swapping_arm_and_base_mirrors_the_words(family: list[list[float]]) -> N
 
 @given(families)
 @pytest.mark.long
-def test_where_less_is_better_the_same_ratios_have_the_opposite_words(
-    family: list[list[float]],
-) -> None:
+def test_where_less_is_better_the_same_ratios_have_the_opposite_words(family: list[list[float]]):
     more = decide([sample(*logs, better=1) for logs in family], AIMS)
     less = decide([sample(*logs, better=-1) for logs in family], AIMS)
     neither = decide([sample(*logs, better=0) for logs in family], AIMS)

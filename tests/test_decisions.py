@@ -1,7 +1,5 @@
 """The workload `decisions`: its steps, tables and queries for each engine, and what is refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from dbdyno import workload

@@ -1,7 +1,5 @@
 """The workload `decisions` on real servers: the 22 known answers, on all engines."""
 
-from __future__ import annotations
-
 import shutil
 import sysconfig
 

@@ -1,7 +1,5 @@
 """What a query's text and the data leave open of its answer: tables of queries of both families."""
 
-from __future__ import annotations
-
 import pytest
 
 from dbdyno.workload.determined import open_parts
@@ -341,9 +339,7 @@ def test_what_a_query_of_mysql_leaves_open_is_named(text: str, reason: str) -> N
         ("SELECT row_number() OVER (ORDER BY w.id) FROM ({}) AS w", " in subquery `w`"),
     ],
 )
-def test_what_is_open_in_a_part_is_open_wherever_the_part_stands(
-    wrapped: str, where: str | None
-) -> None:
+def test_what_is_open_in_a_part_is_open_wherever_the_part_stands(wrapped: str, where: str | None):
     inner = "SELECT id FROM orders ORDER BY status LIMIT 5"
     expected = [] if where is None else [f"`LIMIT 5`{where} {STATUS}"]
     assert reasons(wrapped.format(inner)) == expected

@@ -1,7 +1,5 @@
 """Queries that are not determined, on two real servers of equal data and other planner settings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -144,9 +142,7 @@ def test_what_a_query_does_not_determine_is_never_called_different(
         ("SELECT * FROM nothing", "the server tells nothing of `nothing`"),
     ],
 )
-def test_the_server_tells_what_a_tree_does_not(
-    servers: list[LabServer], text: str, reason: str
-) -> None:
+def test_the_server_tells_what_a_tree_does_not(servers: list[LabServer], text: str, reason: str):
     at = replace(address(servers[0]), database="shop")
     with (
         inquiry.connected(at) as inquirer,

@@ -3,8 +3,6 @@
 The steps' rows are those that statements say while they run.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Wherever a run breaks off, or its disk fails: what is done is whole, and the command finishes."""
 
-from __future__ import annotations
-
 import os
 import random
 import re
@@ -37,12 +35,8 @@ from doubted import doubted
 
 PLAN = """
 name = "swept"
-[arms.old]
-engine = "fake"
-fake = { default_us = 100 }
-[arms.new]
-engine = "fake"
-fake = { default_us = 90 }
+arms.old = { engine = "fake", fake = { default_us = 100 } }
+arms.new = { engine = "fake", fake = { default_us = 90 } }
 [[workloads]]
 name = "insert-benchmark"
 steps = ["l.i0"]

@@ -1,7 +1,5 @@
 """The pages say what the program does: help, metrics, and links."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

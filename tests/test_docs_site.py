@@ -1,7 +1,5 @@
 """The site of `make docs`: whole, without a network, and with a search that works from a file."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

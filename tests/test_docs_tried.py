@@ -3,8 +3,6 @@
 Commands are parsed by the commands themselves, plans are read as `dyno run` reads them.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
@@ -150,12 +148,8 @@ def test_a_plan_of_a_page_is_valid(name: str, tmp_path: Path) -> None:
 
 FAKES = """
 base = "release"
-[arms.release]
-engine = "fake"
-fake = { service_us = { insert = 500 }, jitter = 0.02 }
-[arms.head]
-engine = "fake"
-fake = { service_us = { insert = 600 }, jitter = 0.02 }
+arms.release = { engine = "fake", fake = { service_us = { insert = 500 }, jitter = 0.02 } }
+arms.head = { engine = "fake", fake = { service_us = { insert = 600 }, jitter = 0.02 } }
 [[workloads]]
 name = "insert-benchmark"
 parameters = { rows = 20_000 }
@@ -168,9 +162,7 @@ tolerate = 0.05
 
 
 @pytest.mark.long
-def test_the_script_for_ci_ends_with_1_where_a_step_lost_more_than_is_tolerated(
-    tmp_path: Path,
-) -> None:
+def test_the_script_for_ci_ends_with_1_where_a_step_lost_more_than_is_tolerated(tmp_path: Path):
     """The script of its plan as it stands, on simulated servers: nothing is built."""
     (tmp_path / "nightly.toml").write_text(FAKES)
     programs = tmp_path / "programs"

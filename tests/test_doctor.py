@@ -1,7 +1,5 @@
 """Each finding of the doctor is there where its facts are, and absent on a quiet host."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -121,9 +119,7 @@ def test_commands_name_this_hosts_own_devices_and_numbers() -> None:
 @pytest.mark.parametrize(
     ("megabytes", "measured"), [(128, 92), (1024, 558), (8192, 4221), (102_400, 52_288)]
 )
-def test_huge_pages_suffice_for_what_postgres_was_measured_to_share(
-    megabytes: int, measured: int
-) -> None:
+def test_huge_pages_suffice_for_what_postgres_was_measured_to_share(megabytes: int, measured: int):
     """`shared_memory_size_in_huge_pages` of PostgreSQL 15 with 1,000 connections."""
     pages = memory.pages_needed(MemoryNeed(who="a", bytes=megabytes << 20), 2 << 20)
     assert measured <= pages <= measured * 1.01 + 64

@@ -1,7 +1,5 @@
 """Doubts: one count, which first screen, steps, JSON and exports share; and their subjects."""
 
-from __future__ import annotations
-
 import tarfile
 from collections.abc import Iterable
 from itertools import groupby

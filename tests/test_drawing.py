@@ -1,7 +1,5 @@
 """Values drawn for queries without any: where parameters stand, tuples of rows, their weights."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 
@@ -161,9 +159,7 @@ def test_patterns_arrays_and_what_meets_no_column() -> None:
         (None, "text", "null"),
     ],
 )
-def test_a_number_stands_bare_and_a_text_in_quotes(
-    value: str | None, type_: str, written: str
-) -> None:
+def test_a_number_stands_bare_and_a_text_in_quotes(value: str | None, type_: str, written: str):
     assert drawing.as_json(value, type_) == written
 
 

@@ -1,7 +1,5 @@
 """Values drawn on real servers for queries of which a view has counts alone."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

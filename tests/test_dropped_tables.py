@@ -1,7 +1,5 @@
 """Whose tables a step's set-up may drop on a server elsewhere."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

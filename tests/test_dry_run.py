@@ -1,7 +1,5 @@
 """What a plan would do, in lines: A/A arms, looks, comparisons, what is sampled."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -13,9 +11,7 @@ from dbdyno.run.check import dry_run, preflight
 from server_place import ends
 
 ARM = """
-[arms.ARM]
-engine = "fake"
-fake = { default_us = 100 }
+arms.ARM = { engine = "fake", fake = { default_us = 100 } }
 """
 WORKLOAD = """
 [[workloads]]

@@ -1,7 +1,5 @@
 """A server's place as one text."""
 
-from __future__ import annotations
-
 import pytest
 
 from dbdyno import engine, plan

@@ -1,7 +1,5 @@
 """Before a block's done.json vouches for it, all that the block has is on the disk."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

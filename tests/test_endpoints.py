@@ -1,7 +1,5 @@
 """Endpoints: standbys, places of a service, the roles that name them; hooks at a time."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

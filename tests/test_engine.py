@@ -1,7 +1,5 @@
 """Traits, what engines can, and that a new engine is one folder and one row of traits."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

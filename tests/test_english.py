@@ -1,7 +1,5 @@
 """The rules of English (STYLE.md) that a machine can hold, on the pages that keep them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The example results say what they said, figure by figure, and their plans go on as begun."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

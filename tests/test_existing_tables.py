@@ -1,7 +1,5 @@
 """Results of plans whose later blocks began with golden copies."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
@@ -45,9 +43,7 @@ def statuses(comparison: Comparison, step: str) -> dict[str, list[tuple[int, str
     return {cell.arm: [(run.block, run.ending.status) for run in cell.runs] for cell in found.cells}
 
 
-def test_steps_before_a_copy_were_not_skipped_and_have_the_blocks_that_ran_them(
-    tmp_path: Path,
-) -> None:
+def test_steps_before_a_copy_were_not_skipped_and_have_the_blocks_that_ran_them(tmp_path: Path):
     folder = build(tmp_path)
     for arm in ("pg17", "pg18"):
         begin(folder, 1, arm, began=False)

@@ -1,7 +1,5 @@
 """The status of commands that show a comparison: what fails, and what is never green."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Planted reasons come out in the sentence, and nothing else does."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

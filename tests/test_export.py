@@ -1,7 +1,5 @@
 """Exports: every form says the same, every figure is the planted one, nothing is dropped unsaid."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -211,9 +209,7 @@ def test_a_void_block_is_there_and_not_judged(database: Path) -> None:
         assert rows[0][0] == rows[0][1], f"{table.name}: a row that does not say whether it counts"
 
 
-def test_a_step_that_failed_and_the_skipped_ones_are_there_with_their_reasons(
-    tmp_path: Path,
-) -> None:
+def test_a_step_that_failed_and_the_skipped_ones_are_there_with_their_reasons(tmp_path: Path):
     failed = {(1, "pg18", "l.x"): "the server ended"}
     steps = dbdyno.read(build(tmp_path, blocks=1, steps=STEPS, failed=failed)).steps
     found = steps[steps.arm == "pg18"].set_index("step")

@@ -1,7 +1,5 @@
 """Servers that ask the lab's own connections for a password which others on the way could learn."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A server that dyno did not start: by DSN, with a password, in TLS or not, on tables that stay."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What few users need is an extra: without it, a command says in one line how to get it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Designs of arms that mix factors: planted effects come back, and what cannot be told is named."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """`dyno compare --fail-on`: which exit status CI sees, and the line that says why."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -60,9 +58,7 @@ def test_several_words_are_told_apart(folder: Path, dyno: Dyno) -> None:
 
 
 @pytest.mark.long
-def test_a_change_within_the_margin_counts_only_where_it_is_asked_for(
-    folder: Path, dyno: Dyno
-) -> None:
+def test_a_change_within_the_margin_counts_only_where_it_is_asked_for(folder: Path, dyno: Dyno):
     status, _, err = dyno(folder, "--fail-on", "slower, within the margin")
     assert (status, err) == (
         1,

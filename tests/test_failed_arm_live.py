@@ -1,7 +1,5 @@
 """An arm whose server crashes in one block: its word, the statuses, and the files as they are."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fairness, stalls and targets: properties, planted numbers, and what is no fault of a second."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +46,7 @@ def test_jains_index_lies_between_one_of_n_and_one(rates: list[float]) -> None:
 
 
 @given(st.floats(min_value=1e-300, max_value=1e300), st.integers(min_value=1, max_value=64))
-def test_equal_clients_have_an_index_of_one_however_small_their_rates(
-    rate: float, clients: int
-) -> None:
+def test_equal_clients_have_an_index_of_one_however_small_their_rates(rate: float, clients: int):
     assert jain([rate] * clients) == pytest.approx(1.0)
 
 
@@ -166,9 +162,7 @@ def test_one_client_has_no_fairness_and_its_metrics_are_not_known(tmp_path: Path
     assert run.metrics["target_missed_s"] == 19.0, "half of the rows are gone"
 
 
-def test_more_clients_than_lines_can_be_told_apart_have_fairness_and_no_series(
-    tmp_path: Path,
-) -> None:
+def test_more_clients_than_lines_can_be_told_apart_have_fairness_and_no_series(tmp_path: Path):
     folder = step_folder(tmp_path, "l.i0")
 
     def many(lines: list[Json]) -> list[Json]:
@@ -240,9 +234,7 @@ def without(role: str, seconds: set[int], share: float = 0.0) -> Any:
     return edit
 
 
-def test_seconds_under_a_tenth_of_the_median_are_counted_and_the_longest_run(
-    tmp_path: Path,
-) -> None:
+def test_seconds_under_a_tenth_of_the_median_are_counted_and_the_longest_run(tmp_path: Path):
     """Seconds 4, 9, 10, 11 and 20 at 9.96 % of 2,500 queries/s each; second 15 at 12 %."""
     folder = step_folder(tmp_path, "qr100")
     change_lines(folder.path / "events.jsonl", without("query", {4, 9, 10, 11, 20}, 0.0997))

@@ -1,7 +1,5 @@
 """When a farm raises an alarm, and what the alarm says."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

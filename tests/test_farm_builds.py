@@ -1,7 +1,5 @@
 """Branches that are followed: new commits, rewritten ones, what is pinned, and a user's command."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The pages and files of a farm: each key is told, units are valid, the image takes the script."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The file of a farm: what it says, and what is refused in one line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

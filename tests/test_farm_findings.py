@@ -1,17 +1,25 @@
 """The report of a finding, for people and for programs."""
 
-from __future__ import annotations
-
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from msgspec import structs
 
 import farm_world
-from dbdyno.farm import findings
+import profile_builder
+from dbdyno.analysis import compare
+from dbdyno.cli.farm_plans import HeadPlan
+from dbdyno.cli.farm_search import Searcher
+from dbdyno.farm import findings, readings
+from dbdyno.farm.file import Farm
 from dbdyno.farm.journal import ChangedFunction, Culprit, Head, ResolutionEntry
 from dbdyno.farm.state import FarmFinding
+from dbdyno.findings.profiles.facts import ProfileFacts
+from dbdyno.host import perf
+from dbdyno.host.callgrind import program
+from dbdyno.model.error import HostError, ResultError
 from dbdyno.model.json import decoder
 from farm_world import BRANCH, SERIES, World, sha
 
@@ -100,3 +108,114 @@ def test_worse_is_more_work_more_cpu_and_less_throughput(
         change=farm_world.ratio(change),
     )
     assert findings.change_of(alarm).worse is worse
+
+
+# The functions of a finding: of a change in time they are sampled, else counted.
+
+
+SLOWER = profile_builder.cost("_bt_compare", 0.9)
+GONE = profile_builder.cost("?", -1.5)
+UNSURE = profile_builder.cost("palloc", 3.0, changed=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Builds:
+    """A branch whose commits are built already."""
+
+    farm: Farm
+    branch: object = BRANCH
+
+    def built(self, commit: str) -> str:
+        return f"build-{commit[:8]}"
+
+
+@pytest.fixture(name="searcher")
+def _searcher(tmp_path: Path) -> Searcher:
+    """Of a finding in time, whose plans run in no time."""
+    pair = farm_world.HeadPair(branch=BRANCH, head=sha(2), previous=sha(1), seen_s=0)
+    taken = [World(tmp_path, changes={2: 0.03}).reading(pair, number) for number in (0, 1)]
+    series = structs.replace(farm_world.SERIES, instrument="time", metric="cpu_per_op")
+    alarms = farm_world.judge(taken, farm_world.Budget())
+    alarms = [structs.replace(alarm, series=series) for alarm in alarms]
+    return Searcher(
+        origin=Builds(farm=farm_world.farm(tmp_path)),  # type: ignore[arg-type]
+        finding=FarmFinding(name="x", branch="master", opened_s=0.0, alarms=tuple(alarms)),
+        measured=None,
+        run=lambda wanted, path: path.with_suffix(""),
+    )
+
+
+@pytest.fixture(name="sampling")
+def _sampling(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Has perf here, and these functions in the profiles."""
+
+    def sampling(*costs: object) -> None:
+        profile = profile_builder.beside(*costs, arm="head", base="previous")  # type: ignore[arg-type]
+        facts = ProfileFacts(functions=(replace(profile, step="point-query"),))
+        made = replace(profile_builder.comparison(), findings={"ProfileFacts": facts})
+        monkeypatch.setattr(perf, "find", lambda: None)
+        monkeypatch.setattr(compare, "load", lambda folder, base: made)
+
+    return sampling
+
+
+def absent(*_: object, **__: object) -> None:
+    raise HostError("`it` is not installed")
+
+
+def test_what_surely_changed_is_told_in_microseconds(
+    searcher: Searcher, sampling: Callable[..., None]
+) -> None:
+    sampling(SLOWER, GONE, UNSURE)
+    costs, folder, why = searcher.functions(sha(1), sha(2))
+    assert costs == (
+        ChangedFunction(
+            function="? of postgres", step="point-query", before=5.0, after=3.5, unit="µs"
+        ),
+        ChangedFunction(
+            function="_bt_compare", step="point-query", before=5.0, after=5.9, unit="µs"
+        ),
+    )
+    assert (folder, why) == ("searches/x/profiles", "")
+
+
+def test_no_sure_function_is_said(searcher: Searcher, sampling: Callable[..., None]) -> None:
+    sampling(UNSURE)
+    costs, folder, why = searcher.functions(sha(1), sha(2))
+    assert (costs, folder) == ((), "searches/x/profiles")
+    assert why == "no function's CPU per operation changed beyond chance"
+
+
+def test_the_commit_is_sampled_beside_the_one_before_it(
+    searcher: Searcher, sampling: Callable[..., None]
+) -> None:
+    sampling(SLOWER)
+    ran: list[HeadPlan] = []
+
+    def run(wanted: HeadPlan, path: Path) -> Path:
+        ran.append(wanted)
+        return path.with_suffix("")
+
+    replace(searcher, run=run).functions(sha(1), sha(2))
+    (wanted,) = ran
+    assert dict(wanted.arms) == {"previous": f"build-{sha(1)[:8]}", "head": f"build-{sha(2)[:8]}"}
+    assert (wanted.profile, wanted.count, wanted.minutes) == (True, False, 10.0)
+
+
+def test_a_host_that_can_neither_sample_nor_count_says_so_and_waits_for_nothing(
+    searcher: Searcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(perf, "find", absent)
+    monkeypatch.setattr(program, "find", absent)
+    costs, folder, why = searcher.functions(sha(1), sha(2))
+    assert (costs, folder) == ((), "")
+    assert why == (
+        "no µs of functions: `it` is not installed; "
+        "no instructions of functions: `it` is not installed"
+    )
+
+
+def test_results_without_a_profile_are_refused(tmp_path: Path, sampling: Callable[..., None]):
+    sampling(SLOWER)
+    with pytest.raises(ResultError, match="nothing was sampled"):
+        readings.sampled(tmp_path, "previous", ["another-step"])

@@ -1,7 +1,5 @@
 """The report command gets each report once, whatever it does and whoever is killed meanwhile."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

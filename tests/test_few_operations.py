@@ -1,7 +1,5 @@
 """No word where operations are too few for what their rate would say."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

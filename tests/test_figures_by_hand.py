@@ -4,8 +4,6 @@ The steps are those of a whole run: of the fake server, with jitter, a stall and
 held, and, marked live, of PostgreSQL. `by_hand` shares nothing with what is tested.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -191,9 +189,7 @@ def test_the_figures_of_the_fake_servers_steps_are_those_by_hand(
     compare(fake[step])
 
 
-def test_the_stall_of_the_fake_server_is_seen_in_each_long_step(
-    fake: dict[str, StepFolder],
-) -> None:
+def test_the_stall_of_the_fake_server_is_seen_in_each_long_step(fake: dict[str, StepFolder]):
     """4.5 to 7.7 s: the two whole seconds in it; of a step of one transaction each nothing."""
     for step, roles in (
         ("l.i0", {"insert"}),

@@ -1,7 +1,5 @@
 """Both forms of load on real servers: the fast one ends in the state of the published one."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -213,8 +211,6 @@ def late_commits(server: Server) -> Iterator[Server]:
     server.execute("ALTER SYSTEM RESET ALL", "SELECT pg_reload_conf()")
 
 
-def test_a_fill_leaves_no_page_for_a_later_vacuum_where_commits_are_late(
-    late_commits: Server,
-) -> None:
+def test_a_fill_leaves_no_page_for_a_later_vacuum_where_commits_are_late(late_commits: Server):
     load(late_commits, "sysbench", SYSBENCH, "fast")
     catalogs(late_commits)

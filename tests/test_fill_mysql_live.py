@@ -1,7 +1,5 @@
 """Fills on real servers of MySQL and MariaDB: the very rows that PostgreSQL's have, or one line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Error rates of blocks that begin from golden copies, simulated; all draws are seeded."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -61,9 +59,7 @@ def test_with_fills_as_units_at_most_5_percent_are_false(count: int, sd: float) 
         ),
     ],
 )
-def test_with_what_a_calibration_measured_at_most_5_percent_are_false(
-    blocks_each: int, sd: float
-) -> None:
+def test_with_what_a_calibration_measured_at_most_5_percent_are_false(blocks_each: int, sd: float):
     its = Calibrated(blocks_each=blocks_each)
     assert at_most_5_percent(alarmed(Filled(sd=sd, calibrated=its)))
 

@@ -1,7 +1,5 @@
 """Fills: golden copies of several, what is counted of them, and how far apart they are."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace
@@ -41,12 +39,8 @@ from test_golden import step
 PLAN = """
 name = "kept"
 base = "a"
-[arms.a]
-engine = "fake"
-fake = { default_us = 100, jitter = 0.1 }
-[arms.b]
-engine = "fake"
-fake = { default_us = 101, jitter = 0.1 }
+arms.a = { engine = "fake", fake = { default_us = 100, jitter = 0.1 } }
+arms.b = { engine = "fake", fake = { default_us = 101, jitter = 0.1 } }
 [server]
 data_dir = "DATA"
 [[workloads]]
@@ -100,9 +94,7 @@ def test_the_first_fill_has_the_key_that_it_has_alone(monkeypatch: pytest.Monkey
     assert len({one.key for one in several}) == 4
 
 
-def test_the_steps_up_to_a_fill_have_the_seed_of_its_first_block(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_steps_up_to_a_fill_have_the_seed_of_its_first_block(monkeypatch: pytest.MonkeyPatch):
     of = with_copies(monkeypatch)
     found = points(of, "a")
     assert [one.seed for one in found] == [
@@ -151,9 +143,7 @@ def test_a_plan_that_goes_on_keeps_its_fills() -> None:
     assert continuation.refused(more, more, 1) is None
 
 
-def test_a_calibration_of_fills_has_one_of_each_in_a_comparison(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_calibration_of_fills_has_one_of_each_in_a_comparison(monkeypatch: pytest.MonkeyPatch):
     made = calibration.of(with_copies(monkeypatch, fills=None), 10, None, 6)
     assert made.name == "kept.calibration.fills"
     its = made.schedule

@@ -1,7 +1,5 @@
 """Fills of a real server: copies that differ, and a aa_arm that has its own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

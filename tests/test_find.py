@@ -1,7 +1,5 @@
 """The search of the highest rate: its arithmetic, what a plan may ask, and a fake's run."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -28,12 +26,8 @@ from dbdyno.store import Results
 from run_builder import failed, run
 
 PLAN = """
-[arms.old]
-engine = "fake"
-fake = { default_us = 400, jitter = 0.2 }
-[arms.new]
-engine = "fake"
-fake = { default_us = 500, jitter = 0.2 }
+arms.old = { engine = "fake", fake = { default_us = 400, jitter = 0.2 } }
+arms.new = { engine = "fake", fake = { default_us = 500, jitter = 0.2 } }
 [[workloads]]
 name = "pgbench"
 steps = ["select-only"]
@@ -190,9 +184,7 @@ def found(folder: Path) -> Comparison:
     return compare.load(folder)
 
 
-def test_a_search_is_a_metric_of_its_step_by_block_and_its_windows_are_no_steps(
-    found: Comparison,
-) -> None:
+def test_a_search_is_a_metric_of_its_step_by_block_and_its_windows_are_no_steps(found: Comparison):
     assert [step.step for step in found.steps] == ["fill", "select-only"]
     base, other = found.steps[1].cells
     for cell, each in ((base, 2_500), (other, 2_000)):
@@ -206,9 +198,7 @@ def test_a_search_is_a_metric_of_its_step_by_block_and_its_windows_are_no_steps(
     assert 0.6 < ratio.value < 0.8  # the same limit is shorter beside operations of 500 µs
 
 
-def test_the_windows_hold_below_what_was_found_and_not_above(
-    folder: Path, found: Comparison
-) -> None:
+def test_the_windows_hold_below_what_was_found_and_not_above(folder: Path, found: Comparison):
     rates = {
         (run.arm, run.block): run.metrics[METRIC]
         for cell in found.steps[1].cells

@@ -1,7 +1,5 @@
 """A newcomer's finding: one folder and two lines; tables, manual, JSON and the cache follow."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -179,9 +177,7 @@ def test_further_rows_with_a_meaning_are_a_table_of_their_own() -> None:
     ]
 
 
-def test_a_newcomer_is_derived_kept_and_exported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_newcomer_is_derived_kept_and_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     finding = StepFinding(facts=SilenceFacts, of_step=of_step)
     monkeypatch.setattr(steps, "FINDINGS", (*steps.FINDINGS, finding))
     monkeypatch.setitem(steps.DECODERS, "SilenceFacts", msgpack.Decoder(SilenceFacts))

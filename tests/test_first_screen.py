@@ -1,7 +1,5 @@
 """The first screen of an application: may I upgrade, what speaks against it, what it stands on."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """The shipped workload `fkbench`: the transactions of fk.py, its draws, what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The workload `fkbench` on real servers: each operation puts back what it took away."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Flame graphs: from a profile's call stacks to a picture, in reports and as files."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import io
@@ -213,9 +211,7 @@ def test_html_without_what_draws_says_what_does() -> None:
     assert "`dyno export . --flame flames` draws it" in text
 
 
-def test_graphs_that_would_fill_the_page_are_left_out_and_said(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_graphs_that_would_fill_the_page_are_left_out_and_said(monkeypatch: pytest.MonkeyPatch):
     made = page.make(comparison(of_stacks(), of_stacks(name="pg19")))
     found = [part for part in flat(made.parts) if isinstance(part, Flame)]
     one = len(flames.flames(found, drawn)[found[0].name].data)
@@ -300,9 +296,7 @@ def test_the_command_writes_the_files(result: Path, tmp_path: Path) -> None:
     assert len(written) == 5 and "5 files of flame graphs" in said
 
 
-def test_a_result_without_profiles_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_result_without_profiles_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     bare = replace(comparison(), findings={})
     monkeypatch.setattr(exporting.compare, "load", lambda folder, base=None: bare)
     with pytest.raises(ExportError, match="no step was profiled in two arms"):

@@ -1,7 +1,5 @@
 """CPU per operation by function: sums, changes by block, what is told from chance."""
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import replace

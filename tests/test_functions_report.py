@@ -1,7 +1,5 @@
 """What a report says of functions: sentences, tables that add up, notes."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Sequence

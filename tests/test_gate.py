@@ -1,7 +1,5 @@
 """The answer of a gate by counts and races, and its forms: terminal, Markdown, JUnit, JSON."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`dyno gate` as a command: its file, refs and trees, what it refuses, and the course of a gate."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
@@ -115,9 +113,7 @@ def test_the_command_is_repeated_with_its_options() -> None:
         ("steps = [", "not valid TOML"),
     ],
 )  # fmt: skip
-def test_a_bad_file_is_refused_in_one_line_with_file_and_key(
-    checkout: Path, text: str, said: str
-) -> None:
+def test_a_bad_file_is_refused_in_one_line_with_file_and_key(checkout: Path, text: str, said: str):
     (checkout / plans.FILE).write_text(text)
     ended = command.dyno("gate", "good", "bad")
     assert (ended.returncode, ended.stdout) == (2, "")
@@ -356,9 +352,7 @@ def test_minutes_that_no_look_fits_in_are_refused_before_anything_is_measured(ga
     assert gate("--minutes", "3", "--time", "off", look_s=170.0)[0] == 0
 
 
-def test_a_tolerance_below_what_counts_differ_by_is_refused_before_anything_is_counted(
-    gate: Gate,
-) -> None:
+def test_a_tolerance_below_what_counts_differ_by_is_refused_before_anything_is_counted(gate: Gate):
     status, out, err = gate("--time", "off", "--work", "0.05%", differ=0.0008)
     assert (status, out) == (2, "")
     assert err.splitlines()[-1] == (

@@ -1,7 +1,5 @@
 """A gate whose head, or base, fails on a real server: no, or not yet, with what failed."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Patches of a real PostgreSQL, each with the answer that `dyno gate` has to give of its work."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The table of a gate's answers in docs/howto/ci.md, cell by cell."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Where the load generator was at its limit: marked "at least" with the reason, never dropped."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable, Iterable
@@ -210,9 +208,7 @@ def test_a_slow_hundredth_of_the_queue_is_told_beside_the_service_times(tmp_path
 
 
 @pytest.mark.parametrize("share", [None, generator_limit.OWN_SHARE_MAX, 0.62])
-def test_a_thread_without_a_processor_leaves_replies_unread(
-    tmp_path: Path, share: float | None
-) -> None:
+def test_a_thread_without_a_processor_leaves_replies_unread(tmp_path: Path, share: float | None):
     folder = build(tmp_path, steps=("qr100",), blocks=1, arms=("pg17",))
     (path,) = folder.glob("blocks/001/pg17/*/*/events.jsonl")
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -370,9 +366,7 @@ def test_one_block_has_the_mark_too(tmp_path: Path) -> None:
         ("red", "exact", "red"),
     ],
 )
-def test_a_colour_stays_only_where_it_holds_for_the_true_number(
-    tone: Tone, of: Bound, left: Tone
-) -> None:
+def test_a_colour_stays_only_where_it_holds_for_the_true_number(tone: Tone, of: Bound, left: Tone):
     assert cells.justified(tone, of) == left
 
 

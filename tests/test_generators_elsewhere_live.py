@@ -1,7 +1,5 @@
 """Load from other hosts: shared out, begun at one instant, and gone with a host that dies."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

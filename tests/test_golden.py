@@ -1,7 +1,5 @@
 """Golden copies without a server: keys, what is kept, what is damaged, what a break leaves."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import replace
@@ -133,9 +131,7 @@ def step(ordinal: int, *sql: str, after: tuple[str, ...] = (), writes: bool = Tr
         ([step(1, after=("ALTER TABLE t",))], True),
     ],
 )
-def test_what_is_kept_unvacuumed_is_seen_in_the_statements(
-    steps: list[Step], expected: bool
-) -> None:
+def test_what_is_kept_unvacuumed_is_seen_in_the_statements(steps: list[Step], expected: bool):
     assert starting_state.not_vacuumed(steps) is expected
 
 
@@ -289,9 +285,7 @@ def test_what_a_break_left_half_done_is_swept_up(tmp_path: Path) -> None:
     assert golden.find(tmp_path / "data", kept.key) == kept
 
 
-def test_copies_are_listed_in_a_line_each_and_removed_with_their_write_ahead_log(
-    tmp_path: Path,
-) -> None:
+def test_copies_are_listed_in_a_line_each_and_removed_with_their_write_ahead_log(tmp_path: Path):
     kept = golden.keep(source(tmp_path, wal=True), PARTS, ORIGIN)
     (line,) = golden.listing(tmp_path / "data")
     assert line.startswith(kept.key)
@@ -321,9 +315,7 @@ def test_runs_need_the_largest_of_them_and_copies_all_together(tmp_path: Path) -
     assert disk_space.total(copies) == [need(disk_space.COPIES, tmp_path, 8)]
 
 
-def test_folders_of_one_file_system_share_its_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_of_one_file_system_share_its_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(quiesce, "room", lambda path: 10 << 30)
     needs = [need(disk_space.DATA, tmp_path / "a", 4), need(disk_space.COPIES, tmp_path / "b", 4.5)]
     disk_space.refuse_full(needs, [])

@@ -1,7 +1,5 @@
 """Golden copies of real servers: rows, write-ahead logs, warm-up, plans, breaks."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -161,9 +159,7 @@ def test_what_a_key_is_made_of_follows_the_arm_and_not_the_disk(place: Place) ->
 
 @pytest.mark.capability("warm-up")
 @pytest.mark.parametrize("how", ["prewarm", "scan"])
-def test_a_warm_up_reads_every_block_of_tables_and_indexes(
-    base_dir: Path, place: Place, how: str
-) -> None:
+def test_a_warm_up_reads_every_block_of_tables_and_indexes(base_dir: Path, place: Place, how: str):
     server = server_of(base_dir, place, settings={"jit": "off"} if base_dir.name >= "11" else {})
     try:
         filled(server)

@@ -1,7 +1,5 @@
 """A golden copy that a server refuses: it is thrown away, and made anew once."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
@@ -110,9 +108,7 @@ def test_a_block_makes_a_copy_anew_that_its_server_refuses(tmp_path: Path, data:
 @pytest.mark.skipif(
     shutil.which("valgrind") is None, reason="no valgrind here: `apt-get install valgrind`"
 )
-def test_a_count_fills_data_anew_on_which_its_server_does_not_start(
-    tmp_path: Path, data: Path
-) -> None:
+def test_a_count_fills_data_anew_on_which_its_server_does_not_start(tmp_path: Path, data: Path):
     def counted(name: str) -> str:
         (tmp_path / f"{name}.toml").write_text(arms(ends()[-1]) + COUNTED)
         words = command("run", tmp_path / f"{name}.toml", "--out", tmp_path)

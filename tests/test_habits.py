@@ -1,7 +1,5 @@
 """Small habits of the commands: quiet, JSON, lists, colours, completion, statuses, man page."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

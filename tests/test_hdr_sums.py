@@ -1,7 +1,5 @@
 """Histograms that are added and written anew: the reference library reads what we write."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

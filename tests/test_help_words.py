@@ -1,7 +1,5 @@
 """What users type first is answered: `dyno help`, `dyno completion`, a name of many."""
 
-from __future__ import annotations
-
 from typer.testing import CliRunner
 
 from dbdyno import cli

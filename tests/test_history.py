@@ -1,7 +1,5 @@
 """The history of a step over many results, and two arms of different results beside each other."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -56,9 +54,7 @@ def test_a_history_has_a_change_point_where_the_version_changed(days: list[Index
 
 
 @pytest.mark.long
-def test_a_change_point_says_what_differs_in_the_host_and_in_how_it_was_measured(
-    tmp_path: Path,
-) -> None:
+def test_a_change_point_says_what_differs_in_the_host_and_in_how_it_was_measured(tmp_path: Path):
     nightly(tmp_path)
     for day in range(6, 18):
         folder = tmp_path / f"day-{day:04d}"
@@ -148,9 +144,7 @@ def test_a_result_with_damaged_files_has_no_point_and_breaks_nothing(tmp_path: P
     assert [one.side.result for one in found.lines[0].points] == ["day-0001", "day-0003"]
 
 
-def test_a_rate_that_the_generator_limited_is_at_least_what_the_server_can_do(
-    tmp_path: Path,
-) -> None:
+def test_a_rate_that_the_generator_limited_is_at_least_what_the_server_can_do(tmp_path: Path):
     for day, busy in ((1, 0.5), (2, 0.9)):
         for events in result(tmp_path, day).rglob("events.jsonl"):
             lines = [json.loads(line) for line in events.read_text().splitlines()]

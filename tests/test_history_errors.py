@@ -3,8 +3,6 @@
 `tools/simulated_histories.py` draws many more pages for docs/serve.md.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from dbdyno.stats.interval import share_interval
@@ -38,7 +36,5 @@ def test_the_published_level_would_mark_most_pages() -> None:
     ("size", "least", "draws"),
     [(6.0, 0.95, 20), pytest.param(4.0, 0.7, 200, marks=pytest.mark.long)],
 )
-def test_a_change_of_several_standard_deviations_is_found(
-    size: float, least: float, draws: int
-) -> None:
+def test_a_change_of_several_standard_deviations_is_found(size: float, least: float, draws: int):
     assert share_found(SHAPES[0], size, PROMISED[0], draws, dynos) >= least

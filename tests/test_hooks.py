@@ -1,7 +1,5 @@
 """Hooks: commands and SQL between what is measured, and what becomes of one that fails."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path
@@ -18,12 +16,8 @@ from dbdyno.run.check import preflight
 from dbdyno.store import BlockFolder, Results, read_structs
 
 PLAN = """
-[arms.old]
-engine = "fake"
-fake = { default_us = 100 }
-[arms.new]
-engine = "fake"
-fake = { default_us = 100 }
+arms.old = { engine = "fake", fake = { default_us = 100 } }
+arms.new = { engine = "fake", fake = { default_us = 100 } }
 [[workloads]]
 name = "insert-benchmark"
 parameters = { rows = 2_000, rows_i1 = 1_000 }

@@ -1,7 +1,5 @@
 """A host whose lasting facts changed between sessions is named, with the blocks on each side."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

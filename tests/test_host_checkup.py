@@ -1,7 +1,5 @@
 """`dyno doctor`: what a plan's servers need, who holds the lock, and what the command prints."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

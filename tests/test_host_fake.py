@@ -1,7 +1,5 @@
 """The fake sampler's lines have the real form and exactly the planted costs."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is spent by processes that are neither the lab's, nor an arm's, nor the kernel's."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

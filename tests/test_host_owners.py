@@ -1,7 +1,5 @@
 """The ledger of owners: sums never fall, nothing that was spent is lost or counted twice."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -127,9 +125,7 @@ lives = st.lists(
 
 
 @given(lives)
-def test_sums_never_fall_and_add_up_to_what_was_spent(
-    lives: list[tuple[int, list[int], int, str]],
-) -> None:
+def test_sums_never_fall_and_add_up_to_what_was_spent(lives: list[tuple[int, list[int], int, str]]):
     ledger = Ledger()
     last: dict[str, int] = {}
     for reading in range(20):

@@ -1,7 +1,5 @@
 """The parsers of /proc take what the kernel writes, whatever a process calls itself."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

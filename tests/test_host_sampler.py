@@ -1,7 +1,5 @@
 """The sampler reads real processes of this machine: who spent what is told apart."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -126,9 +124,7 @@ def test_a_log_s_own_device_is_read_beside_the_data_s(
         assert line.get("wal_disk") == expected
 
 
-def test_parallel_workers_are_with_the_role_that_leads_them(
-    server: Forking, tmp_path: Path
-) -> None:
+def test_parallel_workers_are_with_the_role_that_leads_them(server: Forking, tmp_path: Path):
     path = tmp_path / "host.jsonl"
     leader, other = server.child(0.05, "backend"), server.child(0.05, "backend")
     first, second = (server.child(0.2, "parallel worker") for _ in range(2))
@@ -166,9 +162,7 @@ def test_what_ended_children_spent_is_kept(server: Forking, tmp_path: Path) -> N
     assert closed["exited"]["cpu_ns"] == pytest.approx(0.3e9, abs=0.1e9)
 
 
-def test_a_process_that_is_first_seen_at_its_end_is_no_background(
-    server: Forking, tmp_path: Path
-) -> None:
+def test_a_process_that_is_first_seen_at_its_end_is_no_background(server: Forking, tmp_path: Path):
     path = tmp_path / "host.jsonl"
     pid = server.tell("zombie 0.1")
     while ProcessReader(pid=pid, nanoseconds=False).text("cmdline"):
@@ -328,9 +322,7 @@ def test_a_kernel_without_nanoseconds_is_said(
     assert line["owners"]["backend:other"]["cpu_ns"] % 10_000_000 == 0
 
 
-def test_who_is_who_is_also_learnt_from_the_generators_events(
-    server: Forking, tmp_path: Path
-) -> None:
+def test_who_is_who_is_also_learnt_from_the_generators_events(server: Forking, tmp_path: Path):
     path = tmp_path / "host.jsonl"
     pid = server.child(0.01, "backend")
     watch = Sampler(JsonLines(path), device=None, server=server)
@@ -446,9 +438,7 @@ def waited_ns(before: Usage, after: Usage) -> int:
     return (after.run_delay_ns or 0) - (before.run_delay_ns or 0)
 
 
-def test_the_process_that_is_asked_for_waits_is_the_labs_cost(
-    server: Forking, tmp_path: Path
-) -> None:
+def test_the_process_that_is_asked_for_waits_is_the_labs_cost(server: Forking, tmp_path: Path):
     path = tmp_path / "host.jsonl"
     watch = Sampler(JsonLines(path), device=None, server=server)
     watch.set_lab_session(server.child(0.1, "backend"), "lab:waits")

@@ -1,7 +1,5 @@
 """The sampler tells apart who spent what among the threads of one process, as MySQL has them."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

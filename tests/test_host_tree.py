@@ -1,7 +1,5 @@
 """Facts of a host are read from a made-up root folder: what stands there, and why a null is one."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

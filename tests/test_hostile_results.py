@@ -1,7 +1,5 @@
 """Results that somebody else made to harm: each is refused in a line, within limits."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import shutil

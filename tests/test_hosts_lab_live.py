@@ -1,7 +1,5 @@
 """The hosts that tests make on this machine are apart as real ones are, and the relay disturbs."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """Idle work: what a waiting server does is charged to its arm, named, and warned of."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -119,9 +117,7 @@ def test_a_quiet_arm_has_no_charge_worth_a_warning(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("turns", [False, True])
-def test_without_turns_and_in_older_results_idle_work_is_not_known(
-    tmp_path: Path, turns: bool
-) -> None:
+def test_without_turns_and_in_older_results_idle_work_is_not_known(tmp_path: Path, turns: bool):
     found = (
         with_waits(tmp_path, PURGES, resumes=False)
         if turns

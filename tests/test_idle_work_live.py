@@ -1,7 +1,5 @@
 """Purge and autovacuum in other arms' turns, on real servers: charged, and warned of."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

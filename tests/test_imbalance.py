@@ -1,7 +1,5 @@
 """What arms did not have alike in a step, from planted runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

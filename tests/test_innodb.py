@@ -1,7 +1,5 @@
 """What is derived of a MySQL arm: its own counters by operation, and no zeros of PostgreSQL's."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """An application's queries, asked of two real servers before they are timed, up to the report."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Answers and plans of an application's queries, asked of real servers."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -149,9 +147,7 @@ def test_a_query_that_takes_too_long_ends(server: LabServer) -> None:
     assert time.monotonic() - begun_s < 55, "before its sleep ends"
 
 
-def test_rows_beyond_the_most_are_not_read(
-    server: LabServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_beyond_the_most_are_not_read(server: LabServer, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(inquiry, "ROWS_MAX", 1000)
     with inquiry.connected(address(server)) as inquirer:
         answered = inquirer.answer(call("SELECT id FROM f"), Rows(key=b"key"), {})

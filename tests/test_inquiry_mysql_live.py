@@ -1,7 +1,5 @@
 """Answers and plans of an application's queries, asked of real servers of MySQL and MariaDB."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

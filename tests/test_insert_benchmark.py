@@ -1,7 +1,5 @@
 """The Insert Benchmark's file: every statement, size, rate and order is the published one."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Insert Benchmark's sets 2023 and 2020: what the published client did at the time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -49,9 +47,7 @@ def code(step: Step, name: str) -> list[tuple[str, object]]:
 
 
 @pytest.mark.parametrize("chosen", DATED)
-def test_two_rounds_of_vacuum_begin_before_each_later_step_and_before_the_first_none(
-    chosen: str,
-) -> None:
+def test_two_rounds_of_vacuum_begin_before_each_later_step_and_before_the_first_none(chosen: str):
     expanded = made(chosen, {"clients": 3})
     first = expanded[FIRST[chosen]]
     assert not {"vacuum", "wait"} & {one["name"] for one in job_of(first)["roles"]}
@@ -105,9 +101,7 @@ def test_tables_of_mysql_are_never_vacuumed(chosen: str, engine: str) -> None:
 
 @pytest.mark.parametrize("chosen", DATED)
 @pytest.mark.parametrize(("engine", "price"), [("postgres", "real"), ("mysql", "float")])
-def test_prices_are_fractions_near_the_rows_own_customer(
-    chosen: str, engine: str, price: str
-) -> None:
+def test_prices_are_fractions_near_the_rows_own_customer(chosen: str, engine: str, price: str):
     step = made(chosen, engine=engine)["l.i0"]
     (create,) = [one for one in step.setup if "CREATE TABLE pi1" in one]
     assert f"  price {price} NOT NULL,\n" in create

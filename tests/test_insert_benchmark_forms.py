@@ -1,7 +1,5 @@
 """The Insert Benchmark's other forms: sets of steps, switches, sizes; SQL texts by their value."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -302,9 +300,7 @@ def test_the_other_switches_are_where_they_should_be() -> None:
         ("delete_form", "rnge", "limit or range"),
     ],
 )
-def test_a_switch_that_is_set_to_what_is_none_is_refused(
-    name: str, value: object, wanted: str
-) -> None:
+def test_a_switch_that_is_set_to_what_is_none_is_refused(name: str, value: object, wanted: str):
     line = refused({name: value})
     assert line == f"key `checks`: `{name}` has to be {wanted}, but `{name}` is {value!r}"
 
@@ -436,9 +432,7 @@ def test_a_plans_parameters_go_before_its_preset_and_that_before_its_set() -> No
     ],
     ids=lambda path: path.stem,
 )
-def test_a_shipped_plan_is_right_at_its_size_and_at_the_sizes_that_its_comment_names(
-    path: Path,
-) -> None:
+def test_a_shipped_plan_is_right_at_its_size_and_at_the_sizes_that_its_comment_names(path: Path):
     text = path.read_text()
     read = plan.parse(text, path)
     assert text.startswith("# ")

@@ -1,7 +1,5 @@
 """The Insert Benchmark's sets 2023 and 2020 on MySQL and MariaDB: what the general log says."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 
@@ -44,9 +42,7 @@ def seen(server: Server, chosen: str, **more: str) -> Mapping[str, Seen]:
 @pytest.mark.parametrize(
     ("chosen", "query"), [("2023", ["q100", "q200"]), ("2020", ["q100.1", "q200.2"])]
 )
-def test_a_set_of_its_time_sends_what_was_sent_then(
-    server: Server, chosen: str, query: list[str]
-) -> None:
+def test_a_set_of_its_time_sends_what_was_sent_then(server: Server, chosen: str, query: list[str]):
     found = seen(server, chosen)
     for name in ("l.i0", "l.x", "l.i1", *query):
         inserts = [one for one in found[name].texts("Query") if one.startswith("INSERT")]

@@ -1,7 +1,5 @@
 """The Insert Benchmark's other forms on a real server: what its log says that it was sent."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -86,9 +84,7 @@ def test_the_steps_of_2023_are_run_in_their_order(of_2023: Results) -> None:
     ]
 
 
-def test_the_window_of_a_later_step_of_2023_opens_after_the_vacuums_have_begun(
-    of_2023: Results,
-) -> None:
+def test_the_window_of_a_later_step_of_2023_opens_after_the_vacuums_have_begun(of_2023: Results):
     step = steps_of(of_2023)["q200"]
     (started,), (opened,) = events(step, "started"), events(step, "window_open")
     assert opened["mono_ns"] - started["mono_ns"] == 2_000_000_000

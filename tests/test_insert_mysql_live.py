@@ -1,7 +1,5 @@
 """The Insert Benchmark on MySQL and MariaDB: what the general log says that they were sent."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -51,9 +49,7 @@ def seen(server: Server) -> Mapping[str, Seen]:
     return {step.name: run(server, step) for step in steps}
 
 
-def test_the_tables_are_innodbs_with_three_indexes(
-    server: Server, seen: Mapping[str, Seen]
-) -> None:
+def test_the_tables_are_innodbs_with_three_indexes(server: Server, seen: Mapping[str, Seen]):
     (row,) = server.execute(f"SHOW CREATE TABLE {DATABASE}.pi2")
     made = str(row[1])
     assert "ENGINE=InnoDB" in made
@@ -69,9 +65,7 @@ def test_the_tables_are_innodbs_with_three_indexes(
 
 
 @pytest.mark.capability("insert benchmark")
-def test_inserts_are_texts_of_100_50_and_5_rows_and_nothing_is_prepared(
-    seen: Mapping[str, Seen],
-) -> None:
+def test_inserts_are_texts_of_100_50_and_5_rows_and_nothing_is_prepared(seen: Mapping[str, Seen]):
     for name, rows in (("l.i0", 100), ("l.x", 100), ("l.i1", 50), ("l.i2", 5), ("qr100", 50)):
         inserts = [one for one in seen[name].texts("Query") if one.startswith("INSERT")]
         wanted = re.compile(rf"{HEAD}{ROW}(,{ROW}){{{rows - 1}}}")
@@ -152,9 +146,7 @@ def test_binary_logs_are_purged_before_each_step_where_they_are_on(
         assert len(server.execute("SHOW BINARY LOGS")) == 1
 
 
-def test_switches_do_on_mysql_what_they_do_elsewhere(
-    server: Server, seen: Mapping[str, Seen]
-) -> None:
+def test_switches_do_on_mysql_what_they_do_elsewhere(server: Server, seen: Mapping[str, Seen]):
     """Two indexes, three partitions, ranges of deletes, long transactions, prepared statements."""
     assert seen, "the steps as published come first, as these take their tables"
     loaded = workload.load("insert-benchmark", set="prepared")

@@ -1,7 +1,5 @@
 """Connections that the Insert Benchmark opens to read the smallest and the largest key."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

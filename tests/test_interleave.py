@@ -1,7 +1,5 @@
 """Arms that are up at once and take the steps that read in turn: orders, plans, a fake's run."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from dataclasses import replace
@@ -104,9 +102,7 @@ def steps_that_write(*writes: bool) -> list[Step]:
     ("writes", "cut"),
     [((True, False, True, False, False), 3), ((False, False), 0), ((True,), 1), ((), 0)],
 )
-def test_the_prelude_ends_with_the_last_step_that_writes(
-    writes: tuple[bool, ...], cut: int
-) -> None:
+def test_the_prelude_ends_with_the_last_step_that_writes(writes: tuple[bool, ...], cut: int):
     steps = steps_that_write(*writes)
     assert schedule.parted(steps) == (tuple(steps[:cut]), tuple(steps[cut:]))
 
@@ -167,9 +163,7 @@ def test_what_cannot_be_taken_in_turns_gets_one_line(
     assert str(error.value).removeprefix(f"{tmp_path}/plan.toml: ") == line
 
 
-def test_a_measured_step_that_writes_is_refused_and_a_hidden_one_begins_the_turns(
-    tmp_path: Path,
-) -> None:
+def test_a_measured_step_that_writes_is_refused_and_a_hidden_one_begins_the_turns(tmp_path: Path):
     with pytest.raises(PlanError, match="step `three` writes"):
         made(tmp_path, three=True)
     of = made(tmp_path, two=True)

@@ -1,7 +1,5 @@
 """A device's figures are those of iostat, from planted readings and beside iostat itself."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec
@@ -16,7 +14,7 @@ from dbdyno.model import Json
 from dbdyno.model.host_reading import DeviceCounters, HostReading
 from dbdyno.model.metric.device import COLUMNS, NAMES
 from result_builder import build
-from test_analysis import change_lines, step_folder
+from test_analysis import change, change_lines, step_folder
 
 S = 1_000_000_000
 MIB = 1 << 20
@@ -101,9 +99,7 @@ def test_the_log_s_device_is_told_apart_from_the_data_s(tmp_path: Path) -> None:
     assert run.series["disk.w_await"].y == pytest.approx([0.5] * 20)
 
 
-def test_results_of_older_versions_lack_what_was_not_counted_and_nothing_else(
-    tmp_path: Path,
-) -> None:
+def test_results_of_older_versions_lack_what_was_not_counted_and_nothing_else(tmp_path: Path):
     folder = step_folder(tmp_path, "qr100")
     whole = assemble.step_run(folder).metrics
 
@@ -158,3 +154,38 @@ def test_a_report_shows_the_device_of_each_step_in_the_columns_of_iostat(tmp_pat
         "w/s": 100.0, "w_await": 0.5, "wareq-sz": 32.0, "%util": 4.0,
     }  # fmt: skip
     assert "iostat -x" in str(shown.note)
+
+
+# The greatest second of the device, from planted readings of the host.
+
+
+def test_the_greatest_second_of_the_device_is_set_beside_its_ceiling(tmp_path: Path) -> None:
+    folder = step_folder(tmp_path, "qr100")
+
+    def busy(lines: list[Json]) -> list[Json]:
+        """100 MiB read in the window's fourth second, and as much written in its sixth."""
+        seconds = [line for line in lines if line["kind"] == "second"]
+        for counter, from_then_on in (("read_bytes", seconds[3:]), ("write_bytes", seconds[5:])):
+            for line in (*from_then_on, *(one for one in lines if one["kind"] == "close")):
+                line["disk"] = line["disk"] | {counter: line["disk"][counter] + (100 << 20)}
+        return lines
+
+    change_lines(folder.path / "host.jsonl", busy)
+    device = {"bytes": 1 << 30, "write_mbps": 412.5, "read_mbps": 201.25, "direct": True}
+    change(folder.path / "done.json", lambda done: done["canary"].update(device=device))
+    metrics = assemble.step_run(folder).metrics
+    read, write = 40 / 64, 100 / 32
+    assert metrics["rmbps_max"] == pytest.approx(100 + read)
+    assert metrics["wmbps_max"] == pytest.approx(100 + write)
+    assert metrics["rwmbps_max"] == pytest.approx(100 + read + write), "not in the same second"
+    assert metrics["read_share_of_device"] == pytest.approx(100 * (100 + read) / 201.25)
+    assert metrics["write_share_of_device"] == pytest.approx(100 * (100 + write) / 412.5)
+
+
+def test_a_window_without_a_whole_second_has_its_own_rate(tmp_path: Path) -> None:
+    folder = step_folder(tmp_path, "qr100")
+    ends = ("open", "close")
+    change_lines(
+        folder.path / "host.jsonl", lambda lines: [line for line in lines if line["kind"] in ends]
+    )
+    assert assemble.step_run(folder).metrics["rmbps_max"] == pytest.approx(40 / 64)

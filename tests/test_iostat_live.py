@@ -1,7 +1,5 @@
 """What dyno computes of a device is what iostat itself prints of it, over the same time."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A job's types (dbdyno/model/job) beside the example jobs that dyno-loadgen reads as well."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

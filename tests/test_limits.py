@@ -1,7 +1,5 @@
 """Latency limits, tries without limit, failures by class: from a workload file to a reader."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +68,7 @@ def test_a_roles_limit_and_tries_without_limit_are_in_its_job(tmp_path: Path) ->
         ),
     ],
 )
-def test_a_limit_that_cannot_be_kept_is_refused(
-    before: str, after: str, line: str, tmp_path: Path
-) -> None:
+def test_a_limit_that_cannot_be_kept_is_refused(before: str, after: str, line: str, tmp_path: Path):
     text = TIMED.replace(before, after)
     if not after:
         text = text.replace("latency_limit_ms = 5\n", "stop = { operations = 9 }\n")

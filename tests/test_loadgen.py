@@ -1,7 +1,5 @@
 """The caller of dyno-loadgen: what it takes from it, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

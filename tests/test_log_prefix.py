@@ -1,7 +1,5 @@
 """The prefix of a log's lines is told by the lines: published ones in their meaning, or asked."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 
@@ -114,9 +112,7 @@ def test_lines_tell_their_prefix(written: str) -> None:
 @pytest.mark.parametrize("application", APPLICATIONS)
 @pytest.mark.parametrize("count", [3, 40])
 @pytest.mark.parametrize("written", TOLD)
-def test_few_lines_of_one_application_tell_it_too(
-    written: str, count: int, application: str
-) -> None:
+def test_few_lines_of_one_application_tell_it_too(written: str, count: int, application: str):
     lines = lines_of(written, count=count, users=["app"], applications=[application])
     read, expected = (
         reading(prefix, lines) for prefix in (detected(lines, "x.log"), prefix_of(written))
@@ -126,9 +122,7 @@ def test_few_lines_of_one_application_tell_it_too(
 
 
 @pytest.mark.parametrize("written", ASKED)
-def test_names_that_nothing_tells_apart_are_asked_for_and_else_told_by_connections(
-    written: str,
-) -> None:
+def test_names_that_nothing_tells_apart_are_asked_for_and_else_told_by_connections(written: str):
     with pytest.raises(
         DynoError, match=r"may be written by `.*` \(database .* or by .* --prefix '"
     ):

@@ -1,7 +1,5 @@
 """One log in every shape in which people have it gives one folder: of services, tools, systems."""
 
-from __future__ import annotations
-
 import bz2
 import csv
 import lzma

@@ -1,7 +1,5 @@
 """Files as long as another server's, and btrees as high: by their bytes, without a server."""
 
-from __future__ import annotations
-
 import os
 import struct
 from pathlib import Path
@@ -102,9 +100,7 @@ def test_a_link_in_a_files_place_is_not_followed(tmp_path: Path) -> None:
     assert (tmp_path / "else").stat().st_size == 0
 
 
-def test_a_file_system_without_holes_is_known(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_system_without_holes_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def filled(file: int, size: int) -> None:
         os.write(file, b"z" * size)
 

@@ -1,7 +1,5 @@
 """What is said at a look, and why a plan ends."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -16,9 +14,7 @@ from dbdyno.run import look_words
 from dbdyno.stats.looks import looked
 
 PLAN = """
-[arms.a]
-engine = "fake"
-fake = { default_us = 100 }
+arms.a = { engine = "fake", fake = { default_us = 100 } }
 [[workloads]]
 name = "sysbench"
 [schedule]

@@ -1,7 +1,5 @@
 """Looks on a real server: blocks that begin with a golden copy do open steps alone."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator
@@ -75,9 +73,7 @@ def with_planted_words(results: Results) -> Comparison:
     return replace(found, steps=tuple(steps))
 
 
-def test_blocks_from_a_golden_copy_do_only_the_steps_that_are_open(
-    data: Path, tmp_path: Path
-) -> None:
+def test_blocks_from_a_golden_copy_do_only_the_steps_that_are_open(data: Path, tmp_path: Path):
     of = plan.parse(PLAN.format(build=ends()[-1], data=data), None)
     outcome = looks.run(of, tmp_path, with_planted_words, runner=LocalRunner(wait=True))
     assert (outcome.failed, outcome.voids) == (0, 0)

@@ -1,7 +1,5 @@
 """A plan goes from look to look on the fake server: which blocks it makes, what rests, its end."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable, Mapping
@@ -32,12 +30,8 @@ HERE = LocalRunner(wait=True)
 
 PLAN = """
 name = "looked"
-[arms.a]
-engine = "fake"
-fake = { service_us = { point = 200, other = 60_000 } }
-[arms.b]
-engine = "fake"
-fake = { service_us = { point = 300, other = 90_000 } }
+arms.a = { engine = "fake", fake = { service_us = { point = 200, other = 60_000 } } }
+arms.b = { engine = "fake", fake = { service_us = { point = 300, other = 90_000 } } }
 [[workloads]]
 name = "./reads.toml"
 [schedule]

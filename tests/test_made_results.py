@@ -1,7 +1,5 @@
 """Large results are made of small real ones: whole, with noise of their own, the same by seed."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How clusters are made and reached, without a server: keys `initdb`, `transport`, `rest_s`."""
 
-from __future__ import annotations
-
 import json
 import locale
 import time
@@ -157,9 +155,7 @@ def test_what_a_version_or_its_settings_cannot_have_is_one_line(
     assert str(raised.value) == sentence
 
 
-def test_a_locale_that_is_not_here_is_named_with_how_to_install_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_locale_that_is_not_here_is_named_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch):
     remedy = (
         "install it by `localedef -i xx_YY -f UTF-8 xx_YY.UTF-8` (of Debian's package `locales`), "
         'or write initdb = { locale = "C.UTF-8" }'

@@ -1,7 +1,5 @@
 """The keys `initdb`, `transport` and `rest_s` on real servers: how they are made and reached."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

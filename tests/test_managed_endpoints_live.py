@@ -1,7 +1,5 @@
 """A standby elsewhere that a plan knows by an endpoint only: roles read it, its lag is shown."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

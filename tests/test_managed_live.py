@@ -4,8 +4,6 @@ Over TCP with TLS, whose certificate is verified; somebody else is at work meanw
 shows this user nothing of that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

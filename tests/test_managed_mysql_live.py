@@ -4,8 +4,6 @@ Over TCP with TLS, whose certificate is verified; performance_schema is off, as 
 it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

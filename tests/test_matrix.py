@@ -1,7 +1,5 @@
 """An arm with a matrix: the arms that it stands for, their names and order, and what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Variances that steps lend each other: by hand, by limma's figures, and by another computation."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -129,9 +127,7 @@ def test_many_priors_at_once_are_those_of_each() -> None:
 
 
 @given(units)
-def test_never_more_is_lent_than_half_of_d0_and_than_the_others_have(
-    values: list[list[float]],
-) -> None:
+def test_never_more_is_lent_than_half_of_d0_and_than_the_others_have(values: list[list[float]]):
     logs = scattered(values)
     freedom = logs.shape[1] - 1
     _, known = moderation.prior(logs.var(axis=1, ddof=1), freedom)

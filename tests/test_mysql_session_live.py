@@ -1,7 +1,5 @@
 """The generator on real servers of MySQL and MariaDB: statements, rows, errors, users, TLS."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
@@ -101,9 +99,7 @@ def test_values_arrive_as_they_were_drawn(
     assert ran.done["totals"]["main"]["rows"] == 6
 
 
-def test_both_protocols_draw_the_same(
-    mysql_server: LabServer, address: Address, server: Json
-) -> None:
+def test_both_protocols_draw_the_same(mysql_server: LabServer, address: Address, server: Json):
     for protocol in (SIMPLE, PREPARED):
         insert = statement("insert", "INSERT INTO ", TABLE, " VALUES ", *ROW, protocol=protocol)
         ok(run(job(mysql_server.engine, server, [insert], SOME)))
@@ -124,9 +120,7 @@ def test_affected_rows_are_those_that_changed_or_those_that_were_found(
     assert changed.captured("update")["notices"] == [notice]
 
 
-def test_a_connection_is_that_of_its_number_and_thread(
-    mysql_server: LabServer, server: Json
-) -> None:
+def test_a_connection_is_that_of_its_number_and_thread(mysql_server: LabServer, server: Json):
     mysql_place.needs(mysql_server.engine, "ids of threads", mysql=80000)
     select = statement("select", "SELECT CONNECTION_ID(), @@character_set_client, @@autocommit")
     ran = ok(run(job(mysql_server.engine, server, [select])))
@@ -150,9 +144,7 @@ def test_a_result_of_many_packets_is_read_to_its_end(
         assert ran.done["totals"]["main"]["rows"] == 4096
 
 
-def test_several_statements_in_one_text_are_one_answer(
-    mysql_server: LabServer, server: Json
-) -> None:
+def test_several_statements_in_one_text_are_one_answer(mysql_server: LabServer, server: Json):
     both = statement("both", "SELECT 1; SELECT 2 UNION SELECT 3; DO 1")
     ran = ok(run(job(mysql_server.engine, server, [both])))
     assert ran.rows("both") == [["1"], ["2"], ["3"]]
@@ -167,9 +159,7 @@ def test_a_text_of_more_than_a_packet_is_sent_in_several(
     assert ran.rows("long") == [[str(17 << 20)]]
 
 
-def test_an_error_is_tried_again_by_its_state_or_its_number(
-    mysql_server: LabServer, server: Json
-) -> None:
+def test_an_error_is_tried_again_by_its_state_or_its_number(mysql_server: LabServer, server: Json):
     engine = mysql_server.engine
     signal = statement("signal", "SIGNAL SQLSTATE '40001' SET MESSAGE_TEXT = 'planted'")
     for state, code, written in (
@@ -395,17 +385,13 @@ def test_a_connection_is_encrypted_and_the_certificate_is_looked_at_as_asked_for
         assert words in refused.done["reason"]
 
 
-def test_a_protocol_that_the_server_has_not_is_refused(
-    mysql_server: LabServer, address: Address
-) -> None:
+def test_a_protocol_that_the_server_has_not_is_refused(mysql_server: LabServer, address: Address):
     extended = statement("one", "SELECT 1") | {"protocol": "extended"}
     other = run(job(mysql_server.engine, at(address), [extended]))
     assert "has no such protocol; give `simple` or `prepared`" in other.stderr
 
 
-def test_too_many_connections_are_one_line(
-    mysql_server: LabServer, address: Address, server: Json
-) -> None:
+def test_too_many_connections_are_one_line(mysql_server: LabServer, address: Address, server: Json):
     ((_, allowed),) = execute(address, "SHOW VARIABLES LIKE 'max_connections'")
     try:
         execute(address, "SET GLOBAL max_connections = 10")

@@ -1,7 +1,5 @@
 """The network between generators on other hosts and the server: from done.json to every reader."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Nodes as a factor of a comparison: what each found, and whether they disagree."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +14,7 @@ from dbdyno.analysis import compare
 from dbdyno.analysis.across import work
 from dbdyno.judge import host_changes, nodes
 from dbdyno.judge.conclusions import Conclusions
-from dbdyno.judge.earlier_results import is_of_machine
+from dbdyno.judge.fills import is_of_machine
 from dbdyno.model import Comparison, Json, StepRun
 from dbdyno.model.nodes import UNNAMED
 from dbdyno.store import Results

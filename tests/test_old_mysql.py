@@ -1,7 +1,5 @@
 """MySQL 5.6 and 5.7, which are not tried: their builds, their set-up, what of presets they know."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A name that stands for several servers is one server to dyno and to the load generator."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Which steps more blocks may still decide."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import pytest
@@ -49,9 +47,7 @@ def cell(
         (None, "", False),
     ],
 )
-def test_a_word_that_blocks_may_change_is_open(
-    word: Word | None, reason: Reason, expected: bool
-) -> None:
+def test_a_word_that_blocks_may_change_is_open(word: Word | None, reason: Reason, expected: bool):
     assert is_open(cell(word, reason=reason)) is expected
 
 

@@ -1,7 +1,5 @@
 """Operations of any length, in windows and in turns: the ratio without bias, and its interval."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

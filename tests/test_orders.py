@@ -1,7 +1,5 @@
 """The shipped workload `orders`: its mix, what its transactions send, what it refuses."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from itertools import product
@@ -139,9 +137,7 @@ def test_customers_items_and_names_are_drawn_by_nurand(
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_with_procedures_a_transaction_is_a_call_of_a_routine_that_the_step_makes(
-    engine: str,
-) -> None:
+def test_with_procedures_a_transaction_is_a_call_of_a_routine_that_the_step_makes(engine: str):
     step = steps(engine, used="procedures")["orders"]
     sends = {each.name: [step.job.statements[n].name for n in each.sends]
              for each in step.job.programs}  # fmt: skip

@@ -1,7 +1,5 @@
 """What `orders` loads: the same rows on every engine, by as many streams as you like, in bounds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import NamedTuple
 

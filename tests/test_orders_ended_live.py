@@ -3,8 +3,6 @@
 Whatever was in flight has to be undone as a whole, so that the conditions hold afterwards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
@@ -87,7 +85,5 @@ def test_conditions_hold_on_postgresql_after_a_load_that_was_ended(place: Place)
         check(server)
 
 
-def test_conditions_hold_on_mysql_and_mariadb_after_a_load_that_was_ended(
-    mysql_server: LabServer,
-) -> None:
+def test_conditions_hold_on_mysql_and_mariadb_after_a_load_that_was_ended(mysql_server: LabServer):
     check(mysql_server)

@@ -1,7 +1,5 @@
 """The workload `orders` on real servers: what is loaded, and that its conditions hold and tell."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Named operations as a headline, and what rolled back, from the events of a run to its report."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Captured values become literals or bound values of calls, as the application sent them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`[queries]` of a workload file: each query of an application is a step."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

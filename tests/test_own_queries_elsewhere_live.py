@@ -1,7 +1,5 @@
 """Captured queries race servers that exist: by an ordinary role, which may only read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Captured queries race servers of MySQL and MariaDB that exist: by a user who may only SELECT."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,8 +1,6 @@
 """Dyno's own sessions: whatever the environment, a server, a database or a role say, they reach the
 server of the arm and read what it sends. Sessions that are measured have the user's settings."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The package as it is installed: its command, its binaries, its data, its distributions."""
 
-from __future__ import annotations
-
 import ast
 import importlib.metadata
 import json

@@ -1,7 +1,5 @@
 """What readers of the example results see: nothing is cut, intervals are named, hints work."""
 
-from __future__ import annotations
-
 import ast
 import html
 import re

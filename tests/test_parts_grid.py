@@ -1,7 +1,5 @@
 """Tables of things by arms: the rows are the things, the columns each figure of each arm."""
 
-from __future__ import annotations
-
 from dbdyno.findings.statements.facts import StatementFacts, StatementUse
 from dbdyno.parts.grid import Grid, GridFigure
 from dbdyno.parts.part import Table

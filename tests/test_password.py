@@ -1,7 +1,5 @@
 """Passfiles, by libpq's rules."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

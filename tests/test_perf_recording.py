@@ -1,7 +1,5 @@
 """The real perf samples and counts a busy process; its binary tells what profiles ask of it."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import shutil
@@ -189,9 +187,7 @@ def test_what_perf_refuses_is_said_in_one_line(perf: Perf, busy: int, tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_load_that_outlasts_perf_is_said_to_take_too_long(
-    perf: Perf, busy: int, tmp_path: Path
-) -> None:
+def test_a_load_that_outlasts_perf_is_said_to_take_too_long(perf: Perf, busy: int, tmp_path: Path):
     recording = Recording(perf, [busy], tmp_path, HERTZ, "fp", 1.0)
     recording.start()
     begun = [running.child for running in recording._running]

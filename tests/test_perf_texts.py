@@ -1,7 +1,5 @@
 """What perf prints is read as its manual pages say: samples, lost samples, counters, refusals."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

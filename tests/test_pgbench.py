@@ -1,7 +1,5 @@
 """The workload pgbench: its tables, options and scripts, on each engine."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """pgbench as the load: its words and its log are read by key, and its rough ends are told."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -219,9 +217,7 @@ def test_a_step_s_scripts_weights_and_options_are_in_its_job(tmp_path: Path) -> 
         ('builtin = ["select-only"], protocol = "execute"', "pgbench.protocol`: must be 'simple',"),
     ],
 )
-def test_what_pgbench_cannot_be_asked_is_refused_by_its_key(
-    tmp_path: Path, told: str, words: str
-) -> None:
+def test_what_pgbench_cannot_be_asked_is_refused_by_its_key(tmp_path: Path, told: str, words: str):
     with pytest.raises(WorkloadError) as found:
         expanded(tmp_path, told)
     assert words in str(found.value)
@@ -272,9 +268,7 @@ def test_a_changed_script_is_another_load(tmp_path: Path) -> None:
     assert pgbench.PgbenchDriver().version(step) != before
 
 
-def test_a_build_s_folder_is_a_path_to_its_pgbench(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_build_s_folder_is_a_path_to_its_pgbench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "base" / "bin").mkdir(parents=True)
     fake = tmp_path / "base" / "bin" / "pgbench"
     fake.write_text("#!/bin/sh\necho 'pgbench (PostgreSQL) 12.1'\n")

@@ -1,7 +1,5 @@
 """pgbench itself on a real server: its report, its log read by hand, and what dyno makes of it."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterator

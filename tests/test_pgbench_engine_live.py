@@ -1,7 +1,5 @@
 """What of pgbench's engine the generator has, beside pgbench: latency limits, a connection each."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -131,8 +129,6 @@ def test_each_operation_has_a_session_of_its_own(server: Server, tmp_path: Path)
     each_has_its_own(server, step(tmp_path, "connecting"))
 
 
-def test_so_it_has_on_mysql_and_mariadb(
-    mysql_engine: str, mysql_server: Server, tmp_path: Path
-) -> None:
+def test_so_it_has_on_mysql_and_mariadb(mysql_engine: str, mysql_server: Server, tmp_path: Path):
     mysql_server.create_database(DATABASE)
     each_has_its_own(mysql_server, step(tmp_path, "connecting", mysql_engine))

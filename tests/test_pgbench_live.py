@@ -1,8 +1,6 @@
 """The workload pgbench beside pgbench itself: the same tables, the same statements, each on the
 other's tables, and balances that are checked."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -289,9 +287,7 @@ def test_the_server_is_sent_what_pgbench_sends(server: LabServer, protocol: str)
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_a_transaction_has_as_many_calls_in_pg_stat_statements(
-    server: LabServer, script: str
-) -> None:
+def test_a_transaction_has_as_many_calls_in_pg_stat_statements(server: LabServer, script: str):
     emptied(server)
     server.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements", database=DATABASE)
     run(server, steps()["fill"])

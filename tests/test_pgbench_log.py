@@ -1,7 +1,5 @@
 """The log of pgbench: every transaction of a window is counted once, as it stands there."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 
@@ -144,9 +142,7 @@ def test_a_line_that_is_none_of_a_log_is_refused_in_one_line(text: str) -> None:
         log.table(text.encode(), shape(), "x")
 
 
-def test_a_log_longer_than_a_part_is_read_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_longer_than_a_part_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(log, "CHUNK_BYTES", 100)
     path = tmp_path / "log.1"
     path.write_text("".join(line(0, k, k) for k in range(50)))

@@ -1,7 +1,5 @@
 """The workload pgbench on MySQL and MariaDB: both loads, and what scripts send."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

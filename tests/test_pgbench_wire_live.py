@@ -5,8 +5,6 @@ Only how a statement is prepared differs: pgbench asks for it when it needs it, 
 own.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import struct
@@ -196,9 +194,7 @@ def plain(text: bytes) -> str:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("script", BUILT_IN)
-def test_the_workload_pgbench_sends_what_pgbench_sends(
-    running: Server, script: str, protocol: str
-) -> None:
+def test_the_workload_pgbench_sends_what_pgbench_sends(running: Server, script: str, protocol: str):
     theirs, ours = (sent(running, one, b"SELECT abalance") for one in built_in(script, protocol))
     assert [clear(one) for one in ours] == [clear(one) for one in theirs]
     if protocol != "simple":

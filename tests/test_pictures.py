@@ -1,7 +1,5 @@
 """The pictures of docs/, and how a terminal becomes one."""
 
-from __future__ import annotations
-
 import struct
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`[schedule] placement`: what a plan may say, its processors, and where sessions run."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -96,9 +94,7 @@ def test_a_plan_that_cannot_be_placed_is_refused_in_a_line(
         ('run = "point"', None),
     ],
 )
-def test_a_load_that_cannot_be_placed_is_refused(
-    tmp_path: Path, role: str, line: str | None
-) -> None:
+def test_a_load_that_cannot_be_placed_is_refused(tmp_path: Path, role: str, line: str | None):
     placed = made(tmp_path)
     text = read_steps.text().replace('run = "point"', role)
     (tmp_path / "reads.toml").write_text(text)

@@ -1,7 +1,5 @@
 """Plans: what is read, and the one line for what is wrong."""
 
-from __future__ import annotations
-
 import inspect
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which plans sessions chose for a prepared query, and what a change of such a query is worth."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,9 +29,7 @@ def ended(*rows: list[str | None]) -> SessionEnd:
     return SessionEnd(mono_ns=1, role="query", client=0, connection=0, rows=list(rows))
 
 
-def test_a_session_tells_its_calls_by_either_plan_without_those_before_the_turn(
-    tmp_path: Path,
-) -> None:
+def test_a_session_tells_its_calls_by_either_plan_without_those_before_the_turn(tmp_path: Path):
     ends = [ended(["100", "20"]), ended(["0", "120"]), ended(["50", "70"]), ended(["15", "5"])]
     of = job(tmp_path)
     assert shares(ends, of) == [1.0, 0.0, 0.5]

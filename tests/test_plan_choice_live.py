@@ -1,7 +1,5 @@
 """Sessions of a prepared query begin anew in each turn and tell what they chose, by version."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scripts in plans and workload files: which steps they make, of which tables, and what is said."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Plans of MySQL and MariaDB in normal form, without values, and where two of them part."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

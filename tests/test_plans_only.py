@@ -1,7 +1,5 @@
 """Plans without data: the words by plans.json, what is shown, and bad input; without a server."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -237,9 +235,7 @@ def test_statistics_say_on_their_first_line_that_they_hold_values(tmp_path: Path
         ("[]", "is torn or no statistics file"),
     ],
 )
-def test_a_bad_statistics_file_is_refused_in_a_line(
-    tmp_path: Path, text: str | None, said: str
-) -> None:
+def test_a_bad_statistics_file_is_refused_in_a_line(tmp_path: Path, text: str | None, said: str):
     if text is not None:
         written(tmp_path, text)
     with pytest.raises(ResultError, match=said) as refused:

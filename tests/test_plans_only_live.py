@@ -1,7 +1,5 @@
 """Plans without data on real servers: from a capture to the answer, by roles, and refused."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil
@@ -302,9 +300,7 @@ def test_heights_and_lists_by_explain_are_those_of_the_pages(shop: Shop, tmp_pat
     assert {0, 1} <= set(heights.values())
 
 
-def test_a_lab_orders_texts_as_a_database_of_icu_does(
-    shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lab_orders_texts_as_a_database_of_icu_does(shop: Shop, monkeypatch: pytest.MonkeyPatch):
     if major(SOURCE) < 15:
         pytest.skip("databases have a locale of ICU from 15 on")
     shop.server.execute(
@@ -408,9 +404,7 @@ def test_another_server_does_not_start_on_long_files_nor_keep_them() -> None:
 
 
 @pytest.mark.parametrize("torn", [False, True])
-def test_bad_input_is_one_line_and_leaves_nothing(
-    shop: Shop, tmp_path: Path, *, torn: bool
-) -> None:
+def test_bad_input_is_one_line_and_leaves_nothing(shop: Shop, tmp_path: Path, *, torn: bool):
     captured(shop, "dyno", tmp_path)
     dump = tmp_path / "other.sql"
     dump.write_text(OTHER_SCHEMA)

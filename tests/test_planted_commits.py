@@ -1,7 +1,5 @@
 """The repository that searches of a commit are tried on: what its commits change."""
 
-from __future__ import annotations
-
 import tarfile
 from pathlib import Path
 
@@ -41,9 +39,7 @@ def changed(folder: Path, commit: str) -> list[str]:
     return git(folder, "show", "--format=", "--name-only", commit).split()
 
 
-def test_one_commit_burns_cpu_and_all_others_change_a_file_beside_it(
-    tarball: Path, tmp_path: Path
-) -> None:
+def test_one_commit_burns_cpu_and_all_others_change_a_file_beside_it(tarball: Path, tmp_path: Path):
     folder = tmp_path / "planted"
     made = planted_commits.make(tarball, folder, Wish(commits=6, at=4, turns=600))
     assert len(set(made)) == 7
@@ -56,9 +52,7 @@ def test_one_commit_burns_cpu_and_all_others_change_a_file_beside_it(
     assert scan.index("*estate;") < scan.index("turn < 600;") < scan.index("estate =")
 
 
-def test_loops_of_several_functions_come_shrink_and_are_reverted(
-    tarball: Path, tmp_path: Path
-) -> None:
+def test_loops_of_several_functions_come_shrink_and_are_reverted(tarball: Path, tmp_path: Path):
     folder = tmp_path / "planted"
     texts = ("0:_bt_first:200", "2:IndexNext:136", "4:_bt_first:19", "5:IndexNext:0")
     changes = tuple(map(LoopChange.read, texts))
@@ -75,17 +69,13 @@ def test_loops_of_several_functions_come_shrink_and_are_reverted(
     assert said == (f'Revert "Mix the address of an index scan"\n\nThis reverts commit {made[2]}.')
 
 
-def test_without_a_guilty_commit_none_touches_the_executor_s_scan(
-    tarball: Path, tmp_path: Path
-) -> None:
+def test_without_a_guilty_commit_none_touches_the_executor_s_scan(tarball: Path, tmp_path: Path):
     made = planted_commits.make(tarball, tmp_path / "planted", Wish(commits=3))
     assert len(made) == 4
     assert (tmp_path / "planted" / GUILTY_FILE).read_text() == SCAN
 
 
-def test_a_broken_commit_is_mended_by_the_next_one_even_the_guilty(
-    tarball: Path, tmp_path: Path
-) -> None:
+def test_a_broken_commit_is_mended_by_the_next_one_even_the_guilty(tarball: Path, tmp_path: Path):
     folder = tmp_path / "planted"
     made = planted_commits.make(tarball, folder, Wish(commits=4, at=3, turns=1, broken=(2, 3)))
     held = [
@@ -106,9 +96,7 @@ def test_the_same_arguments_make_the_same_commits(tarball: Path, tmp_path: Path)
     )
 
 
-def test_numbers_that_no_commit_has_and_other_sources_are_refused(
-    tarball: Path, tmp_path: Path
-) -> None:
+def test_numbers_that_no_commit_has_and_other_sources_are_refused(tarball: Path, tmp_path: Path):
     with pytest.raises(ValueError, match="commits are 1 to 2"):
         Wish(commits=2, at=3)
     other = tmp_path / "other.tar.gz"

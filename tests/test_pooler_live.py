@@ -1,7 +1,5 @@
 """Connections through PgBouncer that pools transactions, as many services have them."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterator
 from pathlib import Path

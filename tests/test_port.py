@@ -1,7 +1,5 @@
 """Where servers of the lab listen: never where the kernel may put a client meanwhile."""
 
-from __future__ import annotations
-
 import errno
 import socket
 from pathlib import Path

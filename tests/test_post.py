@@ -1,7 +1,5 @@
 """A post of one page: what it has, how large it is, and that it needs nothing else."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the check of a plan found goes through JSON and comes back the same."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 
@@ -32,12 +30,8 @@ parameters = { clients = [1, 2, 4], seconds = 7, scale = [1, 2] }
 SUITE = '[[workloads]]\nname = "insert-benchmark"\nset = "2023"\n'
 FAKES = """
 name = "fakes"
-[arms.a]
-engine = "fake"
-fake = { default_us = 100 }
-[arms.b]
-engine = "fake"
-fake = { default_us = 100 }
+arms.a = { engine = "fake", fake = { default_us = 100 } }
+arms.b = { engine = "fake", fake = { default_us = 100 } }
 """
 SERVERS = """
 name = "servers"

@@ -1,7 +1,5 @@
 """The probe's parts that need no server."""
 
-from __future__ import annotations
-
 import socket
 import time
 from datetime import UTC, datetime, timedelta
@@ -143,9 +141,7 @@ def test_a_log_elsewhere_is_counted_once(data_dir: Path, tmp_path: Path) -> None
     assert sizes.wal_files(a_reader(150000), data_dir, elsewhere)["wal_dir_bytes"] == 30
 
 
-def test_files_that_go_while_we_look_count_nothing(
-    data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_that_go_while_we_look_count_nothing(data_dir: Path, monkeypatch: pytest.MonkeyPatch):
     walk = snapshot.files(data_dir)
     next(walk)
     for path in sorted(data_dir.rglob("*"), reverse=True):

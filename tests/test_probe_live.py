@@ -1,7 +1,5 @@
 """Snapshots of real servers, of every major version that is here, and the sampler on one."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

@@ -159,9 +159,7 @@ def test_a_binary_log_that_is_off_is_known_to_be() -> None:
         ("11.8.2-MariaDB", "SHOW MASTER STATUS"),
     ],
 )
-def test_the_binary_log_is_asked_for_in_the_words_of_the_version(
-    version: str, statement: str
-) -> None:
+def test_the_binary_log_is_asked_for_in_the_words_of_the_version(version: str, statement: str):
     planted = {
         "log_bin": [{"yes": 1}],
         statement: [{"File": "binlog.000002", "Position": 700}],

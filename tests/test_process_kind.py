@@ -1,7 +1,5 @@
 """Process titles of PostgreSQL 9.6 to 19."""
 
-from __future__ import annotations
-
 import pytest
 
 from dbdyno.engine.postgres.process_kind import kind_of, leader_of

@@ -1,7 +1,5 @@
 """Profiles on a real server: what is sampled, and that no judged step finds a trace of it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A plan that asks for profiles is checked against the host before anything starts."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,16 +12,12 @@ from dbdyno.builds import Build
 from dbdyno.host.perf import elf
 from dbdyno.model import Plan
 from dbdyno.model.error import HostError
-from dbdyno.run.check import preflight, profiling
+from dbdyno.run.check import notices, preflight
 from dbdyno.run.ready_plan import ReadyPlan
 
 PLAN = """
-[arms.old]
-engine = "postgres"
-version = "17"
-[arms.new]
-engine = "postgres"
-version = "18"
+arms.old = { engine = "postgres", version = "17" }
+arms.new = { engine = "postgres", version = "18" }
 [[workloads]]
 name = "pgbench"
 [observe]
@@ -71,4 +65,4 @@ def test_programs_without_symbols_are_said_once_with_their_arms(monkeypatch: pyt
 
 def said(text: str, builds: dict[str, Build]) -> list[str]:
     prepared = SimpleNamespace(builds=builds)
-    return list(profiling.notices(parsed(text), cast(ReadyPlan, prepared)))
+    return list(notices.nameless_functions(parsed(text), cast(ReadyPlan, prepared)))

@@ -1,7 +1,5 @@
 """A program as the load: what it tells comes out, and what it does not tell stays unknown."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -400,9 +398,7 @@ def test_a_line_that_does_not_fit_the_contract_is_refused_with_what_is_wrong(
     assert "\n" not in str(found.value)
 
 
-def test_its_first_line_comes_after_go_and_its_input_ends_when_the_window_was_read(
-    tmp_path: Path,
-) -> None:
+def test_its_first_line_comes_after_go_and_its_input_ends_when_the_window_was_read(tmp_path: Path):
     went: list[str] = []
 
     def then(run: program.ProgramRun, event: Json) -> None:

@@ -1,7 +1,5 @@
 """The example of docs/workload.md, "A program as the load", as pasted: psql on a real server."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

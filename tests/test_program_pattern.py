@@ -1,20 +1,22 @@
 """A program that knows nothing of dyno as the load: patterns find what its output tells."""
 
-from __future__ import annotations
-
 import json
 import re
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from msgspec import structs
 
 from dbdyno import plan, workload
-from dbdyno.model import Json, Step
-from dbdyno.model.error import GeneratorError, WorkloadError
+from dbdyno.model import Address, Json, Plan, Step
+from dbdyno.model.address import Password
+from dbdyno.model.error import GeneratorError, PlanError, WorkloadError
 from dbdyno.model.events import DoneEvent
+from dbdyno.model.job import Job
+from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.run.driver import program
 from dbdyno.run.driver.pattern import Patterns
 from step_load import heard, only_step
@@ -66,9 +68,7 @@ def test_patterns_find_the_window_and_what_was_done_in_it(tmp_path: Path) -> Non
     assert (done["status"], done["report"]) == ("ok", {"per_min": 5108.0})
 
 
-def test_without_lines_at_its_ends_the_window_is_from_the_start_to_the_result(
-    tmp_path: Path,
-) -> None:
+def test_without_lines_at_its_ends_the_window_is_from_the_start_to_the_result(tmp_path: Path):
     result = r"'ended (?P<count>[0-9,]+), (?P<errors>\d+) lost, mean (?P<latency_ms>[0-9.]+) ms'"
     said = "sleep 0.2; echo ended 1,234, 5 lost, mean 6.25 ms; echo ended 9, 9 lost, mean 9 ms"
     events = patterned(tmp_path, said, f"result = {result}, thousands = ','")
@@ -134,9 +134,7 @@ COMMA = "say in the pattern what stands between its digits"
         ("did 1'234", ', thousands = "\'"', 1234),
     ],
 )
-def test_a_number_is_read_as_the_pattern_says(
-    tmp_path: Path, said: str, more: str, number: float
-) -> None:
+def test_a_number_is_read_as_the_pattern_says(tmp_path: Path, said: str, more: str, number: float):
     assert result_of(tmp_path, said, ALL + more) == number
 
 
@@ -167,9 +165,7 @@ def test_no_number_is_guessed(tmp_path: Path, said: str, pattern: str, words: st
         result_of(tmp_path, said, pattern)
 
 
-def test_numbers_beside_each_other_are_whole_where_the_pattern_has_what_is_between(
-    tmp_path: Path,
-) -> None:
+def test_numbers_beside_each_other_are_whole_where_the_pattern_has_what_is_between(tmp_path: Path):
     assert result_of(tmp_path, "7,1234,0.5", "result = '^[0-9]+,(?P<count>[0-9]+),'") == 1234
 
 
@@ -300,3 +296,111 @@ def test_a_pattern_that_cannot_tell_is_refused(tmp_path: Path, pattern: str, wor
     with pytest.raises(WorkloadError) as found:
         patterned(tmp_path, "true", pattern)
     assert words in str(found.value)
+
+
+# What stands around a program that makes the load: its environment, and what it needs.
+
+
+WORKLOAD = """
+[[steps]]
+name = "mine"
+driver = "command"
+command = {command}
+needs = {needs}
+headline = {{ metric = "qps", role = "query", count = "operations" }}
+roles.query = {{}}
+"""
+
+
+def step_of(folder: Path, said: str = "true", needs: tuple[str, ...] = ()) -> Step:
+    """A step of a shell's words."""
+    return only_step(folder, WORKLOAD.format(command=json.dumps(said), needs=json.dumps(needs)))
+
+
+def variables(folder: Path, **changed: Any) -> dict[str, str]:
+    """The environment of a program whose job is changed so."""
+    return program.environment(structs.replace(step_of(folder).job, **changed))
+
+
+def test_no_variable_of_dynos_own_clients_takes_a_program_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PGSERVICE", "PGOPTIONS", "PGHOSTADDR", "PGTARGETSESSIONATTRS", "MYSQL_HOST"):
+        monkeypatch.setenv(name, "prod")
+    monkeypatch.setenv("MINE", "stays")
+    there = variables(tmp_path, environment={"PGHOST": "the arm's"})
+    assert {name: value for name, value in there.items() if "prod" in value} == {}
+    assert (there["PGHOST"], there["MINE"]) == ("the arm's", "stays")
+
+
+def test_clients_of_a_program_go_to_the_address_that_dyno_goes_to() -> None:
+    there = Address(
+        host="localhost", ip="127.0.0.1", port=1, user="u", database="d", options="-c geqo=off"
+    )
+    told = program.of_server(there)
+    assert (told["PGHOST"], told["PGHOSTADDR"]) == ("localhost", "127.0.0.1")
+    # MySQL's clients take `localhost` for a socket.
+    assert (told["MYSQL_HOST"], told["PGOPTIONS"]) == ("127.0.0.1", "-c geqo=off")
+
+
+def test_a_password_reaches_programs_by_one_variable_whatever_the_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passfile = tmp_path / "pass"
+    passfile.write_text("*:*:*:*:of the file\n")
+    passfile.chmod(0o600)
+    monkeypatch.setenv("MINE", "of the environment")
+    address = Address(host="127.0.0.1", port=1, user="u", database="d")
+    for place, password in (
+        (None, ""),
+        (Password(passfile=passfile), "of the file"),
+        (Password(env="MINE"), "of the environment"),
+    ):
+        there = replace(address, password=place)
+        told = program.of_server(there)
+        assert "of the" not in str(told)  # a result keeps it
+        whole = variables(tmp_path, server=Endpoint.of(there), environment=told)
+        assert whole["DYNO_PASSWORD"] == password
+
+
+def test_a_program_has_a_temporary_folder_of_its_own_of_which_nothing_is_left(tmp_path: Path):
+    said = 'touch "$TMPDIR/settings.db"; echo "$TMPDIR" $(ls "$TMPDIR") >&2; exit 1'
+    job: Job = structs.replace(
+        step_of(tmp_path, said).job, program="mine", version="1", folder=str(tmp_path)
+    )
+    done = heard(program.ProgramRun(job, lambda text: None, cpus=None))[-1]
+    place, *names = done["reason"].split(": ")[-1].split()
+    assert names == ["settings.db"]
+    assert not Path(place).exists()
+
+
+@pytest.mark.parametrize(
+    ("word", "words"),
+    [
+        ("./absent.jar", "there is no `./absent.jar`"),
+        ("$THEIRS/absent.jar", "there is no `/nowhere/absent.jar` (`$THEIRS/absent.jar`)"),
+        ("$UNSET/there.jar", "`$UNSET/there.jar`: the environment has no `UNSET`: set it to the"),
+        ("java-that-nobody-has", "there is no program `java-that-nobody-has`: install it"),
+    ],
+)
+def test_what_a_program_needs_and_lacks_is_named_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str, words: str
+) -> None:
+    monkeypatch.setenv("THEIRS", "/nowhere")
+    monkeypatch.delenv("UNSET", raising=False)
+    (tmp_path / "there.jar").touch()
+    step = step_of(tmp_path, needs=("sh", "./there.jar", word))
+    with pytest.raises(PlanError) as found:
+        program.ProgramDriver().check(step, cast(Plan, None), None)
+    assert f": step `mine`: key `needs`: {words}" in str(found.value)
+    assert "\n" not in str(found.value)
+
+
+def test_another_version_of_what_a_program_needs_is_another_load(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs.jar"
+    theirs.write_text("old")
+    step = step_of(tmp_path, needs=("./theirs.jar",))
+    program.ProgramDriver().check(step, cast(Plan, None), None)
+    before = program.ProgramDriver().version(step)
+    theirs.write_text("new")
+    assert program.ProgramDriver().version(step) != before

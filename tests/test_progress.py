@@ -1,7 +1,5 @@
 """What a person sees while a plan runs: figures from ticks, a view that fits, plain lines."""
 
-from __future__ import annotations
-
 import io
 import time
 from collections.abc import Iterator

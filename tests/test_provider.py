@@ -1,7 +1,5 @@
 """Metrics of a provider: a table with times, laid beside the windows by the clock."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -190,9 +190,7 @@ def test_a_folder_that_was_deleted_is_taken_back(lab: Path, tmp_path: Path) -> N
     assert len(published_folder.entries(to / "feed.xml")) == 1
 
 
-def test_a_changed_result_is_renewed_and_keeps_its_place_in_the_feed(
-    lab: Path, tmp_path: Path
-) -> None:
+def test_a_changed_result_is_renewed_and_keeps_its_place_in_the_feed(lab: Path, tmp_path: Path):
     to = tmp_path / "site"
     publish([lab], to)
     (entry,) = published_folder.entries(to / "feed.xml")
@@ -227,9 +225,7 @@ def linked(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [torn, older, foreign, timeless, linked])
-def test_a_bad_result_is_one_line_and_hides_no_other(
-    lab: Path, tmp_path: Path, damage: Any
-) -> None:
+def test_a_bad_result_is_one_line_and_hides_no_other(lab: Path, tmp_path: Path, damage: Any):
     damage(example(lab / "bad"))
     made = publish([lab], tmp_path / "site")
     (line,) = made.problems
@@ -238,18 +234,14 @@ def test_a_bad_result_is_one_line_and_hides_no_other(
 
 
 @pytest.mark.parametrize("damage", [torn, older, foreign, timeless, linked])
-def test_nothing_is_left_where_nothing_can_be_published(
-    lab: Path, tmp_path: Path, damage: Any
-) -> None:
+def test_nothing_is_left_where_nothing_can_be_published(lab: Path, tmp_path: Path, damage: Any):
     damage(lab / "one")
     with pytest.raises(ExportError, match="nothing to publish: "):
         publish([lab], tmp_path / "site")
     assert not (tmp_path / "site").exists()
 
 
-def test_a_result_that_is_damaged_later_stays_as_it_was_published(
-    lab: Path, tmp_path: Path
-) -> None:
+def test_a_result_that_is_damaged_later_stays_as_it_was_published(lab: Path, tmp_path: Path):
     to = tmp_path / "site"
     publish([lab], to)
     before = everything(to)

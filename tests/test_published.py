@@ -1,7 +1,5 @@
 """Ours beside what was published: the data, the rule, the tables, and the page that has them."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
@@ -188,9 +186,7 @@ def test_one_direction_of_several_suffices(low: float, high: float, verdict: str
         (2.5, "up"),
     ],
 )
-def test_a_published_ratio_has_a_direction_from_three_percent_on(
-    ratio: float, direction: str
-) -> None:
+def test_a_published_ratio_has_a_direction_from_three_percent_on(ratio: float, direction: str):
     assert published_data.direction(ratio) == direction
 
 
@@ -210,9 +206,7 @@ def test_a_published_ratio_has_a_direction_from_three_percent_on(
         (None, None, "open"),
     ],
 )
-def test_our_interval_decides_by_itself(
-    low: float | None, high: float | None, finding: str
-) -> None:
+def test_our_interval_decides_by_itself(low: float | None, high: float | None, finding: str):
     ratio = Ratio(value=1.0, low=low, high=high, blocks=3)
     assert published_pairs.finding(ratio) == finding
 
@@ -385,9 +379,7 @@ def result(folder: Path) -> Path:
     )
 
 
-def test_the_command_writes_between_the_marks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_writes_between_the_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "tiny.toml").write_text(TINY)
     monkeypatch.setattr(published, "STUDIES", tmp_path)
     page = tmp_path / "page.md"

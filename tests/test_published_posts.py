@@ -1,7 +1,5 @@
 """A result beside the post that its plan repeats: arms by name, steps by steps, plain values."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -108,9 +106,7 @@ def test_steps_are_divided_by_a_step_of_the_same_arm_and_values_stand_beside_our
 
 
 @pytest.mark.long
-def test_any_result_can_be_set_beside_a_post(
-    studies: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_any_result_can_be_set_beside_a_post(studies: Path, capsys: pytest.CaptureFixture[str]):
     other = result(studies, name="mine")
     as_words = ["--as", "pg17=18 sync", "--as", "pg18=18 worker", "--as", "pg18w=nothing"]
     text = printed(capsys, other, "--study", "example", *as_words)
@@ -122,9 +118,7 @@ def test_any_result_can_be_set_beside_a_post(
 
 
 @pytest.mark.long
-def test_arms_that_stand_for_nothing_are_said(
-    studies: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_arms_that_stand_for_nothing_are_said(studies: Path, capsys: pytest.CaptureFixture[str]):
     only = POST[: POST.index('["queries by queries"]')]
     (studies / "tiny.toml").write_text(only)
     words = [
@@ -144,9 +138,7 @@ def test_arms_that_stand_for_nothing_are_said(
         (('label = "tiny"', 'lable = "tiny"'), "tiny.toml: .*lable"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_named(
-    studies: Path, change: tuple[str, str], message: str
-) -> None:
+def test_a_file_that_cannot_be_read_is_named(studies: Path, change: tuple[str, str], message: str):
     (studies / "tiny.toml").write_text(POST.replace(*change))
     with pytest.raises(ResultError, match=message):
         published_data.read(studies)

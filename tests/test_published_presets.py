@@ -1,7 +1,5 @@
 """Presets beside the published files of mytools (bench/conf): names, differences, sane sums."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest
@@ -255,9 +253,7 @@ def test_the_predecessors_of_x10a_differ_from_x9a2_in_a_setting_each(size: str) 
         ),
     ],
 )  # fmt: skip
-def test_a_published_name_is_the_published_file(
-    name: str, base: str, settings: dict[str, str]
-) -> None:
+def test_a_published_name_is_the_published_file(name: str, base: str, settings: dict[str, str]):
     release = "17" if name.startswith("x10a") else "18"
     assert changed("postgres", name, base, release) == settings
 

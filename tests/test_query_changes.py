@@ -1,7 +1,5 @@
 """What became of an application's queries: from the files of a result to report and exit status."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

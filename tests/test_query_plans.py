@@ -1,7 +1,5 @@
 """Query plans of two arms: what counts as another plan, and how it is said."""
 
-from __future__ import annotations
-
 from dbdyno.evidence import query_plans
 from dbdyno.model import StepRun
 from dbdyno.model.snapshot import Snapshot, StatementPlan

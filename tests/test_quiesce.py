@@ -1,7 +1,5 @@
 """The rest between two arms, and the room on a disk."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A few words become a plan: arms, their errors, sizes, interleaving."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -87,9 +85,7 @@ def test_a_folder_and_a_build_are_what_lies_there() -> None:
         ("/opt/pg /opt/pg", "pg pg-2", "/opt/pg /opt/pg"),
     ],
 )
-def test_arms_of_folders_have_names_that_tell_them_apart(
-    written: str, names: str, folders: str
-) -> None:
+def test_arms_of_folders_have_names_that_tell_them_apart(written: str, names: str, folders: str):
     here = replace(HERE, folder=lambda path, recipe: RaceServer(engine="postgres", version="18.1"))
     made = races.arms(written.split(), (), races.CONFIGS, here)
     assert " ".join(arm.name for arm in made) == names

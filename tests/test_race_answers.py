@@ -1,7 +1,5 @@
 """A race of answers alone, and the time that dumps take of a race: plans, without a server."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import replace
 from pathlib import Path

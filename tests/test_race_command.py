@@ -1,7 +1,5 @@
 """`dyno race` and `dyno init` as commands: names of races, going on, questions from a pipe."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess
@@ -200,9 +198,7 @@ def test_answers_from_a_pipe_become_a_plan(tmp_path: Path, monkeypatch: pytest.M
     assert text.startswith("# Asked by `dyno init`.")
 
 
-def test_what_is_not_answered_is_as_proposed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_answered_is_as_proposed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     found = tomllib.loads(answered("", tmp_path / "mine.toml", monkeypatch))
     assert list(found["arms"]) == ["pg17", "pg18"]
 
@@ -214,9 +210,7 @@ def test_a_file_that_is_there_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (tmp_path / "mine.toml").read_text() == "precious"
 
 
-def test_a_source_that_is_not_built_makes_no_plan(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_source_that_is_not_built_makes_no_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     tree = fake_source.make(tmp_path / "pg")
     monkeypatch.setattr(place, "cache_root", lambda: tmp_path / "cache")
     with pytest.raises(DynoError, match=rf"arm `{tree}`: is not built yet: `dyno race` builds it"):
@@ -251,9 +245,7 @@ def test_a_source_of_a_version_that_nobody_knows_yet_is_raced_and_built_last(
     assert all(build.made for build in sources)
 
 
-def test_a_ref_of_a_checkout_is_raced_as_its_build(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_ref_of_a_checkout_is_raced_as_its_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(place, "cache_root", lambda: tmp_path / "cache")
     tree = fake_source.checkout(fake_source.make(tmp_path / "me@home" / "pg", version="18.6"))
     words = asked(f"{tree}@REL_18_6", f"{tree}@main")

@@ -1,7 +1,5 @@
 """The counts that a race makes by itself: what they may take, and where there are none."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A race's five lines, and the figures between looks, which have no word."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

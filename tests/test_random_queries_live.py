@@ -3,8 +3,6 @@
 Every answer that differs there has to be told as open by the query's tree.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

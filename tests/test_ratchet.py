@@ -1,7 +1,5 @@
 """What is counted of untyped access, fragments and empty names, and that it may only fall."""
 
-from __future__ import annotations
-
 import ratchet
 
 PLAIN = """

@@ -1,7 +1,5 @@
 """The shapes of runs, on the cases of a simulation whose noise is that of real seconds."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What no repetition changes ends a plan after the first try: no server, no data, no step."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
@@ -74,9 +72,7 @@ def complete(plan: Plan, tmp_path: Path) -> int:
     return Results.open(outcome.folder).complete()
 
 
-def test_an_arm_without_a_server_ends_a_race_before_the_first_block(
-    starts: Starts, tmp_path: Path
-) -> None:
+def test_an_arm_without_a_server_ends_a_race_before_the_first_block(starts: Starts, tmp_path: Path):
     starts.refused = "b"
     with pytest.raises(ServerError, match=r"^arm b: the server does not start: no such library$"):
         complete(planned(tmp_path, more="trial = true"), tmp_path)

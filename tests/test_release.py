@@ -1,21 +1,16 @@
 """PostgreSQL's official source: brought from a site of the official layout, built, found again."""
 
-from __future__ import annotations
-
-import functools
 import hashlib
 import shutil
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import IO
 
 import pytest
 from typer.testing import CliRunner
 
 import fake_source
+from archive_site import Site, served
 from dbdyno import cli, engine, plan
 from dbdyno.builds import cache as built
 from dbdyno.builds import compile, download, release, source
@@ -48,52 +43,24 @@ data_dir = "DATA"
 SIMPLE = WORKLOAD.replace('warm = "prewarm"\nsave = "post-l.x"\n', "")
 
 
-class Site:
-    """A web server of releases on this machine, and what it was asked for."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.asked: list[str] = []
-        self.broken = False  # each answer breaks off in the middle
-
-    def release(self, version: str) -> Path:
-        """Puts a release there, as the project does; returns its tarball."""
-        here = self.folder / f"v{version}"
-        here.mkdir(parents=True)
-        tree = fake_source.make(self.folder.parent / f"tree-{version}", version)
-        tarball = here / f"postgresql-{version}.tar.bz2"
-        shutil.move(fake_source.tarball(tree), tarball)  # tar looks at the content, not the name
-        checksum = hashlib.sha256(tarball.read_bytes()).hexdigest()
-        (here / f"{tarball.name}.sha256").write_text(f"{checksum}  {tarball.name}\n")
-        return tarball
+def put(site: Site, version: str) -> Path:
+    """Puts a release there, as the project does; returns its tarball."""
+    here = site.folder / f"v{version}"
+    here.mkdir(parents=True)
+    tree = fake_source.make(site.folder.parent / f"tree-{version}", version)
+    tarball = here / f"postgresql-{version}.tar.bz2"
+    shutil.move(fake_source.tarball(tree), tarball)  # tar looks at the content, not the name
+    checksum = hashlib.sha256(tarball.read_bytes()).hexdigest()
+    (here / f"{tarball.name}.sha256").write_text(f"{checksum}  {tarball.name}\n")
+    return tarball
 
 
 @pytest.fixture(name="site")
 def _site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    site = Site(tmp_path / "site")
-    site.folder.mkdir()
-
-    class Handler(SimpleHTTPRequestHandler):
-        def copyfile(self, source: IO[bytes], outputfile: IO[bytes]) -> None:  # type: ignore[override]
-            content = source.read()
-            outputfile.write(content[: len(content) // 2] if site.broken else content)
-
-        def log_message(self, *_: object) -> None:
-            site.asked.append(self.path)
-
-    server = ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Handler, directory=str(site.folder))
-    )
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    monkeypatch.setenv(release.VARIABLE, f"http://127.0.0.1:{server.server_port}/")
     monkeypatch.setattr(lock, "default_path", lambda: tmp_path / "dyno.lock")
-    try:
+    with served(tmp_path / "site") as site:
+        monkeypatch.setenv(release.VARIABLE, f"{site.address}/")
         yield site
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @pytest.fixture(name="cache")
@@ -126,7 +93,7 @@ def left(cache: Path) -> list[str]:
 
 
 def test_a_version_is_brought_built_and_found_again_by_version_and_recipe(site: Site, cache: Path):
-    tarball = site.release("18.6")
+    tarball = put(site, "18.6")
     prefix = compile.build(a_wish("18.6"), engine.of("postgres").method(), quiet, cache)
     assert prefix == cache / "builds" / "postgres-18.6_o2nofp"
     assert left(cache) == ["postgres-18.6_o2nofp"]  # no tarball stays
@@ -142,13 +109,13 @@ def test_a_version_is_brought_built_and_found_again_by_version_and_recipe(site: 
         ("18.60", "o2nofp", None), ("17", "o2nofp", None), ("18", "o3", None),
     ):  # fmt: skip
         assert built.of_release("postgres", version, name, cache) == found
-    site.release("18.7")  # is not asked for where one is here
+    put(site, "18.7")  # is not asked for where one is here
     arm = Arm(name="a", engine="postgres", version="18", build="o2nofp")
     assert compile.settled([arm], engine.recipes, cache) == [replace(arm, version="18.6")]
 
 
 def test_only_a_release_by_the_recipe_alone_is_found_by_its_version(site: Site, cache: Path):
-    site.release("18.6")
+    put(site, "18.6")
     with_options = a_wish("18.6", options=("--without-icu",))
     assert with_options.name == "mine"
     compile.build(with_options, engine.of("postgres").method(), quiet, cache)
@@ -176,7 +143,7 @@ def test_the_newest_minor_is_the_highest_number_in_the_sites_list(site: Site):
 
 
 def test_a_wrong_checksum_is_one_line_and_leaves_nothing(site: Site, cache: Path):
-    tarball = site.release("18.6")
+    tarball = put(site, "18.6")
     with tarball.open("ab") as file:
         file.write(b"\0")
     with pytest.raises(ServerError) as caught:
@@ -210,14 +177,14 @@ def test_a_site_that_is_out_of_reach_is_one_line(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_is_no_checksum_is_not_taken_for_one(site: Site):
-    tarball = site.release("18.6")
+    tarball = put(site, "18.6")
     (tarball.parent / f"{tarball.name}.sha256").write_text("<html>please log in</html>")
     with pytest.raises(ServerError, match=r"\.sha256` is no checksum: see `DYNO_POSTGRES_SOURCE`"):
         a_wish("18.6")
 
 
 def test_a_file_that_breaks_off_while_it_comes_is_not_taken(site: Site, cache: Path):
-    site.release("18.6")
+    put(site, "18.6")
     wish = a_wish("18.6")
     site.broken = True
     with pytest.raises(ServerError, match=r"has the SHA-256|cannot be reached"):
@@ -246,14 +213,14 @@ def test_the_official_site_is_asked_where_nothing_else_is_named(monkeypatch: pyt
 
 
 def test_the_command_builds_a_version_by_its_recipe_and_finds_it_again(site: Site, cache: Path):
-    site.release("18.6")
+    put(site, "18.6")
     for _ in range(2):
         ended = CliRunner().invoke(
             cli.app, ["server", "build", "postgres", "18", "--recipe", "o2nofp"]
         )
         assert ended.exit_code == 0, ended.output
         assert str(cache / "builds" / "postgres-18.6_o2nofp") in ended.output
-    assert site.asked.count("/v18.6/postgresql-18.6.tar.bz2") == 1
+    assert site.asked.count("postgresql-18.6.tar.bz2") == 1
 
 
 @pytest.mark.parametrize(
@@ -265,7 +232,7 @@ def test_the_command_builds_a_version_by_its_recipe_and_finds_it_again(site: Sit
     ],
 )
 def test_what_the_command_cannot_do_is_one_line(site: Site, arguments: list[str], says: str):
-    site.release("18.6")
+    put(site, "18.6")
     ended = CliRunner().invoke(cli.app, ["server", "build", *arguments])
     assert says in str(ended.exception)
 
@@ -283,7 +250,7 @@ def an_arm(name: str, version: str = "18", build: str = "o2nofp", more: str = ""
 
 
 def test_a_check_says_what_would_be_brought_and_built_and_builds_nothing(site: Site, cache: Path):
-    site.release("18.6")
+    put(site, "18.6")
     made = a_plan(cache, an_arm("a"), an_arm("b", more='config = "x10b"'))
     lines = dry_run.describe(made, preflight.prepare(made))
     folder = cache / "builds" / "postgres-18.6_o2nofp"
@@ -302,7 +269,7 @@ def test_a_check_says_what_would_be_brought_and_built_and_builds_nothing(site: S
 def test_a_run_builds_what_is_missing_once_and_then_needs_no_network(
     site: Site, cache: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    site.release("18.6")
+    put(site, "18.6")
     said: list[str] = []
     made = a_plan(cache, an_arm("a"), an_arm("b", "18.6"), workload=SIMPLE)
     prepared = blocks.ready(made, None, said.append)
@@ -311,7 +278,7 @@ def test_a_run_builds_what_is_missing_once_and_then_needs_no_network(
     assert said[0] == f"bringing {release.url_of('18.6')}"
     written = plan_record.plan_json(made, prepared)
     assert written["arms"][0]["build"]["key"] == written["arms"][1]["build"]["key"]
-    site.release("18.7")  # a plan that goes on keeps its version
+    put(site, "18.7")  # a plan that goes on keeps its version
     site.asked.clear()
     monkeypatch.setenv(release.VARIABLE, "http://127.0.0.1:1")
     again = blocks.ready(made, written, said.append)
@@ -320,18 +287,18 @@ def test_a_run_builds_what_is_missing_once_and_then_needs_no_network(
 
 
 def test_all_recipes_of_a_plan_are_of_one_release(site: Site, cache: Path):
-    site.release("18.6")
+    put(site, "18.6")
     compile.build(a_wish("18"), engine.of("postgres").method(), quiet, cache)
     made = a_plan(cache, an_arm("a"), an_arm("b", build="o3"), workload=SIMPLE)
     assert {one.version for one in preflight.prepare(made).builds.values()} == {"18.6"}
-    site.release("18.7")  # the o2nofp that is here is older than what an o3 would be made of
+    put(site, "18.7")  # the o2nofp that is here is older than what an o3 would be made of
     prepared = preflight.prepare(made)
     assert {one.version for one in prepared.builds.values()} == {"18.7"}
     assert set(prepared.wishes) == {"a", "b"}
 
 
 def test_nothing_is_built_where_anything_else_is_wrong(site: Site, cache: Path):
-    site.release("18.6")
+    put(site, "18.6")
     wrong = 'settings = { listen_addresses = "*" }'
     made = a_plan(cache, an_arm("a"), an_arm("b", more=wrong))
     with pytest.raises(PlanError, match=r"arms\.b\.settings\.listen_addresses"):
@@ -340,7 +307,7 @@ def test_nothing_is_built_where_anything_else_is_wrong(site: Site, cache: Path):
 
 
 def test_a_build_that_fails_in_a_run_names_plan_and_arm(site: Site, cache: Path):
-    tarball = site.release("18.6")
+    tarball = put(site, "18.6")
     with tarball.open("ab") as file:
         file.write(b"\0")
     with pytest.raises(ServerError, match=r"^/plans/p\.toml: arms\.a\.build: `http.* SHA-256 "):

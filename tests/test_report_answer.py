@@ -1,7 +1,5 @@
 """The first screen: the answer in a sentence, one picture of all steps, three warnings at most."""
 
-from __future__ import annotations
-
 import io
 import re
 import tarfile
@@ -156,9 +154,7 @@ def test_a_number_has_one_interval_on_all_of_a_page(example: Comparison) -> None
                 assert effect.figures == number.named("throughput", ratio.value, change)
 
 
-def test_no_page_has_a_word_of_old_or_an_interval_beyond_a_factor_of_10(
-    example: Comparison,
-) -> None:
+def test_no_page_has_a_word_of_old_or_an_interval_beyond_a_factor_of_10(example: Comparison):
     shown = page.make(example)
     titles = " ".join(f"{cell.text} {cell.detail} {cell.title}" for cell in table_cells(shown))
     text = f"{markdown.render(shown)} {titles}".replace("\\", "")

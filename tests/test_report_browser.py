@@ -1,7 +1,5 @@
 """The HTML report in a real browser: what a reader sees, clicks, saves and prints."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -150,9 +148,7 @@ def tables(shown: Page) -> list[Table]:
     return [one for one in flat(shown.parts) if isinstance(one, Table)]
 
 
-def test_every_chart_is_drawn_when_it_comes_near_and_nothing_before(
-    fresh: Tab, shown: Page
-) -> None:
+def test_every_chart_is_drawn_when_it_comes_near_and_nothing_before(fresh: Tab, shown: Page):
     charts = len(chart.specs(shown))
     assert fresh.run("document.querySelectorAll('.chart.drawn').length") < charts
     before = fresh.run("document.documentElement.scrollHeight")
@@ -213,9 +209,7 @@ def displayed(tab: Tab, scope: str) -> list[str]:
 
 
 @pytest.mark.long
-def test_a_key_hides_an_arm_in_all_charts_and_tables_and_shows_it_again(
-    tab: Tab, shown: Page
-) -> None:
+def test_a_key_hides_an_arm_in_all_charts_and_tables_and_shows_it_again(tab: Tab, shown: Page):
     name = report_parts.steps(shown)[0].name
     draw(tab, f"{name}-insert-rate")
     before = displayed(tab, "main")
@@ -467,9 +461,7 @@ def test_all_words_stand_out_from_their_ground(fresh: Tab, scheme: str) -> None:
 
 
 @pytest.mark.long
-def test_paper_has_every_chart_though_none_was_looked_at(
-    fresh: Tab, shown: Page, file: Path
-) -> None:
+def test_paper_has_every_chart_though_none_was_looked_at(fresh: Tab, shown: Page, file: Path):
     fresh.width(390, mobile=True)
     fresh.media(prefers_color_scheme="dark")
     fresh.open(file)

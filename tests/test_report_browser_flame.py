@@ -1,7 +1,5 @@
 """Flame graphs of the HTML report in a real browser: opened, zoomed, searched, saved, dark."""
 
-from __future__ import annotations
-
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The layers of what sessions do in a real browser: drawn, told at the pointer, looked into."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

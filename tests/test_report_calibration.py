@@ -1,7 +1,5 @@
 """What is said of the base compared with itself."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 
@@ -169,9 +167,7 @@ def test_the_scatter_between_fills_stands_beside_that_between_blocks(quiet: Comp
     ]
 
 
-def test_fills_that_do_not_differ_are_said_to_scatter_no_more_than_blocks(
-    quiet: Comparison,
-) -> None:
+def test_fills_that_do_not_differ_are_said_to_scatter_no_more_than_blocks(quiet: Comparison):
     assert list(show.of_fills((UNSEEN,))) == [
         "Between 6 fills no scatter was seen beside that between blocks."
     ]

@@ -1,7 +1,5 @@
 """`dyno report --cbc`: the collector's keys and values, and the best second of each script."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

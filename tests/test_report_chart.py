@@ -1,7 +1,5 @@
 """Charts: thinning that loses no extreme, one scale for all, and colours by the arm's place."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """The table of the devices: iostat's columns by arm, one device said once, two apart."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

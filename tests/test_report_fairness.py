@@ -1,7 +1,5 @@
 """What the report says of clients, targets and state, and which of it it leaves out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -120,9 +118,7 @@ def test_the_rates_of_many_clients_are_slowest_median_and_fastest(three: Compari
     )
 
 
-def test_stalls_are_counted_over_the_blocks_and_no_table_stands_where_there_are_none(
-    shown: Page,
-) -> None:
+def test_stalls_are_counted_over_the_blocks_and_no_table_stands_where_there_are_none(shown: Page):
     stalls = report_parts.tables(section(shown, "l.i2"), "fairness")[-1]
     found = row(stalls, "pg18")
     assert found["stalled seconds"].text == "36"

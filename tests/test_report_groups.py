@@ -1,7 +1,5 @@
 """Steps in groups: which rows, in which order, with which numbers, marks and colours."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

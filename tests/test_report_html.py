@@ -1,7 +1,5 @@
 """The HTML report: one file, no network, under 5 MB, and nothing from outside is markup."""
 
-from __future__ import annotations
-
 import html as entities
 import json
 import re

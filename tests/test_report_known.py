@@ -1,7 +1,5 @@
 """What is said where the word is “open”, and on which look a word rests."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -168,9 +166,7 @@ def test_what_no_number_of_blocks_settles_is_not_for_this_machine() -> None:
 # --- Where it is said ------------------------------------------------------------------------
 
 
-def test_the_answer_says_of_open_steps_what_is_excluded_and_what_a_check_takes(
-    quiet: Comparison,
-) -> None:
+def test_the_answer_says_of_open_steps_what_is_excluded_and_what_a_check_takes(quiet: Comparison):
     made = one_step(quiet, "l.i1", waiting(undecided("ips", 0.948, 0.86, 1.045)))
     effect = report_parts.effects(page.make(made))["l.i1"]
     assert (effect.word, effect.figures) == ("open", "throughput −5.2 % [−14.0, +4.5]")

@@ -1,7 +1,5 @@
 """What is said and shown of nodes: of each arm, of a calibration, of the hosts themselves."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Numbers as words."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The page of a report: the published colours, the sentences, and what stands in each table."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -104,9 +102,7 @@ def test_the_summary_has_the_published_tables_with_the_steps_in_order(shown: Pag
     assert [column.text for column in table(shown, "background").columns] == ["arm", *steps[4:]]
 
 
-def test_a_throughput_is_the_cells_value_with_thousands_separators(
-    three: Comparison, shown: Page
-) -> None:
+def test_a_throughput_is_the_cells_value_with_thousands_separators(three: Comparison, shown: Page):
     value = three.steps[0].cells[1].value
     assert value is not None
     assert cell(table(shown, "absolute"), "pg18", "l.i0").text == f"{value:,.0f}"
@@ -298,9 +294,7 @@ def test_published_metrics_stand_in_their_order_with_their_ratios(shown: Page) -
     assert cell(no_rates, "pg17", "p50").text == "NA"
 
 
-def test_every_metric_with_a_value_is_shown_but_the_canary_s(
-    three: Comparison, shown: Page
-) -> None:
+def test_every_metric_with_a_value_is_shown_but_the_canary_s(three: Comparison, shown: Page):
     metrics = three.steps[0].cells[0].metrics.items()
     known = {name for name, value in metrics if value is not None if "canary" not in name}
     published, ours = report_parts.tables(section(shown, "l.i0"), "metrics-part")

@@ -1,7 +1,5 @@
 """A report as files: the post with its pictures, all pictures, and nothing half-done."""
 
-from __future__ import annotations
-
 import errno
 import re
 import zlib

@@ -1,7 +1,5 @@
 """A section is one file with `SECTION` and one line in page.py: every format shows its parts."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A suite of many steps in every format: it fits 80 columns, a post, a page of 5 MB, a browser."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterator
@@ -202,9 +200,7 @@ def test_a_reader_sees_colours_hovers_and_hides_a_column(running: Browser, tmp_p
 # --- The command -----------------------------------------------------------------------------
 
 
-def test_the_command_takes_other_thresholds_and_refuses_nonsense(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_command_takes_other_thresholds_and_refuses_nonsense(monkeypatch: pytest.MonkeyPatch):
     made = comparison(blocks=1, seconds=20, names=("hot-points", "insert"))
     monkeypatch.setattr(compare, "load", lambda folder, **_: made)
     for command in (["compare", ".", "--full"], ["report", "."]):

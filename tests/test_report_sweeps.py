@@ -1,7 +1,5 @@
 """What a report says of sweeps: the table of peaks and the curves."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The table of what steps tell by themselves."""
 
-from __future__ import annotations
-
 from dbdyno.findings.told import show as told
 from dbdyno.model import StepComparison, ToldValue
 from dbdyno.parts.part import Table

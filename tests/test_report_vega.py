@@ -1,7 +1,5 @@
 """The script that draws charts is shipped, and is that of the library that draws pictures."""
 
-from __future__ import annotations
-
 import pytest
 
 import vega_script

@@ -1,7 +1,5 @@
 """Verdicts as people read them: each word, its colour, its figures, and its price."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ Every input is written here, after a public report of what a server, a service o
 Most logs stand for one session, so that all of them have to give the same queries.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib
@@ -329,9 +327,7 @@ def captured(path: Path, options: Sequence[str]) -> str:
 
 
 @pytest.mark.parametrize("report", REPORTS, ids=lambda report: report.name.split(":")[0])
-def test_a_log_of_a_report_is_read_right_or_refused_by_its_cause(
-    report: Report, tmp_path: Path
-) -> None:
+def test_a_log_of_a_report_is_read_right_or_refused_by_its_cause(report: Report, tmp_path: Path):
     path = tmp_path / report.file
     log = report.log
     path.write_bytes(log if isinstance(log, bytes) else log.encode())

@@ -4,8 +4,6 @@ Every dump is written here, after a public report of what a service, a newer pro
 leaves. It goes the way of a race's own restore, with whichever client is the newest here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress

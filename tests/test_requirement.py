@@ -1,7 +1,5 @@
 """What a plan requires of its host: refused by the line where it is not so, on recorded facts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

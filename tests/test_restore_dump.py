@@ -1,7 +1,5 @@
 """What is read of a dump before it is restored, and what of it is left out; without a server."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma
@@ -226,9 +224,7 @@ def test_a_verbose_dump_tells_what_needs_an_extension_and_when_it_was_made() -> 
         (lzma.compress(PLAIN), "plain"),
     ],
 )
-def test_the_form_of_a_dump_is_told_by_its_first_bytes(
-    tmp_path: Path, content: bytes, form: str
-) -> None:
+def test_the_form_of_a_dump_is_told_by_its_first_bytes(tmp_path: Path, content: bytes, form: str):
     path = tmp_path / "app.dump"
     path.write_bytes(content)
     assert dump.form_of(path) == form

@@ -4,8 +4,6 @@ The moments are drawn by a seed over the whole of the first block: the server's 
 statistics, the golden copy. The query of the race fails where a row, a view or an index lacks.
 """
 
-from __future__ import annotations
-
 import random
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """Dumps of the distribution's PostgreSQL become the data of newer servers; what does not come."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import subprocess
@@ -176,9 +174,7 @@ def test_a_dump_becomes_the_data_and_reaches_nobody(
     assert MARKER not in arm.log_path.read_text()
 
 
-def test_the_database_sorts_as_the_source_does(
-    source: LabServer, folder: Path, arm: LabServer
-) -> None:
+def test_the_database_sorts_as_the_source_does(source: LabServer, folder: Path, arm: LabServer):
     path = of_form("custom", source, folder)
     looked_into(path, locale="C.UTF-8", encoding="UTF8").carry_out(address(arm), ClientPrograms())
     assert arm.execute(
@@ -218,9 +214,7 @@ def test_servers_of_the_same_data_share_one_sample_of_statistics(
     arm.execute("EXPLAIN SELECT * FROM big WHERE x < 0.1 AND y = 'a' AND z @> '{1}'")
 
 
-def test_a_refused_row_is_told_without_its_value(
-    source: LabServer, folder: Path, arm: LabServer
-) -> None:
+def test_a_refused_row_is_told_without_its_value(source: LabServer, folder: Path, arm: LabServer):
     whole = of_form("plain", source, folder).read_text()
     broken = folder / "broken.sql"
     broken.write_text(whole.replace("note text", "note integer"))
@@ -337,9 +331,7 @@ def test_an_extension_that_an_arm_lacks_is_refused_where_a_query_needs_it(
         )
 
 
-def test_an_archive_newer_than_every_client_names_the_remedy(
-    folder: Path, source: LabServer
-) -> None:
+def test_an_archive_newer_than_every_client_names_the_remedy(folder: Path, source: LabServer):
     raw = bytearray(of_form("custom", source, folder).read_bytes())
     raw[6] = 99
     newer = folder / "newer.dump"

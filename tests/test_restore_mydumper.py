@@ -1,7 +1,5 @@
 """A folder that mydumper wrote becomes the SQL of one dump, in an order that restores."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -14,9 +12,7 @@ from dbdyno.model.error import PlanError
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_definitions_come_first_then_rows_then_what_acts_on_them(
-    tmp_path: Path, packed: bool
-) -> None:
+def test_definitions_come_first_then_rows_then_what_acts_on_them(tmp_path: Path, packed: bool):
     folder = mydumper_folder.write(tmp_path / "dump", packed=packed)
     assert mydumper.is_one(folder)
     mydumper.refuse(folder)

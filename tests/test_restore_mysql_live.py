@@ -1,7 +1,5 @@
 """Dumps of a real MariaDB become the data of MariaDB and MySQL; what does not come along."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What of a dump by mysqldump or mariadb-dump a server takes; without a server."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

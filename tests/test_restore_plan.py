@@ -1,7 +1,5 @@
 """A plan's `restore`: the step that it adds, and where it is refused; without a server."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Dumps that a newer server refuses in part or whole: what is left out, and which line is told."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A dump's SQL section by section: what is one statement, what goes with an extension, where."""
 
-from __future__ import annotations
-
 import io
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """What statements need of a server's user, and what grants come to; no server."""
 
-from __future__ import annotations
-
 import pytest
 
 from dbdyno import workload

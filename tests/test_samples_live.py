@@ -1,7 +1,5 @@
 """Values from files, sessions of roles and limits of statements on real servers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Values from files on real servers of MySQL and MariaDB: by which type they are bound."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The order of arms in blocks."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise, product
@@ -45,18 +43,14 @@ def test_each_block_has_every_arm_once_and_the_same_seed_gives_the_same(
 
 
 @given(NAMES, st.integers(0, 1000), st.integers(1, 5))
-def test_more_blocks_leave_the_earlier_ones_as_they_are(
-    names: list[str], seed: int, further: int
-) -> None:
+def test_more_blocks_leave_the_earlier_ones_as_they_are(names: list[str], seed: int, further: int):
     few = schedule.blocks(plan(names, seed, 3))
     many = schedule.blocks(plan(names, seed, 3 + further))
     assert many[:3] == few
 
 
 @given(NAMES, st.integers(0, 1000))
-def test_the_order_does_not_depend_on_where_an_arm_stands_in_the_plan(
-    names: list[str], seed: int
-) -> None:
+def test_the_order_does_not_depend_on_where_an_arm_stands_in_the_plan(names: list[str], seed: int):
     assert schedule.blocks(plan(names, seed)) == schedule.blocks(plan(names[::-1], seed))
 
 

@@ -1,7 +1,5 @@
 """pgbench's script language: what is refused, where, and what becomes of what is not."""
 
-from __future__ import annotations
-
 import pytest
 
 from dbdyno.model.error import WorkloadError
@@ -254,9 +252,7 @@ def test_an_expression_that_nests_deeper_than_json_goes_is_said_in_parts() -> No
 
 
 @pytest.mark.parametrize("protocol", ["extended", "prepared"])
-def test_scripts_are_sent_as_libpq_sends_them_and_only_where_a_protocol_binds(
-    protocol: str,
-) -> None:
+def test_scripts_are_sent_as_libpq_sends_them_and_only_where_a_protocol_binds(protocol: str):
     text = "\\set a 1\nSELECT :a;\nSELECT 1 AS b \\gset\n"
     for one in compiled(text, protocol).statements:
         assert (one["libpq"], one["results"]) == (True, "text")

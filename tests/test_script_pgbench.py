@@ -1,7 +1,5 @@
 """Scripts before pgbench itself: what it refuses before it has a server, the lab refuses, too."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """Values of a workload file in its scripts: how a job says it, what the fake does, what is said."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -151,9 +149,7 @@ def test_both_arms_draw_the_same_and_so_does_a_retry(tmp_path: Path) -> None:
         ("\\set a :nn + 1", "mix.sql:1:8: variable `nn` is never set: set it, or name it under"),
     ],
 )
-def test_what_is_wrong_with_a_value_in_a_script_is_said(
-    tmp_path: Path, script: str, sentence: str
-) -> None:
+def test_what_is_wrong_with_a_value_in_a_script_is_said(tmp_path: Path, script: str, sentence: str):
     if sentence:
         assert complaint(tmp_path, script).startswith(sentence)
     else:

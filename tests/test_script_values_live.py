@@ -1,7 +1,5 @@
 """Values of a workload file in its scripts, on real servers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -94,9 +92,7 @@ def check(rows: list[tuple[int, int, str, int, int]]) -> None:
 
 
 @pytest.mark.capability("scripts")
-def test_postgresql_gets_the_same_values_by_every_protocol(
-    server: LabServer, tmp_path: Path
-) -> None:
+def test_postgresql_gets_the_same_values_by_every_protocol(server: LabServer, tmp_path: Path):
     where, drawn = address(server), []
     with psycopg.connect(
         host=where.host, port=where.port, user=where.user, dbname="ib", autocommit=True
@@ -113,9 +109,7 @@ def test_postgresql_gets_the_same_values_by_every_protocol(
         assert (done["status"], done["reason"]) == ("failed", REFUSED)
 
 
-def test_a_retried_script_has_the_values_of_its_first_try(
-    server: LabServer, tmp_path: Path
-) -> None:
+def test_a_retried_script_has_the_values_of_its_first_try(server: LabServer, tmp_path: Path):
     where = address(server)
     with psycopg.connect(
         host=where.host, port=where.port, user=where.user, dbname="ib", autocommit=True

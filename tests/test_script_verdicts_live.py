@@ -1,7 +1,5 @@
 """Scripts on a real server, beside pgbench itself: verdicts, and the values of expressions."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator
@@ -69,9 +67,7 @@ def ours(server: Server, folder: Path, protocol: str) -> Json:
 
 
 @pytest.mark.parametrize("fact", BEGINS.values(), ids=BEGINS)
-def test_what_begins_ends_as_it_does_with_pgbench(
-    server: Server, tmp_path: Path, fact: Fact
-) -> None:
+def test_what_begins_ends_as_it_does_with_pgbench(server: Server, tmp_path: Path, fact: Fact):
     (tmp_path / "mix.sql").write_text(fact.script)
     theirs = pgbench(server, tmp_path, fact.protocol)
     assert VERDICTS[theirs.returncode] == fact.pgbench, theirs.stderr
@@ -82,9 +78,7 @@ def test_what_begins_ends_as_it_does_with_pgbench(
 
 
 @pytest.mark.parametrize("fact", EARLY.values(), ids=EARLY)
-def test_what_does_not_begin_ends_as_pgbench_runs_it(
-    server: Server, tmp_path: Path, fact: Fact
-) -> None:
+def test_what_does_not_begin_ends_as_pgbench_runs_it(server: Server, tmp_path: Path, fact: Fact):
     (tmp_path / "mix.sql").write_text(fact.script)
     theirs = pgbench(server, tmp_path, fact.protocol)
     assert VERDICTS[theirs.returncode] == "run", theirs.stderr

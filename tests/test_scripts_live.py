@@ -1,7 +1,5 @@
 """Scripts that dyno-loadgen runs on real servers, beside pgbench where that can do the same."""
 
-from __future__ import annotations
-
 import math
 import os
 import re
@@ -103,9 +101,7 @@ def ok(ran: Ran) -> Ran:
     return ran
 
 
-def test_expressions_have_the_values_that_pgbench_gives_them(
-    server: Server, tmp_path: Path
-) -> None:
+def test_expressions_have_the_values_that_pgbench_gives_them(server: Server, tmp_path: Path):
     rows(server, "DROP TABLE IF EXISTS given; CREATE TABLE given (who text, n int, value text)")
     numbered = list(enumerate(EXACT, start=1))
     lines = [
@@ -237,9 +233,7 @@ def test_variables_take_results_decide_branches_and_go_through_pipelines(
     }  # fmt: skip
 
 
-def test_every_result_of_a_compound_goes_into_variables_and_none_is_passed_over(
-    server: Server,
-) -> None:
+def test_every_result_of_a_compound_goes_into_variables_and_none_is_passed_over(server: Server):
     every = {"columns": {"one": 1, "two": 2}, "every": True}
     compound = "SELECT 1 AS one UNION ALL SELECT 11 ORDER BY 1; SELECT 2 AS two WHERE false"
     statements = [statement("aset", compound, into=every), statement("show", "SELECT ", 1, ", ", 2)]
@@ -267,9 +261,7 @@ def test_a_transaction_that_a_script_leaves_open_fails_the_step(server: Server) 
 
 
 @pytest.mark.parametrize("protocol", ["simple", "prepared"])
-def test_on_mysql_variables_have_the_kind_that_they_hold(
-    mysql_server: Server, protocol: str
-) -> None:
+def test_on_mysql_variables_have_the_kind_that_they_hold(mysql_server: Server, protocol: str):
     where = mysql_server.address()
     assert where is not None
     with connect(where, "test") as connection, connection.cursor() as cursor:
@@ -324,9 +316,7 @@ def test_on_mysql_variables_have_the_kind_that_they_hold(
     assert found == [(2**40, 1.5, "x"), (2**40 + 1, 0.75, "x!"), (2**40 + 2, None, "x!")]
 
 
-def test_a_script_that_sends_nothing_ends_with_its_window_beside_one_that_does(
-    server: Server,
-) -> None:
+def test_a_script_that_sends_nothing_ends_with_its_window_beside_one_that_does(server: Server):
     made = script(
         address(server), [statement("one", "SELECT 1")], [["set", 0]], **assigned([["pi"]])
     )

@@ -1,7 +1,5 @@
 """A log with a device of its own: its writes are seen there, and not on the data's device."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from dataclasses import replace

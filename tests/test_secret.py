@@ -1,7 +1,5 @@
 """Passwords in texts that leave this machine."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

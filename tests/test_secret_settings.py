@@ -1,7 +1,5 @@
 """Values that may hold a secret are not kept with a server's settings."""
 
-from __future__ import annotations
-
 from dbdyno.engine.postgres import facts
 from dbdyno.engine.settings import LEFT_OUT, may_hold_secret, without_secrets
 

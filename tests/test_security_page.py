@@ -1,7 +1,5 @@
 """Each promise of SECURITY.md names the tests that attack it; they are there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

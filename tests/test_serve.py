@@ -1,7 +1,5 @@
 """`dyno serve`: the list, reports, who may read, and that nothing is written or escapes."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -76,9 +74,7 @@ def test_a_folder_without_results_says_how_to_make_one(tmp_path: Path) -> None:
     assert "dyno race" in client(tmp_path).get("/").text
 
 
-def test_a_headline_has_the_verdicts_of_each_arm_and_stands_in_the_list_then(
-    tmp_path: Path,
-) -> None:
+def test_a_headline_has_the_verdicts_of_each_arm_and_stands_in_the_list_then(tmp_path: Path):
     example(tmp_path / "one")
     asking = client(tmp_path)
     assert 'data-headline="/headline/one"' in asking.get("/").text

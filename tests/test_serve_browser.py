@@ -1,7 +1,5 @@
 """The pages of `dyno serve` in a real Chromium, also while a plan runs in truth."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from collections.abc import Iterator
@@ -101,9 +99,7 @@ def test_every_page_fits_every_width_in_light_and_dark_and_asks_nobody_else(
 
 
 @pytest.mark.long
-def test_the_list_is_searched_by_keyboard_and_fills_in_its_headlines(
-    tab: Tab, tmp_path: Path
-) -> None:
+def test_the_list_is_searched_by_keyboard_and_fills_in_its_headlines(tab: Tab, tmp_path: Path):
     for name in ("one", "two"):
         renamed(example(tmp_path / name), '"name": "example"', f'"name": "{name}"')
     shown = "[...document.querySelectorAll('#results tr')].filter((row) => !row.hidden).length"
@@ -143,9 +139,7 @@ def test_the_live_page_draws_each_second_as_it_comes(tab: Tab, tmp_path: Path) -
 
 
 @pytest.mark.long
-def test_a_link_with_a_token_opens_the_pages_and_nothing_else_does(
-    tab: Tab, tmp_path: Path
-) -> None:
+def test_a_link_with_a_token_opens_the_pages_and_nothing_else_does(tab: Tab, tmp_path: Path):
     example(tmp_path / "one")
     with serving(tmp_path) as link:
         port = link.split("/")[2].rpartition(":")[2]

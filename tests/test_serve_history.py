@@ -1,7 +1,5 @@
 """`dyno serve`: the history of a step and two arms beside each other, as pages and as numbers."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading
@@ -71,9 +69,7 @@ def test_a_search_takes_steps_that_have_every_word(asking: TestClient) -> None:
     assert "No complete block" in words(asking.get("/history", params={"q": "mysql"}).text)
 
 
-def test_a_history_says_that_nothing_was_paired_and_where_the_plateau_changed(
-    asking: TestClient,
-) -> None:
+def test_a_history_says_that_nothing_was_paired_and_where_the_plateau_changed(asking: TestClient):
     answer = asking.get(of(asking))
     text = words(answer.text)
     assert "Not paired" in text and "not measured together" in text

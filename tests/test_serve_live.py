@@ -1,7 +1,5 @@
 """The live page: what a look at a running plan's files sees, and what is pushed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

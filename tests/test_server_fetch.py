@@ -1,7 +1,5 @@
 """Builds that are here, and the programs that come with the package."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where a server's process runs: its processors, its memory, its limit."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What a killed lab left behind is found and ended, and nothing else is."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import os

@@ -1,7 +1,5 @@
 """What is read from a server's log, in the words of versions 9.6 to 18."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A real MySQL and a real MariaDB, from their data directory to their end."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os

@@ -1,7 +1,5 @@
 """What of MySQL servers needs no server: logs, options, names of threads, what builds say."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A real PostgreSQL from its data directory to its end, on every major version that is here."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import signal

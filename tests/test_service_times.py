@@ -1,7 +1,5 @@
 """The published columns of response times are from sent to completion; what is paced has both."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -80,9 +78,7 @@ def test_the_slowest_statement_is_timed_from_sent_as_published(tmp_path: Path) -
     assert paced == {"insert", "delete"}, "queries go in a loop"
 
 
-def test_what_is_paced_has_both_times_and_the_published_table_those_from_sent(
-    tmp_path: Path,
-) -> None:
+def test_what_is_paced_has_both_times_and_the_published_table_those_from_sent(tmp_path: Path):
     found = tables(compare.load(made(tmp_path, serve_sooner)))
     assert list(found) == ["Service time", "Response time"]
     published, due = found.values()

@@ -1,7 +1,5 @@
 """Plans that come along are run by their names, and copied whole or not at all."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -58,9 +56,7 @@ def test_a_plan_is_copied_shown_and_run_by_its_name(
     assert "did you mean `calibrate-small`?" in capsys.readouterr().err
 
 
-def test_a_file_of_ones_own_comes_before_a_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_ones_own_comes_before_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     assert shipped_plans.located(Path("upgrade")).parent == shipped_plans.folder()
     Path("upgrade").touch()
@@ -87,9 +83,7 @@ def test_a_copy_replaces_nothing(tmp_path: Path) -> None:
     assert sorted(tmp_path.rglob("*")) == before and script.read_text() == "SELECT 1;"
 
 
-def test_a_full_disk_leaves_no_part_of_a_copy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_no_part_of_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     write, written = shipped_plans.write_atomically, []
 
     def fills_up(path: Path, content: bytes) -> None:

@@ -1,7 +1,5 @@
 """The simulated year, with fewer draws than the tables of docs/error-rates.md."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

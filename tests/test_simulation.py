@@ -4,8 +4,6 @@ All draws are seeded. Shares are held to their claims as far as so many draws te
 high where the lower end of its 99 % interval is. `make calibrate` draws many more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -75,9 +73,7 @@ def word(said: Said, unit: int, metric: int) -> str:
     ("steps", "comparisons"),
     [(4, 4), *(pytest.param(*some, marks=LONG) for some in ((1, 24), (2, 16), (12, 8)))],
 )
-def test_what_the_walk_says_at_each_look_is_what_the_lab_decides(
-    steps: int, comparisons: int
-) -> None:
+def test_what_the_walk_says_at_each_look_is_what_the_lab_decides(steps: int, comparisons: int):
     random = seeded(1, steps)
     plans = (
         (UNTIL_DECIDED, AIMS),

@@ -1,7 +1,5 @@
 """Calls too slow to count: what is sure of their rate, and what a comparison says of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ Two servers have a function of one name that sleeps for longer on one of them: l
 and longer than the limit of a call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from urllib.parse import quote
@@ -87,9 +85,7 @@ def make(server: LabServer, seconds: dict[str, float]) -> None:
         )
 
 
-def test_a_query_many_times_slower_is_slower_by_the_factor_that_is_sure(
-    compared: Comparison,
-) -> None:
+def test_a_query_many_times_slower_is_slower_by_the_factor_that_is_sure(compared: Comparison):
     cells = {step.step: step.cells[1] for step in compared.steps}
     for name, sure in (("fills", 0.7 * FILLS_S / MEAN_S), ("ended", 0.7 / MEAN_S)):
         cell = cells[name]

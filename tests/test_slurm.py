@@ -1,7 +1,5 @@
 """Blocks by Slurm without a cluster: what its commands say, how jobs end, what they hand over."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -260,9 +258,7 @@ def results(folder: Path, name: str = "whole", done: Sequence[int] = ()) -> Resu
     return its
 
 
-def test_a_jobs_folder_knows_which_blocks_there_are_and_not_what_they_measured(
-    tmp_path: Path,
-) -> None:
+def test_a_jobs_folder_knows_which_blocks_there_are_and_not_what_they_measured(tmp_path: Path):
     whole, other = results(tmp_path, done=[1]), results(tmp_path / "job", done=[3])
     other.begin_block(blocks(4)[4], host="n2")
     whole.begin_block(blocks(2)[2], host="n1")
@@ -318,9 +314,7 @@ def test_blocks_of_nodes_go_on_by_slurm_alone(tmp_path: Path) -> None:
 # --- On the node --------------------------------------------------------------------------------
 
 
-def test_data_lie_in_the_jobs_scratch_and_a_folder_of_the_plans_is_parted_by_nodes(
-    tmp_path: Path,
-) -> None:
+def test_data_lie_in_the_jobs_scratch_and_a_folder_of_the_plans_is_parted_by_nodes(tmp_path: Path):
     free = a_plan(TEXT.replace('[server]\ndata_dir = "/data"\n', ""))
     with job.data_of(free, "n1", {"SLURM_TMPDIR": str(tmp_path)}) as its:
         assert its.data_dir is not None and its.data_dir.parent == tmp_path
@@ -330,9 +324,7 @@ def test_data_lie_in_the_jobs_scratch_and_a_folder_of_the_plans_is_parted_by_nod
         assert its.data_dir == Path("/data/n1")
 
 
-def test_what_a_killed_job_left_in_the_scratch_goes_and_what_is_not_ours_stays(
-    tmp_path: Path,
-) -> None:
+def test_what_a_killed_job_left_in_the_scratch_goes_and_what_is_not_ours_stays(tmp_path: Path):
     folder = job.scratch({"TMPDIR": str(tmp_path)})
     (folder / "left").mkdir(parents=True)
     job.clear(folder)

@@ -1,7 +1,5 @@
 """Blocks by a cluster that a test plays: jobs run in this process, and end as the test says."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -26,12 +24,8 @@ from dbdyno.store import Results
 TIMES = Patience(poll_s=0.0, settle_s=0.0, patience_s=0.0)
 TEXT = """
 name = "fakes"
-[arms.a]
-engine = "fake"
-fake = { service_us = { point = 200 } }
-[arms.b]
-engine = "fake"
-fake = { service_us = { point = 300 } }
+arms.a = { engine = "fake", fake = { service_us = { point = 200 } } }
+arms.b = { engine = "fake", fake = { service_us = { point = 300 } } }
 [[workloads]]
 name = "./reads.toml"
 [schedule]
@@ -208,9 +202,7 @@ def test_a_job_that_somebody_cancelled_waits_for_the_next_command(plan: Plan, ou
     assert played.submitted == [(1, 2, 3), (3,)]
 
 
-def test_jobs_that_have_not_begun_are_ended_when_no_further_block_fits(
-    plan: Plan, out: Path
-) -> None:
+def test_jobs_that_have_not_begun_are_ended_when_no_further_block_fits(plan: Plan, out: Path):
     played, fits = Played(nodes=("n1",)), iter([True, False])
     by = submitting(played)
     with by.opened(plan, out, quiet=True) as lab:

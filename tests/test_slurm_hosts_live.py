@@ -1,7 +1,5 @@
 """A block by Slurm whose job has two nodes: the server on one, its load from the other."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

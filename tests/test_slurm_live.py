@@ -1,7 +1,5 @@
 """Blocks by a real Slurm cluster: on both nodes at once, and whatever of it dies on the way."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random
@@ -309,9 +307,7 @@ def survive(kill: Kill, after_s: float, cluster: TestCluster, plan: Plan, out: P
 
 
 @pytest.mark.parametrize("who", ONCE)
-def test_a_plan_goes_on_whoever_is_killed(
-    cluster: TestCluster, fakes: Plan, out: Path, who: str
-) -> None:
+def test_a_plan_goes_on_whoever_is_killed(cluster: TestCluster, fakes: Plan, out: Path, who: str):
     survive(ONCE[who], 2.0, cluster, fakes, out)
 
 

@@ -1,7 +1,5 @@
 """Which arms take the settings of the server that queries were captured from; without a server."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

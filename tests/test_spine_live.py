@@ -1,7 +1,5 @@
 """The Insert Benchmark on real servers of two versions: statements, files, costs, rough ends."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os
@@ -163,9 +161,7 @@ def test_the_server_sees_the_published_statements(logged: Results, arm: str) -> 
 
 @pytest.mark.capability("insert benchmark")
 @pytest.mark.parametrize("arm", ["old", "new"])
-def test_every_step_ends_well_and_affects_the_rows_that_it_should(
-    logged: Results, arm: str
-) -> None:
+def test_every_step_ends_well_and_affects_the_rows_that_it_should(logged: Results, arm: str):
     steps = steps_of(logged, arm)
     assert tuple(steps) == STEPS
     for name, step in steps.items():
@@ -228,9 +224,7 @@ fake = { default_us = 100 }
 """
 
 
-def test_the_generators_ceiling_is_kept_by_each_command_that_measures(
-    tmp_path: Path, data: Path
-) -> None:
+def test_the_generators_ceiling_is_kept_by_each_command_that_measures(tmp_path: Path, data: Path):
     """Two blocks by two commands, of a server and the fake; a third command has nothing to do."""
     written = text(data, arms=1, steps='steps = ["l.i0"]') + FAKE_ARM
     folders = [
@@ -321,9 +315,7 @@ def children(pid: int, name: str) -> list[int]:
     return found
 
 
-def test_killed_lab_leaves_nothing_behind_and_the_same_command_goes_on(
-    tmp_path: Path, data: Path
-) -> None:
+def test_killed_lab_leaves_nothing_behind_and_the_same_command_goes_on(tmp_path: Path, data: Path):
     lab = Lab(tmp_path, text(data, arms=1, steps=SHORT, seconds=3))
     first = lab.start()
     folder = lab.wait_for("qr100")
@@ -391,9 +383,7 @@ def test_ctrl_c_ends_in_order_with_status_130(tmp_path: Path, data: Path) -> Non
     assert '"done"' in (folder / "events.jsonl").read_text().splitlines()[-1]
 
 
-def test_a_server_that_cannot_start_fails_its_steps_and_not_the_plan(
-    tmp_path: Path, data: Path
-) -> None:
+def test_a_server_that_cannot_start_fails_its_steps_and_not_the_plan(tmp_path: Path, data: Path):
     broken = 'shared_preload_libraries = "no_such_library"'
     of = plan.parse(text(data, arms=1, settings=broken, steps=SHORT), None)
     outcome = blocks.run(of, tmp_path, wait=True)

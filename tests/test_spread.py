@@ -1,7 +1,5 @@
 """A step's load from several generators is that of one: the same counts, one stream, one end."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

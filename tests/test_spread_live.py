@@ -1,7 +1,5 @@
 """A real server's load from two generators: statements, starts, rates, turns, costs."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator, Sequence

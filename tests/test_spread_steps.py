@@ -1,7 +1,5 @@
 """Whole steps whose load two generators share are judged as those of one generator."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Plans that two versions only write differently are one."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

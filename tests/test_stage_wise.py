@@ -1,7 +1,5 @@
 """The ratio and its interval after looks, by the order of stages."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Standbys of real servers: how they join, are read, fall behind, and end."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

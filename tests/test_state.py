@@ -1,7 +1,5 @@
 """The state of a database from planted snapshots, and autovacuum's thresholds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 The example step does 5,000 queries/s, 4 inserts and 4 deletes of 50 rows a second, for 20 s.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
@@ -321,9 +319,7 @@ def test_a_running_scan_shows_rows() -> None:
         (None, "10.0 s"),
     ],
 )
-def test_a_step_that_is_over_says_the_rate_of_its_window(
-    headline: Headline | None, text: str
-) -> None:
+def test_a_step_that_is_over_says_the_rate_of_its_window(headline: Headline | None, text: str):
     """`totals` would have the warm-up, too."""
     counted = HeadlineWork(seconds=10.0, operations=100, rows=700, statements=1_600)
     found = StepDone(status="ok", window_ns=10_000_000_000, counted=counted)

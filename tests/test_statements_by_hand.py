@@ -3,8 +3,6 @@
 As in test_figures_by_hand, with a workload whose steps are those of sysbench in small.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -165,9 +163,7 @@ def compare_statements(folder: StepFolder) -> StepRun:
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_the_figures_of_statements_are_those_by_hand(
-    steps: dict[str, StepFolder], step: str
-) -> None:
+def test_the_figures_of_statements_are_those_by_hand(steps: dict[str, StepFolder], step: str):
     compare_statements(steps[step])
 
 
@@ -204,9 +200,7 @@ def test_a_scan_of_which_few_end_has_the_rate_of_their_times(steps: dict[str, St
     assert not [text for text in doubted(run) if "found no row" in text]
 
 
-def test_deletes_that_find_six_in_ten_are_said_with_what_was_deleted(
-    steps: dict[str, StepFolder],
-) -> None:
+def test_deletes_that_find_six_in_ten_are_said_with_what_was_deleted(steps: dict[str, StepFolder]):
     run = assemble.step_run(steps["delete"])
     assert run.metrics["found_share"] == pytest.approx(60, abs=0.1)
     (warning,) = [text for text in doubted(run) if text.startswith("found no row")]
@@ -231,9 +225,7 @@ def test_the_figures_of_a_real_servers_statements_are_those_by_hand(
 
 
 @pytest.mark.live
-def test_what_the_deletes_found_is_what_the_server_says_it_deleted(
-    live: dict[str, StepFolder],
-) -> None:
+def test_what_the_deletes_found_is_what_the_server_says_it_deleted(live: dict[str, StepFolder]):
     """With what was in flight at the window's end, one of each client: they are waited for."""
     folder = live["delete"]
     run, before, after = assemble.step_run(folder), folder.before(), folder.after()

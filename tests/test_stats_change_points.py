@@ -1,7 +1,5 @@
 """Change points: the published examples, the method by its definitions, and ruptures."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 
@@ -127,9 +125,7 @@ def by_definition(values: list[float], level: float, magnitude_min: float) -> li
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("magnitude_min", [0.0, 0.06])
-def test_any_series_has_the_change_points_of_the_definitions(
-    seed: int, magnitude_min: float
-) -> None:
+def test_any_series_has_the_change_points_of_the_definitions(seed: int, magnitude_min: float):
     random = np.random.default_rng(seed)
     levels = 100 * np.cumprod(random.choice([0.9, 0.97, 1.0, 1.05, 1.2], 5))
     values = np.concatenate(

@@ -1,7 +1,5 @@
 """Nodes as a factor: by hand, against statsmodels and scipy, and that intervals hold the truth."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -94,9 +92,7 @@ def test_one_node_is_not_compared() -> None:
 
 
 @given(several)
-def test_the_test_whether_nodes_disagree_is_scipys_analysis_of_variance(
-    logs: list[list[float]],
-) -> None:
+def test_the_test_whether_nodes_disagree_is_scipys_analysis_of_variance(logs: list[list[float]]):
     expected = scipy_stats.f_oneway(*scattered(logs)).pvalue
     assume(float(np.std([np.mean(its) for its in logs])) > 1e-6)
     assert across(*logs).p == pytest.approx(expected, rel=1e-6, abs=1e-12)
@@ -149,9 +145,7 @@ def drawn(counts: Sequence[int], apart: float, seed: int) -> list[Nodes]:
         ),
     ],
 )
-def test_the_interval_of_such_machines_holds_their_ratio(
-    counts: tuple[int, ...], apart: float
-) -> None:
+def test_the_interval_of_such_machines_holds_their_ratio(counts: tuple[int, ...], apart: float):
     """At least 95 %, as far as so many draws tell; not far more where nodes really differ."""
     found = drawn(counts, apart, seed=len(counts))
     held = sum(
@@ -170,9 +164,7 @@ def test_the_interval_of_such_machines_holds_their_ratio(
         *(pytest.param(its, marks=pytest.mark.long) for its in ((3, 3), (2, 2, 2, 2), (6, 6, 6))),
     ],
 )
-def test_equal_nodes_are_said_to_disagree_in_five_percent_of_comparisons(
-    counts: tuple[int, ...],
-) -> None:
+def test_equal_nodes_are_said_to_disagree_in_five_percent_of_comparisons(counts: tuple[int, ...]):
     said = sum((one.p or 0.0) <= 0.05 for one in drawn(counts, 0.0, seed=9))
     low, high = interval.share_interval(said, DRAWN, 0.99)
     assert low <= 0.05 <= high, f"{said} of {DRAWN}"

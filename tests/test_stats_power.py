@@ -1,7 +1,5 @@
 """Power, what can be seen and how many blocks that takes: statsmodels, integrals, simulations."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Peaks and drops of curves over clients."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -27,9 +25,7 @@ def test_of_equal_ones_the_fewest_clients_are_the_peak() -> None:
 
 
 @given(CURVES, st.floats(1e-3, 1e3))
-def test_a_drop_is_a_share_that_does_not_depend_on_the_unit(
-    curve: dict[float, float], unit: float
-) -> None:
+def test_a_drop_is_a_share_that_does_not_depend_on_the_unit(curve: dict[float, float], unit: float):
     found = sweep.drop(curve)
     assert 0 <= found <= 1
     assert (found == 1) == (curve[max(curve)] == max(curve.values()))

@@ -1,7 +1,5 @@
 """Tests, e-values and intervals of shares, against statsmodels, scipy and by hand."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 
@@ -38,9 +36,7 @@ def test_p_by_t_is_scipys(logs: list[float]) -> None:
 
 
 @given(changes, st.floats(min_value=0.001, max_value=0.5))
-def test_equivalence_is_the_two_one_sided_tests_of_statsmodels(
-    logs: list[float], margin: float
-) -> None:
+def test_equivalence_is_the_two_one_sided_tests_of_statsmodels(logs: list[float], margin: float):
     bound = math.log1p(margin)
     expected, _, _ = DescrStatsW(np.array(spread(logs))).ttost_mean(-bound, bound)
     assert significance.equivalence_p(logs, margin) == pytest.approx(expected, rel=1e-9)

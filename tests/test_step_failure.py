@@ -1,7 +1,5 @@
 """What a run does after a step that failed, and what stands beside a headline in seconds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

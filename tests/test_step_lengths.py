@@ -1,7 +1,5 @@
 """How long steps and turns are in a plan that leaves it open."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Two steps of one arm beside each other: which belong together, and their ratios by block."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

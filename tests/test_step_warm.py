@@ -1,7 +1,5 @@
 """Relations that a step reads into the cache before it: in their order, or refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -26,9 +24,7 @@ warm = ["t1", "{'t1_pkey' if prewarm else ''}"]
 roles.query = { run = "get" }
 """
 PLAN = """
-[arms.a]
-engine = "fake"
-fake = { default_us = 100 }
+arms.a = { engine = "fake", fake = { default_us = 100 } }
 [[workloads]]
 name = "./mine.toml"
 """

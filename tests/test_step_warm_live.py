@@ -1,7 +1,5 @@
 """A step's own relations on a real server: what stays in shared_buffers is what was read last."""
 
-from __future__ import annotations
-
 import pytest
 
 from dbdyno.model import Arm

@@ -1,7 +1,5 @@
 """A block without throughput is a result: it says who stood still, and never counts as the same."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence
@@ -265,9 +263,7 @@ def test_json_gains_keys_with_who_stood_still(shown: Comparison) -> None:
 # --- What a run without an operation has -----------------------------------------------------
 
 
-def test_a_block_without_an_operation_has_no_cpu_per_operation_and_a_rate_of_zero(
-    tmp_path: Path,
-) -> None:
+def test_a_block_without_an_operation_has_no_cpu_per_operation_and_a_rate_of_zero(tmp_path: Path):
     folder = build(tmp_path, blocks=1, steps=("qr100",))
     for path in folder.glob("blocks/001/pg18/*/*/events.jsonl"):
         lines = [json.loads(line) for line in path.read_text().splitlines()]

@@ -223,9 +223,7 @@ def test_a_changed_arm_and_a_changed_parameter_are_refused(tmp_path: Path) -> No
         Results.open_or_create(tmp_path, plan, changed)
 
 
-def test_where_nothing_was_measured_another_plan_goes_on_and_the_old_one_is_kept(
-    tmp_path: Path,
-) -> None:
+def test_where_nothing_was_measured_another_plan_goes_on_and_the_old_one_is_kept(tmp_path: Path):
     results = begun(tmp_path)
     results.begin_block(a_block(1))  # which was broken off
     plan, plan_json = a_plan()
@@ -248,9 +246,7 @@ def test_more_blocks_go_on_in_the_same_folder_and_the_old_plan_is_kept(tmp_path:
     assert store.read_struct(folder / "plan.002.json", Json)["blocks"] == 6
 
 
-def test_fewer_blocks_are_refused_only_where_they_would_drop_one_that_was_begun(
-    tmp_path: Path,
-) -> None:
+def test_fewer_blocks_are_refused_only_where_they_would_drop_one_that_was_begun(tmp_path: Path):
     results = measured(begun(tmp_path, blocks=5))
     results.begin_block(a_block(2))
     assert Results.open_or_create(tmp_path, *a_plan(blocks=2)).plan.blocks == 2
@@ -317,9 +313,7 @@ def test_a_broken_block_is_kept_as_void_and_done_again(tmp_path: Path) -> None:
     ]
 
 
-def test_a_block_whose_voiding_was_broken_off_is_not_done_and_keeps_its_reason(
-    tmp_path: Path,
-) -> None:
+def test_a_block_whose_voiding_was_broken_off_is_not_done_and_keeps_its_reason(tmp_path: Path):
     results = begun(tmp_path)
     results.begin_block(a_block(1))
     results.end_block(1)

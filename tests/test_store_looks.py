@@ -1,7 +1,5 @@
 """What a result folder says of its looks, and how far its blocks are complete."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The published posts: each has a plan that can run, a page and its figures; each runs small."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

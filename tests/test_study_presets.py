@@ -1,7 +1,5 @@
 """Presets of single studies: their settings on their hosts, their shares elsewhere."""
 
-from __future__ import annotations
-
 from test_config import GB, rendered
 
 

@@ -1,7 +1,5 @@
 """The tables of subsystems that are shipped: which functions belong where."""
 
-from __future__ import annotations
-
 import pytest
 
 from dbdyno.evidence.subsystems import Subsystems, of_arm, part_of

@@ -1,7 +1,5 @@
 """`make test`: what its last lines say, and the budget of a test."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rows that programs and files give, on real servers: the same in all engines, or one line."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 
@@ -124,7 +122,5 @@ def test_programs_and_files_fill_a_table_of_postgresql(tmp_path: Path) -> None:
         assert table.ask(READ) == EXPECTED[:4000]
 
 
-def test_programs_and_files_fill_a_table_of_mysql_and_mariadb(
-    mysql_server: Server, tmp_path: Path
-) -> None:
+def test_programs_and_files_fill_a_table_of_mysql_and_mariadb(mysql_server: Server, tmp_path: Path):
     check(of(mysql_server), tmp_path)

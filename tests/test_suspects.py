@@ -1,7 +1,5 @@
 """Commits between two builds, what they touched, and which functions' costs changed with them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Lists among a plan's parameters: steps for each value, loads for each, and in which order."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -243,9 +241,7 @@ def test_a_run_takes_all_arms_through_the_order_that_it_notes(tmp_path: Path) ->
 
 
 @pytest.mark.long
-def test_workloads_of_a_block_are_taken_in_the_order_that_it_notes_with_their_arms(
-    tmp_path: Path,
-) -> None:
+def test_workloads_of_a_block_are_taken_in_the_order_that_it_notes_with_their_arms(tmp_path: Path):
     program.find("dyno-loadgen")
     of = made("scale = [1, 2], clients = [1, 2]", tmp_path)
     folder = blocks.run(of, tmp_path / "results", wait=True).folder

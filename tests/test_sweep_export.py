@@ -1,7 +1,5 @@
 """A real run of a grid, scale by clients by rate: what its report, its text and its export say."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -20,12 +18,8 @@ from dbdyno.run import blocks
 
 PLAN = """
 name = "grid"
-[arms.old]
-engine = "fake"
-fake = { default_us = 400 }
-[arms.new]
-engine = "fake"
-fake = { default_us = 500 }
+arms.old = { engine = "fake", fake = { default_us = 400 } }
+arms.new = { engine = "fake", fake = { default_us = 500 } }
 [[workloads]]
 name = "pgbench"
 steps = ["select-only"]
@@ -73,9 +67,7 @@ def answer(database: Path, title: str) -> list[tuple[object, ...]]:
 # --- Export ------------------------------------------------------------------------------------
 
 
-def test_the_grid_has_a_row_for_each_scale_and_a_column_for_each_number_of_clients(
-    database: Path,
-) -> None:
+def test_the_grid_has_a_row_for_each_scale_and_a_column_for_each_number_of_clients(database: Path):
     rows = answer(database, "Throughput by scale and clients")
     assert [row[:3] for row in rows] == [
         (arm, "select-only", scale) for arm in ("new", "old") for scale in (1.0, 2.0)
@@ -97,9 +89,7 @@ def test_the_fastest_are_those_with_the_most_clients(database: Path) -> None:
         assert (per_s, per_client) == pytest.approx((4 * each, each), rel=0.01)
 
 
-def test_blocks_of_a_closed_loop_differ_by_nothing_and_those_at_random_by_something(
-    database: Path,
-) -> None:
+def test_blocks_of_a_closed_loop_differ_by_nothing_and_those_at_random_by_something(database: Path):
     rows = answer(database, "Variation between blocks")
     assert len(rows) == 16
     for _, step, _, count, _, _, variation in rows:

@@ -1,7 +1,5 @@
 """Sweeps of a comparison: which steps belong together, curves, peaks and drops by block."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

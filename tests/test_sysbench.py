@@ -1,7 +1,5 @@
 """The sysbench microbenchmarks: every statement, key, order and size is the published one."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 
@@ -454,9 +452,7 @@ def test_an_insert_of_prepare_fills_sysbenchs_buffer() -> None:
 
 @pytest.mark.parametrize("name", ["sysbench", "insert-benchmark"])
 @pytest.mark.long
-def test_tables_are_of_the_storage_engine_that_is_wanted_and_cleanup_waits_for_it(
-    name: str,
-) -> None:
+def test_tables_are_of_the_storage_engine_that_is_wanted_and_cleanup_waits_for_it(name: str):
     cleanup = {"sysbench": "postwrite", "insert-benchmark": "cleanup"}[name]
     for engine, wait in (("mariadb", "ROCKSDB_CFSTATS"), ("mysql", "DO SLEEP(30)")):
         steps = steps_of(name, engine, storage_engine="rocksdb")

@@ -5,8 +5,6 @@ in a transaction, which tables. Costs are held within wide bounds, as a machine 
 not a quiet one; `python tools/bench oltp` has the exact ones.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import statistics

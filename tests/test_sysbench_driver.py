@@ -1,7 +1,5 @@
 """sysbench as the load: its words are read by key, its seconds add up, its rough ends are told."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

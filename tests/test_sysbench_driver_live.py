@@ -1,7 +1,5 @@
 """sysbench itself on real servers, on tables that dyno has filled, and what dyno makes of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The sysbench microbenchmarks on real servers: what the server's log says that it was sent."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections import Counter
@@ -194,9 +192,7 @@ def test_every_step_was_run(seen: Mapping[str, Seen]) -> None:
 
 
 @pytest.mark.parametrize("name", SINGLE)
-def test_a_step_of_single_statements_sends_nothing_else(
-    seen: Mapping[str, Seen], name: str
-) -> None:
+def test_a_step_of_single_statements_sends_nothing_else(seen: Mapping[str, Seen], name: str):
     texts = {sql for sql, _ in seen[name].statements}
     assert texts == {SINGLE[name]}
     count = SINGLE[name].count("?") - SINGLE[name].count("?×")

@@ -1,7 +1,5 @@
 """The sysbench suites on MySQL and MariaDB: what the general log says that they were sent."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
@@ -84,9 +82,7 @@ def test_the_tables_are_sysbenchs(server: Server, seen: Mapping[str, Seen]) -> N
 
 
 @pytest.mark.parametrize("name", [one for one in STEPS if one in SINGLE and one != "scan"])
-def test_single_statements_are_prepared_once_and_executed(
-    seen: Mapping[str, Seen], name: str
-) -> None:
+def test_single_statements_are_prepared_once_and_executed(seen: Mapping[str, Seen], name: str):
     for sent in seen[name].sessions():
         prepared = [one.sql for one in sent if one.command == "Prepare"]
         assert sorted({form(one) for one in prepared}) == [SINGLE[name]]

@@ -1,7 +1,5 @@
 """The workload sysbench-oltp: the stock scripts, their options and defaults as parameters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

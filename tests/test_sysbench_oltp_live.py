@@ -1,7 +1,5 @@
 """All of sysbench's scripts on real servers, by a plan as a user would write it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The older sets of the sysbench microbenchmarks, as mytools' history has them, and their page."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

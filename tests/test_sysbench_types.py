@@ -1,7 +1,5 @@
 """`sysbench_types`: which types a workload's parameters get, where, and what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

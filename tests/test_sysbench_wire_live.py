@@ -3,8 +3,6 @@
 A proxy between client and server records it, so that nothing of the server's reading of it counts.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections import Counter

@@ -1,7 +1,5 @@
 """What sysbench and dyno-loadgen put on MySQL's wire: which types parameters have, and when."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace

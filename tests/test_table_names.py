@@ -1,7 +1,5 @@
 """How kinds of table are called: by their key in a workload file, or by their `name`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

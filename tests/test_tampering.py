@@ -3,8 +3,6 @@
 The result is of real servers, and of an older version, which wrote no checksums.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import tarfile
@@ -322,12 +320,8 @@ def shared_marks(runs: Sequence[StepRun], results: Results) -> int:
 
 FAKE = """
 name = "same"
-[arms.old]
-engine = "fake"
-fake = { default_us = 200 }
-[arms.new]
-engine = "fake"
-fake = { default_us = 200 }
+arms.old = { engine = "fake", fake = { default_us = 200 } }
+arms.new = { engine = "fake", fake = { default_us = 200 } }
 [[workloads]]
 name = "sysbench"
 parameters = { rows = 1000, tables = 1, seconds = 2, clients = 2 }

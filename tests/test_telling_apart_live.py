@@ -1,7 +1,5 @@
 """What tells two servers apart, on real ones: a race, a gate, and a search of a commit."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What dyno prints commands no terminal."""
 
-from __future__ import annotations
-
 import io
 import os
 import shutil
@@ -70,12 +68,8 @@ def test_a_result_that_was_sent_commands_no_terminal(tmp_path: Path) -> None:
 
 
 OF_FAKES = """
-[arms.base]
-engine = "fake"
-fake = { default_us = 100 }
-[arms.other]
-engine = "fake"
-fake = { default_us = 100 }
+arms.base = { engine = "fake", fake = { default_us = 100 } }
+arms.other = { engine = "fake", fake = { default_us = 100 } }
 [[workloads]]
 name = "insert-benchmark"
 parameters = { rows = 2000 }

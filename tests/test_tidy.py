@@ -1,7 +1,5 @@
 """Each rule of tools/tidy.py finds what it is for; `make check` asks whether the tree keeps it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -48,9 +46,7 @@ def test_a_python_function_longer_than_a_screen_is_found(tmp_path: Path) -> None
     assert found == ["tools/one.py:3 function-length: `long` has 71 lines, at most 70"]
 
 
-def test_a_rust_function_longer_than_a_screen_is_found_whatever_its_strings_hold(
-    tmp_path: Path,
-) -> None:
+def test_a_rust_function_longer_than_a_screen_is_found_whatever_its_strings_hold(tmp_path: Path):
     traps = ['"}"', "'}'", 'r#"}"#', "b'{'", '"\\"}"']
     body = "".join(f"    f({trap}); // }}\n" for trap in traps) + "    g();\n" * 64
     text = f"//! One.\nfn short<'a>(x: &'a [u8; 4]) -> &'a u8 {{\n}}\nfn long() {{\n{body}}}\n"
@@ -166,9 +162,7 @@ def test_modules_that_import_what_they_share_are_left_alone(tmp_path: Path) -> N
         ("def f():\n    from dbdyno.run import of", 4),
     ],
 )
-def test_a_module_that_imports_what_imports_it_is_found(
-    tmp_path: Path, statement: str, line: int
-) -> None:
+def test_a_module_that_imports_what_imports_it_is_found(tmp_path: Path, statement: str, line: int):
     arm = f'"""Arm."""\nfrom dbdyno.run import lab\n{statement}\n'
     found = plant(tmp_path, PACKAGE | {"dbdyno/run/arm.py": arm})
     first = "dbdyno/run/__init__.py:2 python-circle: dbdyno.run imports dbdyno.run.arm imports "

@@ -4,8 +4,6 @@ The example step qr100 has two connections that query, 20 s, 5,000 queries/s in 
 each: 400 us of connection time a query, 300 of them off the core.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -94,9 +92,7 @@ def test_what_is_known_and_the_rest_add_up_to_the_time_of_a_connection(tmp_path:
     )
 
 
-def test_waits_that_were_seen_for_longer_than_sessions_slept_share_the_time_asleep(
-    tmp_path: Path,
-) -> None:
+def test_waits_that_were_seen_for_longer_than_sessions_slept_share_the_time_asleep(tmp_path: Path):
     """Of two sessions, 1.4 slept by the counters and 2 by the samples: 280 us are 400 us seen."""
     seen = waits(load("IO", "DataFileRead", 0.5), idle=1.5)
     parts = metrics.ledger(found(tmp_path, run_delay_ns=100_000_000), seen)

@@ -1,7 +1,5 @@
 """`minutes_max` holds within 10 %, and repeats come from one budget: on a clock that tests set."""
 
-from __future__ import annotations
-
 import random
 import re
 import time
@@ -23,12 +21,8 @@ from dbdyno.store import BlockFolder, Results
 PLAN = """
 name = "limited"
 base = "old"
-[arms.old]
-engine = "fake"
-fake = { default_us = 100 }
-[arms.new]
-engine = "fake"
-fake = { default_us = 100 }
+arms.old = { engine = "fake", fake = { default_us = 100 } }
+arms.new = { engine = "fake", fake = { default_us = 100 } }
 [[workloads]]
 name = "insert-benchmark"
 steps = ["l.i0"]

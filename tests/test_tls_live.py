@@ -3,8 +3,6 @@
 Direct TLS, certificates of users, and passwords that are bound to the server's certificate.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator
@@ -218,9 +216,7 @@ def _refused_keys(here: Encrypting, tls: Tls, folder: Path) -> None:
         assert "certificate" in line and line != LET_IN
 
 
-def test_a_certificate_that_the_server_does_not_trust_is_a_line(
-    here: Encrypting, tmp_path: Path
-) -> None:
+def test_a_certificate_that_the_server_does_not_trust_is_a_line(here: Encrypting, tmp_path: Path):
     signed, key = Root(tmp_path, os.geteuid()).make().sign("certified", "certified")
     tls = Tls("require", certificate=str(signed), key=str(key))
     for line in said(here.address(tls, "certified"), "postgres").values():

@@ -1,7 +1,5 @@
 """What the workload wants told of a step after its load: work, metrics, rights before it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from decimal import Decimal
@@ -148,9 +146,7 @@ def test_what_is_not_told_is_a_warning(source: Any, said: str, tmp_path: Path) -
     assert said in warning
 
 
-def test_a_server_without_a_database_tells_nothing_and_nothing_is_said_of_it(
-    tmp_path: Path,
-) -> None:
+def test_a_server_without_a_database_tells_nothing_and_nothing_is_said_of_it(tmp_path: Path):
     headline = Headline(metric="mbps", role="r", count="operations", work_query="q")
     step = replace(STEP, headline=headline, metrics=(replace(SOURCE, query="q"),))
     done = of(step, tmp_path, Answers(there=False))

@@ -1,7 +1,5 @@
 """A step that makes a table, and what steps tell by themselves, on real servers."""
 
-from __future__ import annotations
-
 import pytest
 
 from dbdyno import plan
@@ -76,9 +74,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, StepRun]:
     return {step.step: step.cells[0].runs[0] for step in found.steps}
 
 
-def test_a_table_that_a_step_made_is_there_for_its_work_and_later_steps(
-    runs: dict[str, StepRun],
-) -> None:
+def test_a_table_that_a_step_made_is_there_for_its_work_and_later_steps(runs: dict[str, StepRun]):
     copy = runs["copy"]
     size = copy.of(ToldFacts).numbers["pages"]
     assert isinstance(size, float)

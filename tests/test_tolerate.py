@@ -1,7 +1,5 @@
 """`--tolerate 5%`: whether every larger loss is excluded, in stats, in words and as a status."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

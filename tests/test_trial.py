@@ -1,7 +1,5 @@
 """The trial before the first block, and blocks that go on with the data of the one before."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What an arm's turns come to: sums of counters over them, and moments on their own clock."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Arms in turns on real servers of several versions: turns, state, rough ends."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ Every command is the page's, and every file that the page says to save. Shorter 
 pages call lengths: `--minutes`, the plan's `seconds` and `blocks`, `-T` of pgbench.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

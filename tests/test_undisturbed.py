@@ -1,7 +1,5 @@
 """Undisturbed time: what it finds beneath disturbances, where it is left out, what it decides."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -112,9 +110,7 @@ CALM = profile(times(1, 30.0, 1.0, 0.0))
         (facts(profile(np.random.default_rng(1).uniform(20, 90, OPERATIONS))), "no mode"),
     ],
 )
-def test_outside_of_its_domain_it_is_left_out_with_the_reason(
-    told: ServiceProfiles, reason: str
-) -> None:
+def test_outside_of_its_domain_it_is_left_out_with_the_reason(told: ServiceProfiles, reason: str):
     runs = [run(arm, block, told) for block in (1, 2, 3) for arm in ("a", "b")]
     found = judge.of_step(runs, "a")
     assert reason in found.left_out

@@ -1,7 +1,5 @@
 """A delay planted into a real server is told beside programs that keep all processors busy."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Servers newer than the versions that dyno knows run, and a sentence says that nobody tried."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -195,9 +195,7 @@ PREBUILT = "-Os -DMAP_HUGETLB=0x40000"
         ({"flags": None}, "unknown flags"),
     ],
 )
-def test_a_server_compiled_for_size_beside_another_is_said(
-    tmp_path: Path, other: Json, by: str
-) -> None:
+def test_a_server_compiled_for_size_beside_another_is_said(tmp_path: Path, other: Json, by: str):
     folder = build(tmp_path, blocks=1, servers={"pg17": {"flags": PREBUILT}, "pg18": other})
     (line,) = doubted(compare.load(folder))
     assert line == (

@@ -1,7 +1,5 @@
 """What is said of an arm in a step: planted changes, planted nothing, and what arms did instead."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Damage of a result's files is found, whoever did it and whichever file it is."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
@@ -19,12 +17,8 @@ from doubted import doubted
 
 PLAN = """
 name = "two"
-[arms.old]
-engine = "fake"
-fake = { default_us = 200, jitter = 0.02 }
-[arms.new]
-engine = "fake"
-fake = { default_us = 210, jitter = 0.02 }
+arms.old = { engine = "fake", fake = { default_us = 200, jitter = 0.02 } }
+arms.new = { engine = "fake", fake = { default_us = 210, jitter = 0.02 } }
 [[workloads]]
 name = "sysbench"
 parameters = { rows = 1000, tables = 1, seconds = 4, clients = 2 }
@@ -108,9 +102,7 @@ def test_a_result_is_as_its_blocks_ended(result: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["events.jsonl", "host.jsonl", "step.json", "job.json"])
-def test_a_changed_file_of_a_step_is_damage_and_the_arm_is_not_blamed(
-    result: Path, name: str
-) -> None:
+def test_a_changed_file_of_a_step_is_damage_and_the_arm_is_not_blamed(result: Path, name: str):
     path = result / STEP / name
     path.write_text(path.read_text().replace("1", "2", 1))
     assert f"damaged: {STEP}/{name}: is not as it was" in dyno("verify", result).stdout

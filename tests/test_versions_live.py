@@ -4,8 +4,6 @@ One step of what `make test` brings runs there, of the others in `make test-all`
 `make soak`.
 """
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 from pathlib import Path
 

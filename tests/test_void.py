@@ -1,7 +1,5 @@
 """Blocks that something outside the arms disturbed: void, done again, and what is said of them."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable
@@ -232,9 +230,7 @@ def test_disturbed_blocks_that_count_are_counted_by_arm(tmp_path: Path) -> None:
     assert brief == "foreign load: old and new in 5 of 5 blocks"
 
 
-def test_load_that_stays_counts_with_its_warning_and_a_restart_does_not_begin_anew(
-    tmp_path: Path,
-) -> None:
+def test_load_that_stays_counts_with_its_warning_and_a_restart_does_not_begin_anew(tmp_path: Path):
     of = planned("repeats_max = 1", share=0.25)
     outcome = blocks.run(of, tmp_path, wait=True)
     assert outcome.voids == 1
@@ -273,18 +269,14 @@ def foreign(comparison: Comparison) -> list[Doubt]:
     return [doubt for doubt in flat(comparison) if doubt.subject is DoubtSubject.FOREIGN]
 
 
-def test_a_calibration_repeats_its_blocks_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_calibration_repeats_its_blocks_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     once(monkeypatch, load)
     calibrated = blocks.run(calibration.of(planned(), 1, 2), tmp_path, wait=True)
     assert (calibrated.voids, names(calibrated.folder)) == (1, ["001", "001.void1", "002"])
 
 
 @pytest.mark.long
-def test_a_plan_with_looks_repeats_its_blocks_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_with_looks_repeats_its_blocks_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     once(monkeypatch, load)
     of = planned('blocks = "until decided"\nminutes_max = 1')
     looked = looks.run(of, tmp_path, compare.load, runner=LocalRunner(wait=True))
@@ -360,9 +352,7 @@ def test_an_arm_whose_server_cannot_be_made_fails_and_the_other_goes_on(
     assert set(ends["old"]) == {"ok"}
 
 
-def test_a_disk_that_is_full_is_no_arms_failure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_is_full_is_no_arms_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     need = disk_space.Need(what=disk_space.DATA, root=tmp_path, bytes=1)
     monkeypatch.setattr(quiesce, "room", lambda path: 1 << 29)
     with pytest.raises(HostError, match=r"has 0\.5 GB free \(initdb failed\): free space there"):

@@ -1,7 +1,5 @@
 """The life of a sampler, whichever engine it asks: its moments, its counts, its ends."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

@@ -1,7 +1,5 @@
 """What sessions were seen to do: rows of pg_stat_activity, samples of a window, their moments."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

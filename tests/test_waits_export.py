@@ -1,7 +1,5 @@
 """Every session of every sample in an export, and the query of the study on them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -17,9 +15,7 @@ from test_export import ask
 
 
 @pytest.mark.long
-def test_every_session_of_every_sample_is_a_row_and_the_studys_query_counts_them(
-    tmp_path: Path,
-) -> None:
+def test_every_session_of_every_sample_is_a_row_and_the_studys_query_counts_them(tmp_path: Path):
     made = build(tmp_path, blocks=1, steps=("qr100",))
     waiting = [71, "role:query", "active", "IO", "DataFileRead", "point", "SELECT 1", 5_000_000, 0]
     idle = [72, "role:query", "idle", "idle", "", "", "COMMIT", None, None]

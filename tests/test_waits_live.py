@@ -1,7 +1,5 @@
 """Samples of waits on real servers: planted waits, rough ends, and a ledger that adds up."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -230,9 +228,7 @@ def test_nothing_is_sampled_before_the_window_and_between_turns(server: LabServe
 # --- Rough ends ------------------------------------------------------------------------------
 
 
-def test_a_server_that_ends_the_connection_ends_the_samples_and_nothing_else(
-    server: LabServer,
-) -> None:
+def test_a_server_that_ends_the_connection_ends_the_samples_and_nothing_else(server: LabServer):
     samples = Samples(server, {})
     with samples.sampler as sampler, connected(server) as other:
         sampler.begin()

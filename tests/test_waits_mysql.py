@@ -1,7 +1,5 @@
 """What rows of performance_schema mean, in PostgreSQL's classes of waits."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -150,9 +150,7 @@ class Samples:
 
 
 @pytest.mark.capability("waits")
-def test_a_wait_for_a_planted_row_lock_is_a_lock_of_the_role_that_wants_it(
-    server: LabServer,
-) -> None:
+def test_a_wait_for_a_planted_row_lock_is_a_lock_of_the_role_that_wants_it(server: LabServer):
     with clients(server, "hold", "write") as ((holder, writer), samples):
         holder.run("BEGIN", "SELECT n FROM t WHERE id = 1 FOR UPDATE")
         with samples.sampler as sampler:
@@ -271,9 +269,7 @@ def test_pages_are_counted_at_most_once_a_second(server: LabServer) -> None:
     assert all(now >= then for then, now in zip(told[0]["blocks"], told[1]["blocks"], strict=True))
 
 
-def test_a_server_that_ends_the_connection_ends_the_samples_and_nothing_else(
-    server: LabServer,
-) -> None:
+def test_a_server_that_ends_the_connection_ends_the_samples_and_nothing_else(server: LabServer):
     samples = Samples(server, {})
     with samples.sampler as sampler, closing(connect(address(server), "test")) as other:
         sampler.begin()

@@ -1,7 +1,5 @@
 """A warm-up of several seconds: it is kept, and counts in no figure."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -12,9 +10,7 @@ from dbdyno.run import blocks
 
 PLAN = """
 name = "warm"
-[arms.a]
-engine = "fake"
-fake = { default_us = 1000, jitter = 0.0 }
+arms.a = { engine = "fake", fake = { default_us = 1000, jitter = 0.0 } }
 [[workloads]]
 name = "pgbench"
 steps = ["select-only"]

@@ -1,7 +1,5 @@
 """`dyno watch` as a command: its file, what it refuses, and a farm from a look to a report."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -212,9 +210,7 @@ def test_a_second_file_of_the_same_folder_is_refused(tree: Path, counted: list[s
     assert "is the folder of " in ended.stderr and ended.stderr.count("\n") == 1
 
 
-def test_without_valgrind_the_file_has_to_say_so(
-    tree: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_valgrind_the_file_has_to_say_so(tree: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(program.shutil, "which", lambda name: None)
     ended = command.dyno("watch", "farm.toml", "--once")
     assert ended.returncode == 2
@@ -231,10 +227,8 @@ def test_options_of_slurm_need_slurm(tree: Path, counted: list[str]) -> None:
 # --- Placement ---------------------------------------------------------------------------------
 
 IN_TIME = """
-[arms.pinned]
-version = "17"
-[arms.head]
-version = "18"
+arms.pinned = { version = "17" }
+arms.head = { version = "18" }
 [[workloads]]
 name = "sysbench"
 steps = ["fill", "point-query"]

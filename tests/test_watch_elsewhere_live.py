@@ -1,7 +1,5 @@
 """`dyno watch` whose blocks in time run elsewhere: on a host by ssh, and as jobs of a cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`dyno watch` with real servers: builds by a command are counted, or raced; a change is named."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

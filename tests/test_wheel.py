@@ -4,8 +4,6 @@
 `pytest -m soak tests/test_wheel.py`.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import os
@@ -61,9 +59,7 @@ def run(
     )
 
 
-def test_the_commands_of_the_first_pages_are_those_of_the_wheel(
-    programs: Path, tmp_path: Path
-) -> None:
+def test_the_commands_of_the_first_pages_are_those_of_the_wheel(programs: Path, tmp_path: Path):
     pages = [page for page in test_docs_tried.PAGES if page.startswith(READ_FIRST)]
     commands = [words for page in pages for words in test_docs_tried.commands(page)]
     assert len(commands) > 50

@@ -1,7 +1,5 @@
 """Counts of two arms: words, intervals, and the functions that changed."""
 
-from __future__ import annotations
-
 import math
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One atomic instruction or system call more an operation: a finding beside instructions."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fills of counted arms: shared where they may be the same files, else in every interval."""
 
-from __future__ import annotations
-
 import math
 import random
 import shutil
@@ -98,9 +96,7 @@ def test_arms_that_began_from_the_same_files_are_compared_by_repeats(example: Pa
         {"pg17": (APART, 0.0), "pg18": (APART, APART)},
     ],
 )
-def test_two_planted_fills_decide_nothing(
-    example: Path, offsets: Mapping[str, Sequence[float]]
-) -> None:
+def test_two_planted_fills_decide_nothing(example: Path, offsets: Mapping[str, Sequence[float]]):
     """Neither the same work, nor more, nor less."""
     apart = planted(example, offsets, {"pg17": "ab", "pg18": "cd"})
     assert words(apart) == {"open"}
@@ -211,13 +207,9 @@ def count(instructions: float) -> Count:
 
 TEXT = """
 base = "b"
-[arms.a]
-version = "17"
-[arms.b]
-version = "18"
-[arms.c]
-version = "18"
-settings = { work_mem = "5MB" }
+arms.a = { version = "17" }
+arms.b = { version = "18" }
+arms.c = { version = "18", settings = { work_mem = "5MB" } }
 [workload]
 name = "sysbench"
 steps = ["point-query"]

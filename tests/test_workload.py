@@ -1,7 +1,5 @@
 """Workload files: arithmetic, SQL in pieces, and the jobs that they become."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

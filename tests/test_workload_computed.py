@@ -1,7 +1,5 @@
 """Values that expressions make of others, and joined texts: proofs, refusals, the same numbers."""
 
-from __future__ import annotations
-
 import re
 from itertools import product
 from pathlib import Path
@@ -57,9 +55,7 @@ def text_with(maker: str) -> str:
         ("join = [':nobody']", "no value `nobody`"),
     ],
 )  # fmt: skip
-def test_what_might_not_be_computed_gets_one_line(
-    maker: str, line: str | None, tmp_path: Path
-) -> None:
+def test_what_might_not_be_computed_gets_one_line(maker: str, line: str | None, tmp_path: Path):
     if line is None:
         steps(text_with(maker), tmp_path)
     else:

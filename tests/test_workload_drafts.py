@@ -1,7 +1,5 @@
 """Which steps a workload file comes to: a set's own list, sweeps, groups, repetitions that draw."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -109,9 +107,7 @@ def test_a_set_takes_the_steps_of_its_list_in_its_order(tmp_path: Path) -> None:
     assert [one.ordinal for one in turned.values()] == [1, 2, 3, 4]
 
 
-def test_a_step_of_another_set_comes_behind_the_one_that_the_file_has_before_it(
-    tmp_path: Path,
-) -> None:
+def test_a_step_of_another_set_comes_behind_the_one_that_the_file_has_before_it(tmp_path: Path):
     wanted = ["load", "read_n=1", "again"]
     assert list(made(TEXT, tmp_path, "short", steps=wanted)) == wanted
     found = made(TEXT, tmp_path, "turned", steps=["load", "read_n=2", "again"])

@@ -1,7 +1,5 @@
 """What a workload file says of engines and their releases, and how MySQL's statements come out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Bulk loads: NULLs, decimals, columns computed from others, and child rows."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What transactions compute: kept columns, conditions, assignments, turns."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -146,8 +144,6 @@ def test_each_turn_draws_anew_and_what_conditions_take_is_drawn_before(tmp_path:
          '"execute" has no variables; use "prepared"'),
     ],
 )  # fmt: skip
-def test_what_cannot_be_computed_gets_one_line(
-    old: str, new: str, line: str, tmp_path: Path
-) -> None:
+def test_what_cannot_be_computed_gets_one_line(old: str, new: str, line: str, tmp_path: Path):
     assert old in ORDER
     assert line in complaint(ORDER.replace(old, new), tmp_path)

@@ -1,7 +1,5 @@
 """What a step does before its window: warm-ups of work, roles that others wait for, cursors."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Tables without a number, steps that load them in bulk, and SQL beside a step's load."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -88,9 +86,7 @@ def test_a_table_that_the_fill_gives_no_rows_is_created_and_stays_empty(tmp_path
     assert line.endswith("fills no rows")
 
 
-def test_a_step_may_load_a_table_in_bulk_and_leaves_out_what_follows_the_rows(
-    tmp_path: Path,
-) -> None:
+def test_a_step_may_load_a_table_in_bulk_and_leaves_out_what_follows_the_rows(tmp_path: Path):
     again = steps(TEXT, tmp_path, fill="published")[1]
     (only,) = job_of(again)["fills"]
     assert (again.name, job_of(again)["step"]) == ("again", "again")

@@ -1,7 +1,5 @@
 """Values that are drawn from a file of tuples: what becomes of them in a job, and bad files."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -169,9 +167,7 @@ def test_a_bad_file_is_refused_with_its_line_and_without_its_values(
         ("shop, public", "{t}", "key `steps[1].roles.query.session`: is sent before a table"),
     ],
 )
-def test_what_a_sample_cannot_be_is_refused(
-    folder: Path, before: str, after: str, line: str
-) -> None:
+def test_what_a_sample_cannot_be_is_refused(folder: Path, before: str, after: str, line: str):
     assert before in APP
     assert complaint(APP.replace(before, after), folder).startswith(line)
 

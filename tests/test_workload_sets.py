@@ -1,7 +1,5 @@
 """Workload files that hold several forms: sets of steps, presets, switches, sleeps."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rows that programs and files give: their jobs, what is refused, which version is theirs."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path
@@ -91,9 +89,7 @@ def test_the_job_is_that_of_the_contract(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_give_rows_is_refused_in_a_line(
-    tmp_path: Path, old: str, new: str, line: str
-) -> None:
+def test_what_cannot_give_rows_is_refused_in_a_line(tmp_path: Path, old: str, new: str, line: str):
     assert old in TEXT
     assert line in complaint(TEXT.replace(old, new, 1), tmp_path)
 

@@ -1,7 +1,5 @@
 """What parameters switch in a workload: which value it is, a pace or none, an end, a headline."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables that are drawn, classes of statements, and the values that bulk loads number rows by."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -119,9 +117,7 @@ def test_a_class_may_be_computed(tmp_path: Path) -> None:
     assert "class" not in statements["point"]
 
 
-def test_a_statement_says_its_rows_while_it_runs_where_the_engine_has_notices(
-    tmp_path: Path,
-) -> None:
+def test_a_statement_says_its_rows_while_it_runs_where_the_engine_has_notices(tmp_path: Path):
     text = EACH.replace(', types = ["int", "int", "text"]', "")
     text = text.replace('protocol = "execute"', 'protocol = "simple"')
     line = complaint(text, tmp_path, engine="mysql")
@@ -178,9 +174,7 @@ on = ["update"]
         'update = "UPDATE {t} SET k=k+1 WHERE id=:old"',
     ],
 )
-def test_several_tables_and_a_cursor_exclude_each_other(
-    statement: str, by: str, tmp_path: Path
-) -> None:
+def test_several_tables_and_a_cursor_exclude_each_other(statement: str, by: str, tmp_path: Path):
     text = EACH.replace('update = "UPDATE {t} SET k=k+1 WHERE id=:id"', statement)
     text = text.replace('table = "uniform"', f'table = "{by}"')
     text = text.replace("[statements]", 'old = { uniform = ["cursor:tail", 9] }\n[statements]')

@@ -1,7 +1,5 @@
 """Tables that a step's statements make, headlines of the window, and metrics of a step's own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

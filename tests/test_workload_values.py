@@ -1,7 +1,5 @@
 """Values of workload files: distributions, permutations, sequences, and what is refused of them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -162,7 +160,5 @@ def test_a_fill_draws_from_distributions_and_permutes_its_rows(tmp_path: Path) -
         ("constant = 1", "sequence = {}", "a fill cannot use the sequence `hot`; use `:row`"),
     ],
 )  # fmt: skip
-def test_a_fill_refuses_what_cannot_be_repeated(
-    key: str, hot: str, line: str, tmp_path: Path
-) -> None:
+def test_a_fill_refuses_what_cannot_be_repeated(key: str, hot: str, line: str, tmp_path: Path):
     assert line in complaint(fill_text(key, hot), tmp_path)

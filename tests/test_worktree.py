@@ -1,7 +1,5 @@
 """Builds of many commits: each from what is compiled, else from nothing; found again."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The workload ybio as it is expanded: keys, batches, kinds of batches, and what it refuses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -153,9 +151,7 @@ def test_the_study_calls_the_procedures_of_the_post_and_so_does_a_plan_that_name
 
 
 @pytest.mark.parametrize(("clients", "repeat"), [(1, "false"), (4, "false"), (5, "true")])
-def test_a_batch_is_a_subtransaction_only_where_jobs_meet_in_a_table(
-    clients: int, repeat: str
-) -> None:
+def test_a_batch_is_a_subtransaction_only_where_jobs_meet_in_a_table(clients: int, repeat: str):
     """Its block for deadlocks takes a second transaction id of each batch, as not published."""
     run = steps(set="procedures", clients=clients, tables=4)["call-run"]
     assert f"repeat_deadlocks => {repeat}," in str(job_of(run)["statements"][0]["pieces"])

@@ -1,7 +1,5 @@
 """YBIO on real servers: keys, batches, kinds of batches, runs that are kept, from both sides."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -125,9 +123,7 @@ def test_without_time_there_is_exactly_one_batch_of_each_job(server: Server, set
 
 @pytest.mark.parametrize("prepared", [0, 1])
 @pytest.mark.parametrize("set", ["outside", "procedures"])
-def test_so_many_rows_are_updated_as_were_asked_for(
-    server: Server, set: str, prepared: int
-) -> None:
+def test_so_many_rows_are_updated_as_were_asked_for(server: Server, set: str, prepared: int):
     given = {"tab_rows": 10_000, "batch_size": 100, "run_seconds": 0.5, "prepared": prepared}
     setup, batches = steps(set, pct_update=42, **given).values()
     run(server, setup)

@@ -1,7 +1,5 @@
 """YBIO from outside on MySQL and MariaDB: keys, where rows lie, and what batches do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The shipped workload `ycsb`: mixes, keys and statements of YCSB's core workloads."""
 
-from __future__ import annotations
-
 import pytest
 
 from dbdyno import workload

@@ -1,7 +1,5 @@
 """The workload `ycsb` on real servers: keys, inserts without a gap, reads that find, the skew."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

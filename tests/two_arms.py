@@ -4,8 +4,6 @@ Nor parallel workers: those of a short scan end before a reading knows whose the
 would have no owner.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -4,8 +4,6 @@ Not the lab's own procedure: no correction for many tests, and round figures whe
 matter. What is shown has to be told apart, not to be right.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Events as the objects that their lines are, and back: what tests write and look at."""
 
-from __future__ import annotations
-
 import json
 
 import msgspec

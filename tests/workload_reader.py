@@ -1,7 +1,5 @@
 """Workload files of the tests: expands them, and reads statements and roles of their jobs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -12,8 +12,6 @@ count says whether the lines hold there, too.
 makes docs/atlas.md of all files of lines.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import re

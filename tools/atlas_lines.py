@@ -5,8 +5,6 @@ commit that cannot be counted, and each change with its functions. A search goes
 where no results are, on a machine whose counts agree with them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

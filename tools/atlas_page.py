@@ -1,7 +1,5 @@
 """The page of the atlas, from its lines alone (`tools/atlas.py page`)."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence

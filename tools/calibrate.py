@@ -7,8 +7,6 @@ draws, fewer of them, are tests (tests/test_simulation.py). The models are those
 With one draw in a hundred (`--draws 0.01`) it takes seconds.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Writes docs/commands.md from the commands' own help: `python tools/command_reference.py`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from textwrap import fill
 from typing import Any

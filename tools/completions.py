@@ -3,8 +3,6 @@
 python tools/completions.py
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 SHARE = Path(__file__).parent.parent / "dbdyno.data" / "data" / "share"

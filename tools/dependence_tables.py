@@ -1,7 +1,5 @@
 """The tables of blocks that depend on each other, for `calibrate.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial

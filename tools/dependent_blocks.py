@@ -6,8 +6,6 @@ how much of that their log ratios keep. Nothing differs between the arms, so eac
 is false. The steps of an arm lie in its one run, and share all of this.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Writes docs/doubts.md from the list of subjects: `python tools/doubt_table.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

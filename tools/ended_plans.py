@@ -4,8 +4,6 @@ Comparisons are walked from look to look (simulation.py) until their first step 
 look is left; there the lab's own code judges them. All figures are of that step's throughput.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

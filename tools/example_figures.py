@@ -7,8 +7,6 @@ figures that changed are listed; with it they are also written, which is a decis
 beside their reasons.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

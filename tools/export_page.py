@@ -1,7 +1,5 @@
 """Writes docs/export.md from the tables of an export: `python tools/export_page.py`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from dbdyno.report.export import manual

@@ -4,8 +4,6 @@ The model is simulation.py's with one step. Beside the noise of each block, each
 ratio of both metrics, to opposite sides, by a draw of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -78,10 +76,6 @@ def filled(how: Filled, trials: int, blocks: int, random: Random) -> Numbers:
     """Log ratios as `draw` has them, with what their fills add."""
     logs, _ = draw(Model(steps=1, unlike=0.0), trials, blocks, random)
     offsets = how.sd * random.normal(size=(trials, how.fills))
-    return _moved(logs, offsets)
-
-
-def _moved(logs: Numbers, offsets: Numbers) -> Numbers:
     of = [fill_of(block, offsets.shape[-1]) - 1 for block in range(1, logs.shape[-1] + 1)]
     moved: Numbers = logs + offsets[:, None, None, of] * DIRECTIONS[:, None]
     return moved

@@ -4,8 +4,6 @@ Calls are parse, bind and
 execute with bound values, of 300 texts by a Zipf-like weight; one in ten is a simple statement.
 """
 
-from __future__ import annotations
-
 import csv
 import datetime
 import io

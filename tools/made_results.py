@@ -14,8 +14,6 @@ The plan's label says that the result was made. How fast such a folder is read s
 measured one is; no figure in it says anything about a server.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

@@ -3,8 +3,6 @@
 python tools/man_page.py
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

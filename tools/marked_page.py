@@ -1,7 +1,5 @@
 """The command of a tool that makes tables: prints them, or writes them into a page."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Iterable

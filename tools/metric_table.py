@@ -1,7 +1,5 @@
 """Writes docs/metrics.md from the tables of metrics and state: `python tools/metric_table.py`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from dbdyno.model import metric

@@ -5,8 +5,6 @@ slower by a known share. The generator runs each block of each arm on its virtua
 analysis reads its events, as in a measured step.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

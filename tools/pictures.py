@@ -5,8 +5,6 @@ docs/report.png the first page of its report. Chromium photographs all three. On
 race may end undecided: `python tools/pictures.py RESULT` takes the report of a given result.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -6,8 +6,6 @@
 Each of those that change is called twelve times, each of the others twenty times, in a drawn order.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections.abc import Callable, Mapping

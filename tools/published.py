@@ -11,8 +11,6 @@ base and of --arm. How a direction is decided stands in tools/published_pairs.py
 says the same in words (a test compares).
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import Counter

@@ -15,8 +15,6 @@ A figure is a number, the two ends of what a text gives, or a word: "up", "flat"
 "not down".
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 Pure arithmetic on a comparison and on studies; tools/published.py writes the tables.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

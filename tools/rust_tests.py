@@ -5,8 +5,6 @@ examples of each property. What speaks to servers waits for them by epoll or by 
 runs it by the other way, and looks for longer where inputs are made up.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -7,8 +7,6 @@ go by the code of `dyno bisect --by instructions`; counts are drawn in place of 
 these kinds are tests (tests/test_bisect_counts.py).
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ What differs between fills, between repeats and by the way between commits is dr
 intervals are those of `stats.work` (tools/simulated_farm.py follows them over a year).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -79,20 +77,17 @@ class Counts:
             self._said(head - previous, fills=COUNT_REPEATS if apart else 0),
             self._said(head - release, fills=COUNT_REPEATS),
         )
-        self._learn(head)
+        # As `run.count_fill.learn`: each night's head has fills of its own.
+        for place, logs in enumerate(head.T):
+            between = work.between_fills(logs.tolist())
+            assert between is not None
+            self.seen[place] = work.together(self.seen[place], between)
         return said
 
     def _counted(self, level: Numbers, fills: Numbers) -> Numbers:
         """The log counts of each repeat, by a fill each."""
         counted: Numbers = level + fills + self.random.normal(0, COUNT_SCATTER, fills.shape)
         return counted
-
-    def _learn(self, counted: Numbers) -> None:
-        """As `run.count_fill.learn`: each night's head has fills of its own."""
-        for place, logs in enumerate(counted.T):
-            between = work.between_fills(logs.tolist())
-            assert between is not None
-            self.seen[place] = work.together(self.seen[place], between)
 
     def _said(self, ratios: Numbers, *, fills: int) -> Said:
         """The words of the rule of counts, row by row, and the ratios that they are said of."""

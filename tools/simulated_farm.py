@@ -7,8 +7,6 @@ are those of `dbdyno.farm`; the heads that they follow are drawn here. The same 
 them, are tests (tests/test_simulated_farm.py).
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Iterator, Mapping

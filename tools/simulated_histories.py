@@ -6,8 +6,6 @@ writes the tables anew between the two marks of the page; without --write it pri
 the same pages are a test (tests/test_history_errors.py).
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

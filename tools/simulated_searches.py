@@ -6,8 +6,6 @@ writes the tables anew between the two marks of the page; without --write it pri
 searches, of some of these kinds, are tests (tests/test_bisection.py).
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence

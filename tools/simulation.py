@@ -5,8 +5,6 @@ that it finds, and after how many blocks. tests/test_simulation.py holds thousan
 what docs/error-rates.md says, `make calibrate` many more (tools/calibrate.py).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Judged by runs, as a result folder has them: what does nothing has a throughput of 0 and no CPU.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

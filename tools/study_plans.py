@@ -6,8 +6,6 @@ writes the table anew between the two marks of each page in docs/studies that ha
 name; without --write it prints all. A test holds the pages to it, so page and plan cannot part.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator, Sequence

@@ -9,8 +9,6 @@ WITHOUT_SERVERS_AS may name a command that runs the tests without servers, as CI
 another account.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

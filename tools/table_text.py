@@ -1,7 +1,5 @@
 """The text of the tables of `calibrate.py`, and what all of them share."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Runs a program in a terminal of its own, and makes an SVG picture of the screen."""
 
-from __future__ import annotations
-
 import fcntl
 import io
 import os

@@ -5,8 +5,6 @@ Each rule is one function that takes the tree and yields violations; its docstri
 RULES at the end lists them, and tests/test_tidy.py plants a violation of each.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import posixpath

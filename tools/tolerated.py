@@ -3,8 +3,6 @@
 A test holds `answers` to `stats.tolerance.losses`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ is not named `p…` (a plant) beside the base: the root of the mean of squares o
 blocks and even blocks stand apart, so that an estimate is chosen by the one and shown by the other.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence

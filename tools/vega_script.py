@@ -3,8 +3,6 @@
 python tools/vega_script.py
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import vl_convert

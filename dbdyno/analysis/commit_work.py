@@ -1,7 +1,5 @@
 """The counts of two commits, each in results of its own, read and compared by function."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

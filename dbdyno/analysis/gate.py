@@ -1,7 +1,5 @@
 """The answer of a gate: by counts of work, and by a race that a second layout has to confirm."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from pathlib import Path

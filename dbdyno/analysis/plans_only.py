@@ -4,8 +4,6 @@ The base's plans, made without data as all are, stand beside those that the serv
 its capture: where they differ, the lab does not know enough, and nothing is told of the query.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ Checksums show damage of any file. They show no forgery: whoever changes a file 
 checksum as well. What shows all the same is in `tampering`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path

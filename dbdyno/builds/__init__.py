@@ -1,7 +1,5 @@
 """A build: a folder of a database server's programs, of a known engine and version."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping

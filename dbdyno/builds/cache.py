@@ -6,8 +6,6 @@ cache_root/builds/.<name>/              while it is being made; what a break lea
 cache_root/build-logs/<name>.log        what its making said, kept; locked while it is being made
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

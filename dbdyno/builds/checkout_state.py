@@ -5,8 +5,6 @@ again by its content. The objects of that commit lie in a folder of dyno's own; 
 files, its index and its repository stay as they are.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Sequence

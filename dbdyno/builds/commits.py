@@ -1,7 +1,5 @@
 """The commits of a git checkout between two of them, as a search goes through them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

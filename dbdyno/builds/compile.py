@@ -5,8 +5,6 @@ of it is there: a build is whole or not there. The programs are told their last 
 from the start and installed below another root, so they need not be moved.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -6,8 +6,6 @@ for it: neither the words of configure and make nor what they make.
 compilers/gcc    beside what is built: such a compiler, of each that is here
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """What lies at a web address, with each way to fail as one line."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Iterator, Mapping

@@ -5,8 +5,6 @@ it (`.comment`). That holds for any build, whoever made it. A PostgreSQL also ho
 compiler and its configure among its constants (`.rodata`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import shlex

@@ -4,8 +4,6 @@ PostgreSQL is told them in CFLAGS. MySQL and MariaDB have a build type of cmake 
 recipes there are each engine says itself.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Mapping, Sequence

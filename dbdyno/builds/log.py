@@ -1,7 +1,5 @@
 """The log of a build's making, and running programs into it so that none of them stays behind."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ is one of them, a zip; beside it lie its checksums, each in a file of that name 
 .sha256 or .sha1. Older packages have SHA-1 alone.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -5,8 +5,6 @@ cache_root/<engine>/.unfinished-*/   while it is brought; the next fetch sweeps 
 cache_root/<engine>/.lock            held by who brings one
 """
 
-from __future__ import annotations
-
 import fcntl
 import lzma
 import os

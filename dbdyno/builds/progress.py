@@ -1,7 +1,5 @@
 """What is said of a build while it is made: a line each minute, on a terminal and off it."""
 
-from __future__ import annotations
-
 import re
 import threading
 import time

@@ -4,8 +4,6 @@ The official site has it at ADDRESS/v18.6/postgresql-18.6.tar.bz2, and beside it
 .sha256. A mirror of that layout is named by an environment variable.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -4,8 +4,6 @@ What was once measured stays: each commit that is kept has a ref of the clone's 
 branch which is rewritten, or a tag that goes, takes nothing away.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ A source is identified before anything is unpacked, so that a build that is ther
 Nobody's checkout is touched: what is built is a copy.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """The steps of a build from source, and what their failures mean: parts that engines share."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

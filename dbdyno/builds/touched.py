@@ -5,8 +5,6 @@ that function ends and others begin is told from the hunk's own lines, as code i
 is told is a place to look at, no analysis of the code.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tempfile

@@ -1,7 +1,5 @@
 """Compiles a server twice, the second time by a profile of the first at work (PGO, by GCC)."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -12,8 +12,6 @@ unless the compiler names a file that the commit touches. The tree borrows the r
 and the repository knows nothing of it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

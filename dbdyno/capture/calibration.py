@@ -4,8 +4,6 @@ A query whose values cannot be weighed so is no query of the application: what i
 nothing about production.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

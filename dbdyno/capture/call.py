@@ -1,7 +1,5 @@
 """A call: one statement of one session as a log tells it."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from msgspec import Struct

@@ -1,7 +1,5 @@
 """Captures an application: from its sources to its folder."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

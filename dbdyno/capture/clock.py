@@ -4,8 +4,6 @@ So the time of the capture stands in the place of `now()` and its like. It also 
 of two servers comparable.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 

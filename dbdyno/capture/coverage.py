@@ -1,7 +1,5 @@
 """Says what of an application its queries do not stand for, how much, and why: coverage.md."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Such a text is never run where it writes: a DELETE without its WHERE empties a t
 is kept and marked.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

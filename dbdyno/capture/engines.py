@@ -1,7 +1,5 @@
 """What capture has for each family of engines: a parser of its SQL, and a reader of its counts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ app/coverage.md              what is left out, and why
 app/statistics.json          with --statistics: what the server's planner knows; its owner's alone
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """Brings calls together by query: what they share, how often, how long, with what values."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -4,8 +4,6 @@ A row and a query belong together by the text's form, else by the parser's finge
 lists of any length are the same, else by `query_id` where the log has it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal

@@ -4,8 +4,6 @@ A transaction is the queries between BEGIN and COMMIT or ROLLBACK of one session
 one is a transaction of its own.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

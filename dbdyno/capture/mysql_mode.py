@@ -4,8 +4,6 @@ Everything else that reads MySQL's SQL knows the usual mode alone. A text of ano
 into the usual one before it is taken apart, and what is kept of it back into its own.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Finds in the text of an Execute the values that its Prepare has `?` for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What SET statements of MySQL and MariaDB change in how later ones are read and planned."""
 
-from __future__ import annotations
-
 import re
 
 from dbdyno.capture.dialect import Setting

@@ -4,8 +4,6 @@ Its trees, which sqlglot makes, have no places, so that each literal is given
 to it as a *marker* of its own: where a marker stands in the tree tells what the literal is.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

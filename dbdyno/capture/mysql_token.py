@@ -1,7 +1,5 @@
 """Literals, names and comments of MySQL's SQL, by one regular expression."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

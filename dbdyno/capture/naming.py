@@ -1,7 +1,5 @@
 """Names queries, and writes their texts: verb, first table, eight digits of the text's hash."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

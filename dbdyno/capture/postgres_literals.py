@@ -1,7 +1,5 @@
 """The literals of PostgreSQL's SQL: found by one regular expression, and read as JSON."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ condition on a parameter left out: its rows have in their columns what parameter
 So values that a query compares together come from one row, across joins, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """What statements of a session change in how its later ones are read and planned."""
 
-from __future__ import annotations
-
 import re
 
 from dbdyno.capture.dialect import ALL, ROLE, Setting

@@ -1,7 +1,5 @@
 """What the tree of a PostgreSQL statement says: its verb, its tables, whether it writes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What sources have of one database, and what of it is no query of the application."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 

@@ -1,7 +1,5 @@
 """Keeps values of some calls of a query, drawn evenly from all of them by a seed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 from random import Random

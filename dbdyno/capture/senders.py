@@ -4,8 +4,6 @@ A sender is known by its `application_name`, its user, or how its texts begin. W
 out under its name; `--with-monitoring` keeps all but dyno's own.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import lru_cache

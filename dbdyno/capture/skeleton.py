@@ -1,7 +1,5 @@
 """Texts without their literals: of those of one skeleton one is parsed for all."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """What a server has counted of its statements, whatever its engine."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 

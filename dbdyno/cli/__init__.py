@@ -1,7 +1,5 @@
 """The command `dyno`: each command parses, calls one function, prints."""
 
-from __future__ import annotations
-
 import signal
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Questions to a person at a terminal, or to a pipe that answers a line each."""
 
-from __future__ import annotations
-
 import sys
 
 from dbdyno.model.error import DynoError

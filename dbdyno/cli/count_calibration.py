@@ -1,7 +1,5 @@
 """`dyno calibrate --count`: how far counts of one build repeat on this host."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`dyno race --only-flipped`: the captured queries that get another plan, by `dyno plans`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from dbdyno.cli.exit_status import say

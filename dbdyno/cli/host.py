@@ -1,7 +1,5 @@
 """`dyno agent` and `dyno host`: measuring on other hosts."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """`dyno import`: brings what others measured into a result folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

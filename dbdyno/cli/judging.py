@@ -1,7 +1,5 @@
 """The commands that read result folders: verdicts, reports, exports."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated

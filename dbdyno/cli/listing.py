@@ -1,7 +1,5 @@
 """The commands that show what is here: results, workloads, presets, golden copies."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """`dyno publish`: results and farms as a folder of pages that need no server."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`dyno serve`: results in a browser."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

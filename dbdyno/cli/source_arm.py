@@ -1,7 +1,5 @@
 """Builds of sources, or of commits of checkouts, that arms name: known before they are made."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Says what of a host disturbs measurements, and how it is mended: from its facts alone. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from dbdyno.doctor import memory, other_load, processor, requirement, storage

@@ -1,7 +1,5 @@
 """The form of a finding, and how a setting of the host is mended. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 

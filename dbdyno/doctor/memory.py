@@ -1,7 +1,5 @@
 """Findings about memory: huge pages, transparent ones, swap, what is free. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from math import ceil
 

@@ -1,7 +1,5 @@
 """Findings about who else is here: other load, other servers, other machines, limits. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from dbdyno.doctor.finding import HostFinding, percent, set_sysctl, size, sysctl

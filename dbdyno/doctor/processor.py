@@ -1,7 +1,5 @@
 """Findings about the processor: its speed, its threads, its clock, what of it is missing. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from dbdyno.doctor.finding import HostFinding, set_sysctl, sysctl, tuned

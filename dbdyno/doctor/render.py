@@ -1,7 +1,5 @@
 """Shows findings: lines for a terminal, a document for programs (docs/doctor.md). Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from textwrap import wrap

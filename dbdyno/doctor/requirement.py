@@ -3,8 +3,6 @@
 The keys are those of `[require]` (docs/plan.md, "require").
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

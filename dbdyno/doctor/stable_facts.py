@@ -1,7 +1,5 @@
 """Which facts of a host stay as they are unless somebody changes them, and when they have. Pure."""
 
-from __future__ import annotations
-
 from dbdyno.doctor.finding import size
 from dbdyno.model.host_facts import HostFacts
 

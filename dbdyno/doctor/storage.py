@@ -1,7 +1,5 @@
 """Findings about the storage under the data: file system, queues, how long a sync takes. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from dbdyno.doctor.finding import MIB, HostFinding, size, tuned

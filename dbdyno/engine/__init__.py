@@ -3,8 +3,6 @@
 The registry imports a family's folder when it is asked, so that nothing else knows one.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 
 from dbdyno.builds import Build

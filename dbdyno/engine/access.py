@@ -9,8 +9,6 @@ data_root/<arm>/load.key         its key, of the server's account alone
 data_root/<arm>/load.pass        for load over 127.0.0.1: the password, of dyno's account alone
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,6 @@ A hash of rows in whichever order is the sum of the hashes of each (Bellare and 
 Paradigm for Collision-free Hashing", 1997, of which this is AdHash, keyed).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b

@@ -1,7 +1,5 @@
 """The server of an arm from the arm alone: its build, its settings, then the server."""
 
-from __future__ import annotations
-
 from dbdyno import engine
 from dbdyno.builds import Build
 from dbdyno.engine import installed

@@ -4,8 +4,6 @@ A password goes to the server and nowhere else, nor does it go there so that oth
 learn it, unless the plan says that it may. A server that hangs never comes to its own time limit.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import socket

@@ -1,7 +1,5 @@
 """How a family's servers are counted under callgrind: what marks a window, what is left out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A server's place as one text: a URI of PostgreSQL or MySQL, without a password. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_address

@@ -1,7 +1,5 @@
 """How a server's place is written as one text, by the clients of each engine."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -5,8 +5,6 @@ Facts that only its host could tell (processes, files, logs) are marked as unava
 that SQL tells is there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """How large a server's own cache and its logs may become."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 

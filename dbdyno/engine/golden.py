@@ -9,8 +9,6 @@ The directory is not copied into its place but moved there, and then every run, 
 too, goes on from a copy: so the files of all runs were written by the same program in one go.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """A golden copy (golden.py): where its files lie, and what golden.json says of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

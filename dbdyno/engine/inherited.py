@@ -4,8 +4,6 @@ These are planner settings and sizes of memory, never a preset. What takes memor
 this host's; what only guides the planner stays, as plans depend on it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 

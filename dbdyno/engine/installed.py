@@ -3,8 +3,6 @@
 And the one of them that an arm asks for.
 """
 
-from __future__ import annotations
-
 import os
 import textwrap
 from collections.abc import Iterator

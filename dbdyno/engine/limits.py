@@ -1,7 +1,5 @@
 """Limits that a step meets when its tables are loaded: asked before anything starts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol

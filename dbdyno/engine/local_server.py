@@ -1,7 +1,5 @@
 """The home of one of the lab's servers: its folders, its process, its log; of any engine."""
 
-from __future__ import annotations
-
 import errno
 import subprocess
 import time

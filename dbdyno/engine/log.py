@@ -3,8 +3,6 @@
 The lab sets log_line_prefix to `%n [%p] `: seconds since 1970 with milliseconds, and the process.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass

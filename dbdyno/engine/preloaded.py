@@ -1,7 +1,5 @@
 """Libraries that an arm's environment preloads into its server's program."""
 
-from __future__ import annotations
-
 import re
 
 from dbdyno.builds import VERSION_S_MAX, Build

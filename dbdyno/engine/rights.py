@@ -1,7 +1,5 @@
 """The rights that steps need, on any engine, and those that a user lacks."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Literal

@@ -4,8 +4,6 @@ A value that does not go, more memory than there is: each is one line that names
 and the remedy, and comes before anything is made.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import tempfile

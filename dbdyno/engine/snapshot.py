@@ -3,8 +3,6 @@
 A part that cannot be had is None, and named with its reason.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

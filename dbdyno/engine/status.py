@@ -4,8 +4,6 @@ Only where the plan asks for it (`[observe] status`). What the questions cost th
 owner `lab:status`, and no session's that is measured.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress

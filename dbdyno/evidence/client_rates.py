@@ -1,7 +1,5 @@
 """The work of each client of a role by second: the basis of fairness and clients' series."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

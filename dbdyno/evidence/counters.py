@@ -1,7 +1,5 @@
 """Metrics of perf's counters: events of the profiled window by its operations. Pure."""
 
-from __future__ import annotations
-
 from dbdyno.model.metric.counter import COUNTERS, PER_CYCLE
 from dbdyno.model.profile import Profile
 

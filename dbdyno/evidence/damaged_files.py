@@ -1,7 +1,5 @@
 """The unusable parts of a result: named and left out, while the rest is shown."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

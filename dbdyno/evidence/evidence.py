@@ -1,7 +1,5 @@
 """The files of a step, read once: the basis of its metrics, series and doubts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

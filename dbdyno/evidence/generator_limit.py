@@ -9,8 +9,6 @@ processors are all busy, what the generator leaves unread takes no work from the
 rate stays exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.evidence import own_queue

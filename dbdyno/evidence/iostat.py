@@ -5,8 +5,6 @@ The formulas are those of `iostat.c` of sysstat 12 (`write_ext_stat`, `compute_e
 here and 0 there. What counters mean: the kernel's Documentation/admin-guide/iostats.rst.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from dbdyno.evidence import raw_files

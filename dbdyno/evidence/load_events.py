@@ -1,7 +1,5 @@
 """The events of a step's load: all there, once, of one story; and the histograms in them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import NamedTuple
 

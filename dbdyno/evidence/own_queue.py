@@ -1,7 +1,5 @@
 """The load generator's own queue of what the headline counts, beside its service times."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from dbdyno.evidence.evidence import Evidence

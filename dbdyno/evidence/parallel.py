@@ -5,8 +5,6 @@ one at a time. A process that is started afresh would run the caller's script on
 written as docs/export.md has it and asks for results on its first line.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -4,8 +4,6 @@ From PostgreSQL 14 on a session counts its plans. Before, it explains the query 
 and then by the generic plan: lines are alike where it had chosen that. Before 12 nothing tells.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 

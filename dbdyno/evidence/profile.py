@@ -1,7 +1,5 @@
 """The profile of a step: what its processes were seen to do in an unjudged repetition of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from dbdyno.evidence import counters, evidence

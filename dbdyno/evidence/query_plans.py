@@ -1,7 +1,5 @@
 """The query plans of a step's statements, without what changes from one planning to the next."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A step's raw files as values: the window, its ticks, counters at the window's two ends."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

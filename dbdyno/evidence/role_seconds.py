@@ -1,7 +1,5 @@
 """A role's whole seconds of a window, what its schedule asks of them, and the shape of its rate."""
 
-from __future__ import annotations
-
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.evidence.raw_files import WindowTick
 from dbdyno.model.job import Job

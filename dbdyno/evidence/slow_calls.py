@@ -11,8 +11,6 @@ turn's beginning, so that so many calls took at least the time of the window:
 where one connection's time goes on to the end of the call that was in flight at the window's close.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dbdyno.evidence import raw_files

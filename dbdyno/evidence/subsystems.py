@@ -4,8 +4,6 @@ A family's table is `subsystems.toml` in its folder of dbdyno/engine; a plan add
 (docs/profiles.md).
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Exact means and standard deviations of times: of sums that the load tells, not of histograms."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace

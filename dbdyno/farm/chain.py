@@ -4,8 +4,6 @@ A head is measured in the same blocks as the head before it and as the pinned re
 ratios are all that decisions rest on (`farm.alarm`). Pure.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from msgspec import Struct

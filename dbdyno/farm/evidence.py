@@ -5,8 +5,6 @@ plan. The *level* compares all heads since a candidate with all before it, each 
 pinned release, and adds up over candidates. Reasons stand in docs/farm.md.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

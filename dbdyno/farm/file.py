@@ -1,7 +1,5 @@
 """The file of a farm: what it follows, what it measures, and how often it may be wrong."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from dbdyno.model.document import Form, read
+from dbdyno.model.document import Form, read, text_of
 from dbdyno.model.error import PlanError
 from dbdyno.model.placement import SessionPlacement
 
@@ -83,12 +81,7 @@ class Farm:
 def load(path: Path) -> Farm:
     """The farm of a file. Raises PlanError: one line with the file, the key and the remedy."""
     path = path.expanduser().absolute()
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        said = error.strerror if isinstance(error, OSError) else "is no UTF-8"
-        raise PlanError(f"{path}: cannot be read: {said}") from None
-    return parse(text, path)
+    return parse(text_of(path, PlanError), path)
 
 
 def parse(text: str, path: Path) -> Farm:

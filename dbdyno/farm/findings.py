@@ -1,7 +1,5 @@
 """The report of a finding: commit, step, change, functions, and how to see it again. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -4,8 +4,6 @@
 simulated year draw numbers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol
 

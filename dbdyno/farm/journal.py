@@ -5,8 +5,6 @@ begins. A last line that a break has torn is cut off; what it would have said is
 finds in its result folder what was measured.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Self, TypeAlias

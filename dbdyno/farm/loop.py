@@ -4,8 +4,6 @@ Reports come first, then findings, repetitions, heads, and looks at branches: wh
 brought to its end. Whatever breaks off is decided again, from the same state.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 

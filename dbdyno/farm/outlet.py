@@ -9,8 +9,6 @@ status, and has the report locked meanwhile. The next watcher waits for that she
 status, and does not give the report again.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import subprocess

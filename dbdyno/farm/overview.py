@@ -1,7 +1,5 @@
 """What a farm's pages show: its branches with their commits, readings and findings. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

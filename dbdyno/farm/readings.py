@@ -1,7 +1,5 @@
 """Results of a head as a farm's decisions take them: log ratios to the other two arms."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

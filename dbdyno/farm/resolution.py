@@ -1,7 +1,5 @@
 """Whether a later finding takes an earlier one back: fixed, or reverted. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from itertools import dropwhile
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """What a farm's journal comes to: heads to measure, readings, findings and their reports. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce

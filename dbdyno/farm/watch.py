@@ -4,8 +4,6 @@ All that it knows stands in the journal. What is seen at a look without news is 
 break the branch is looked at again.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The protocol of a finding: what it tells of a step, and how that is derived."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic

@@ -1,7 +1,5 @@
 """The protocol of a finding about a whole result: what it is derived from, and what it tells."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic

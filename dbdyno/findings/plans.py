@@ -1,7 +1,5 @@
 """What is derived of a whole result, a line for each finding; a later one may read an earlier."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a page shows, in reading order: a line for each finding that has a part of it."""
 
-from __future__ import annotations
-
 from dbdyno.findings.answer import show as answer
 from dbdyno.findings.answers import show as answers
 from dbdyno.findings.application import show as application

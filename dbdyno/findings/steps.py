@@ -3,8 +3,6 @@
 What is kept of a step is valid for the code that derived it, so nothing that shows stands here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ PostgreSQL refuses to run as root, and a server has no business with root's righ
 ordinary user started runs its servers as that user.
 """
 
-from __future__ import annotations
-
 import os
 import pwd
 import stat

@@ -1,7 +1,5 @@
 """What this host has to offer to a server: processors, memory, room on its disk."""
 
-from __future__ import annotations
-
 import math
 import os
 from dataclasses import replace

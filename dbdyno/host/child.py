@@ -3,8 +3,6 @@
 Each is in a session of its own, as a Ctrl-C at the terminal is for dyno, which ends its children.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

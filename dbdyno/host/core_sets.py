@@ -3,8 +3,6 @@
 All threads of a core are of one of the two, as they share its units and its first caches.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

@@ -4,8 +4,6 @@ Each family of servers has a scatter of its own, on the machine and the kernel t
 between repeats by `dyno calibrate --count`, between fills by every pass that had several.
 """
 
-from __future__ import annotations
-
 import json
 import os
 

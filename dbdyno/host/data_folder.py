@@ -5,8 +5,6 @@ data_root/<arm>/data/            the data directory
 wal_root/<arm>/wal/              its write-ahead log, where the plan names a folder for it
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

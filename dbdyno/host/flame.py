@@ -1,7 +1,5 @@
 """Draws flame graphs by `dyno-flame`, a program that comes with the package."""
 
-from __future__ import annotations
-
 import subprocess
 
 from dbdyno.host import program

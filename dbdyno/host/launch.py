@@ -4,8 +4,6 @@ Programs that exec one another stand before the server's own (taskset, numactl, 
 limited a shell that enters the cgroup while it is still root), so the process id is the server's.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

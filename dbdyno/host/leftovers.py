@@ -6,8 +6,6 @@ the run folder before its program begins, and the next lab ends what is still th
 by user. Each lab has entries of its own, and leaves those of a lab that lives alone.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

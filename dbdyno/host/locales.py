@@ -1,7 +1,5 @@
 """Locales of this host's C library, by name; nothing of this process's own locale is changed."""
 
-from __future__ import annotations
-
 import ctypes
 import locale
 import os

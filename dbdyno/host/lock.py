@@ -1,7 +1,5 @@
 """One lab measures on a host at a time: a lock that the kernel drops when its holder is gone."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import sys

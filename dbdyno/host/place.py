@@ -1,7 +1,5 @@
 """Where things of the lab lie: binaries, data, sockets; by the kind of user that started it."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import stat

@@ -1,7 +1,5 @@
 """The processors of servers and of the load generator on this host (`[schedule] placement`)."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 

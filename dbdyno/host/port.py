@@ -4,8 +4,6 @@ A port is chosen minutes before its server starts. Until then any client of the 
 own connections among them, can be given a port of the kernel's range for clients.
 """
 
-from __future__ import annotations
-
 import errno
 import random
 import socket

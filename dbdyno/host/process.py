@@ -3,8 +3,6 @@
 A process id alone is used again by the kernel; with its start time it names one process for good.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import signal

@@ -3,8 +3,6 @@
 Ours never by PATH: another environment's program of the same name may be of another version.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Lets a machine come to rest between two arms: what one wrote must not disturb the next."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -4,8 +4,6 @@ A server that shuts down, or starts again in the same data directory, frees it i
 killed and whose data directory is then removed leaves a System V segment and files under /dev/shm.
 """
 
-from __future__ import annotations
-
 import array
 import ctypes
 import time

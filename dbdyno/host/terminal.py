@@ -5,8 +5,6 @@ direction of what follows. Such characters are replaced here, for all that dyno 
 those that the terminal's locale lacks.
 """
 
-from __future__ import annotations
-
 import codecs
 import locale
 import os

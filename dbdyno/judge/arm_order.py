@@ -4,8 +4,6 @@ Where arms run one after the other an arm may gain by its place, and lose by wha
 Turns within a step change places too often for a block to tell.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 An A/A arm that is not shown is no arm of its own: it is the base once more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Nothing differs between the two, so whatever is said to have changed is a false 
 apart they seem is the noise that every other comparison has, too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The costs of an operation that can be why a step is faster or slower, and their words."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dbdyno.model.metric.primary import CONNECTIONS_CPU, CPU, SESSIONS_CPU

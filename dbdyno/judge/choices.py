@@ -4,8 +4,6 @@ A race that repeats a race, aims that changed after blocks were measured, blocks
 interrupted. Each verdict holds its level alone; whoever picks among several has more.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """The time of a further block, estimated from the measured ones."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from statistics import median

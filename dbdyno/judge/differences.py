@@ -1,7 +1,5 @@
 """The differences between the arms' servers, planned or not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 

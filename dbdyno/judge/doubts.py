@@ -3,8 +3,6 @@
 First screen, steps, JSON and export show these groups.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 

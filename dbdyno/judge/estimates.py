@@ -3,8 +3,6 @@
 Nothing else takes a metric over blocks, or has an interval or a standard error of one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

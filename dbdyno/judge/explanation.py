@@ -5,8 +5,6 @@ direction that explains, and by enough to carry a part of the change. Explorator
 together need not have caused each other.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

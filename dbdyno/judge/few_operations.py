@@ -7,8 +7,6 @@ interval shows it. Operations that count where they begin have no such error (Ev
 where none began, there is no rate.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

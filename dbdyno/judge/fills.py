@@ -5,8 +5,6 @@ With fills enough these are what the tests count. With one, a calibration beside
 measured others says how far apart they are; without one, a doubt says what no interval shows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,13 +13,13 @@ from msgspec import structs
 
 from dbdyno.judge import golden_copies
 from dbdyno.judge.arm_vs_base import ArmInStep, StepKey
-from dbdyno.judge.earlier_results import begun, is_of_machine, parameters
 from dbdyno.model import Comparison, StepRun, engine
 from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.model.error import ResultError
 from dbdyno.model.golden import RESTORED, GoldenUse
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.metric.primary import UNDISTURBED
+from dbdyno.model.plan import LENGTH, WorkloadUse
 from dbdyno.model.plan_record import ArmRecord, PlanRecord, WorkloadRecord
 from dbdyno.model.verdict import FillNoise
 from dbdyno.parts.number import listed
@@ -262,3 +260,25 @@ def _noise(
 def _ends(of: Variance) -> tuple[float | None, float | None]:
     low, high = (None if end is None else end**0.5 for end in (of.low, of.high))
     return low, high
+
+
+def is_of_machine(results: Results, host: HostFacts) -> bool:
+    """Whether all of it was measured on the machine of these facts; not where they are damaged."""
+    try:
+        named = results.hosts()
+        nodes = dict.fromkeys(block.host for block in results.blocks() if block.host)
+        hosts = [results.host(), *results.earlier_hosts(), *map(named.get, nodes)]
+    except ResultError:
+        return False
+    return all(facts is not None and facts.machine == host.machine for facts in hosts)
+
+
+def parameters(use: WorkloadRecord | WorkloadUse) -> dict[str, object]:
+    """The parameters of a workload's use, without the length of its steps."""
+    return {key: value for key, value in use.parameters.items() if key != LENGTH}
+
+
+def begun(results: Results) -> int:
+    """When its host came to be as it is, by which the newest of several is known."""
+    host = results.host()
+    return 0 if host is None else host.since_unix_ns or 0

@@ -1,7 +1,5 @@
 """The windows of searches apart from the steps that they belong to, and what each search found."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Which runs began with a golden copy, and what that means to the steps before it, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

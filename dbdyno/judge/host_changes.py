@@ -1,7 +1,5 @@
 """Whether the hosts of a result stayed as they were between sessions, and are of one kind."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 

@@ -4,8 +4,6 @@ did by itself in its window. Neither is the arms' fault or merit in this step, y
 Arms are compared within blocks, as their ratios are.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -107,7 +105,13 @@ RULES = (
 
 def doubts(cells: Sequence[Cell]) -> Iterator[Doubt]:
     """What the arms of one step did not have alike, of each block."""
-    blocks = _blocks(cells)
+    # The measured runs of each block that has several arms.
+    by_block: dict[int, dict[str, StepRun]] = {}
+    for cell in cells:
+        for run in cell.runs:
+            if run.facts.measured and run.ending.status == "ok":
+                by_block.setdefault(run.block, {})[cell.arm] = run
+    blocks = {block: runs for block, runs in sorted(by_block.items()) if len(runs) > 1}
     for rule in RULES:
         yield from _state(rule, blocks)
     for event, subject in KINDS.items():
@@ -116,16 +120,6 @@ def doubts(cells: Sequence[Cell]) -> Iterator[Doubt]:
 
 
 Runs = Mapping[str, StepRun]  # of one block, by arm, in the cells' order
-
-
-def _blocks(cells: Sequence[Cell]) -> dict[int, Runs]:
-    """The measured runs of each block that has several arms."""
-    by_block: dict[int, dict[str, StepRun]] = {}
-    for cell in cells:
-        for run in cell.runs:
-            if run.facts.measured and run.ending.status == "ok":
-                by_block.setdefault(run.block, {})[cell.arm] = run
-    return {block: runs for block, runs in sorted(by_block.items()) if len(runs) > 1}
 
 
 # --- The state at the start ------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """Which blocks a look takes: blocks 1 to k of the plan, and not the first k to finish."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

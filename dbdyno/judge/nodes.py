@@ -4,8 +4,6 @@ Nothing here changes a verdict, which is one over all blocks and so of these ver
 they disagree says how far it reaches.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

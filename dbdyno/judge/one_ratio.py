@@ -3,8 +3,6 @@
 No word is given: such a search asks many times, and judges all answers together.
 """
 
-from __future__ import annotations
-
 import math
 
 from dbdyno.model import Cell, Comparison

@@ -6,8 +6,6 @@ A geometric mean is 0 where one of its numbers is: who stood still in a step of 
 the whole of it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

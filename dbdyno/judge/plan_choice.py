@@ -5,8 +5,6 @@ their costs lie close, values that come first decide, and the mean of some sessi
 coins: its scatter is in the interval, and a change of it says nothing of the version.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean

@@ -1,7 +1,5 @@
 """All arms side by side in each step, each beside the nearest base, paired by block."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -7,8 +7,6 @@ fake are left out: by its virtual clock equal seeds give equal lines. Whoever dr
 anew is not found out.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace

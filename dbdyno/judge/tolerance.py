@@ -6,8 +6,6 @@ Elsewhere throughput, or time, and CPU per operation both have to; of a server w
 counts throughput alone.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

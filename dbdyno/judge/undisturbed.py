@@ -5,8 +5,6 @@ one whose time differs least between the base's blocks. What is outside of the d
 with its reason.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

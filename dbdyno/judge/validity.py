@@ -1,7 +1,5 @@
 """Doubts of a whole comparison: its servers, hosts and versions of dyno."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations

@@ -5,8 +5,6 @@ throughput scatters by percents. But fewer instructions need not be faster, and 
 in a judged window.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

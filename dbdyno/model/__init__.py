@@ -4,8 +4,6 @@ Measuring and judging meet only here and in the files of a result folder. A type
 when the type is first asked for, as `dyno --help` needs none.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

@@ -1,7 +1,5 @@
 """Where a server answers, and where the password for it is to be found."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from msgspec import Struct

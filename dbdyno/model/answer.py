@@ -3,8 +3,6 @@
 No value is kept: rows are counted, and hashed under a key that is forgotten with the lab.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 

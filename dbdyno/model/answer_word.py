@@ -1,10 +1,8 @@
 """How the answers of two servers to the same query differ, in a word. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from dbdyno.model.answer import Answer, AnswerColumn, OpenQueryPart
 
@@ -21,19 +19,7 @@ AnswerWord = Literal[
     "not compared",
     "same",
 ]
-WORDS: tuple[AnswerWord, ...] = (
-    "fails",
-    "fails on the base",
-    "times out",
-    "times out on the base",
-    "different",
-    "other order",
-    "other type",
-    "not determined",
-    "fails on both",
-    "not compared",
-    "same",
-)
+WORDS: tuple[AnswerWord, ...] = get_args(AnswerWord)
 """The words, the gravest first."""
 PARENT = (
     "alone it breaks a foreign key: the other row is of its own transaction, or the copy lacks it"

@@ -2,8 +2,6 @@
 what that stands: of each stage, the share of the source's time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """Attribution: which of several factors makes two arms differ, told by arms that mix them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """The search of a commit that changed a result: what is asked, and what was measured so far."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

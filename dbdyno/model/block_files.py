@@ -3,8 +3,6 @@
 docs/results.md has their keys. Older results lack those that have a default.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

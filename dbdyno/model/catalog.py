@@ -1,7 +1,5 @@
 """What a server is asked of the relations and functions that a query names."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol
 

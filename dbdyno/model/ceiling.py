@@ -1,7 +1,5 @@
 """What the load generator can do on a host: a line of generator.jsonl (docs/results.md)."""
 
-from __future__ import annotations
-
 from msgspec import Struct
 
 from dbdyno.model.events import Thread

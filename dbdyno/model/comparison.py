@@ -1,7 +1,5 @@
 """The results of the arms beside the base."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 

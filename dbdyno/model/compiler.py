@@ -1,7 +1,5 @@
 """The meaning of a compiler's flags."""
 
-from __future__ import annotations
-
 import re
 
 from dbdyno.model.server_facts import ServerFacts

@@ -1,7 +1,5 @@
 """The configurations of a plan's arms, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import PurePath
 

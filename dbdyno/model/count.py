@@ -1,7 +1,5 @@
 """count.json of a counted step: the work that its server did for an operation (docs/results.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct

@@ -1,7 +1,5 @@
 """Log and pages of a counted operation."""
 
-from __future__ import annotations
-
 from msgspec import Struct
 
 

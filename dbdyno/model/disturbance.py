@@ -3,8 +3,6 @@
 What is the arms' own doing is left out: an arm is never asked how it did.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal

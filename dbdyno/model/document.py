@@ -4,14 +4,13 @@ The line names the file, the key and the remedy: ``FILE: key `arms.pg18.verison`
 you mean `version`?``. Plans and workload files are both read this way.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 import tomllib
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -43,6 +42,15 @@ class Form(BaseModel):
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, populate_by_name=False, defer_build=True
     )
+
+
+def text_of(path: Path, error: type[DynoError], what: str = "") -> str:
+    """The text of a file. Raises `error`; `what` says as what it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as reason:
+        why = reason.strerror if isinstance(reason, OSError) else "no UTF-8 text: save it as UTF-8"
+        raise error(f"{path}: cannot be read{what}: {why}") from None
 
 
 def read(form: type[FormType], text: str, source: str, error: type[DynoError]) -> FormType:

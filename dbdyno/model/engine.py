@@ -3,8 +3,6 @@
 An engine is a row of TRAITS, a folder under `dbdyno/engine/`, and its SQL in workload files.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

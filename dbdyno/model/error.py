@@ -15,8 +15,6 @@
 Everything else that is raised is a bug and shows a traceback.
 """
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Who measures refuses what it does not know (`parse`). Who judges reads older res
 newer keys, and names what only a newer version knows (`read`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeVar, get_args

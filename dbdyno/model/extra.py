@@ -3,8 +3,6 @@
 Some are extras of the package; an agent on another host gets only what measures.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

@@ -4,8 +4,6 @@ Exports, their manual and the JSON of a comparison have their tables from these 
 field of facts that is a tuple of rows is a table of the field's name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """A search for the highest rate: what a plan asks for, and a window of it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dbdyno.model.json import Positive

@@ -1,7 +1,5 @@
 """A flame graph as data, and what draws it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

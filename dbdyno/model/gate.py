@@ -3,8 +3,6 @@
 `docs/howto/ci.md` has every key. Changes are ratios of the head to the base; tolerances are shares.
 """
 
-from __future__ import annotations
-
 from msgspec import Struct
 
 from dbdyno.model.tolerance import Answer

@@ -1,7 +1,5 @@
 """golden.json of a run (docs/results.md): the golden copy that the run began from, or made."""
 
-from __future__ import annotations
-
 from msgspec import Struct
 
 RESTORED = "restore"

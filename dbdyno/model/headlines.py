@@ -1,7 +1,5 @@
 """The headlines that a step can have: what each counts, in words, and of what it tells."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 

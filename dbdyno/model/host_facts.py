@@ -4,8 +4,6 @@ None is a fact that could not be read; `unread` says why. A part that an older v
 has no facts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from msgspec import UNSET, Struct, UnsetType

@@ -4,8 +4,6 @@ Counters only grow, since the host's start or an owner's; None: not known, as wh
 not have. Times are in the unit that a counter's name says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, cast
 

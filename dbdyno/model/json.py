@@ -1,7 +1,5 @@
 """The types of parsed JSON, and in words what does not fit them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Annotated, Any, TypeVar

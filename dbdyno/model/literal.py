@@ -1,7 +1,5 @@
 """Texts as literals of SQL."""
 
-from __future__ import annotations
-
 import re
 
 BARE = re.compile(r"-?\d+(?:\.\d+)?|(?:CONCAT|REPLACE)\(@@\w+(?:, '[\w, ]*')+\)", re.IGNORECASE)

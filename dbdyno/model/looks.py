@@ -3,8 +3,6 @@
 Types only; docs/method.md, "Looks", has the reasons and `stats.looks` the arithmetic.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -4,8 +4,6 @@ A block is measured on one node, so every ratio is within one; nodes then differ
 beyond the scatter of their blocks, or not.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Literal
 

@@ -3,8 +3,6 @@
 A plan that runs until it is decided goes on with these alone (docs/plan.md, "How many blocks").
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dbdyno.model.comparison import Cell, StepComparison

@@ -1,7 +1,5 @@
 """The queries of an application, as `dyno capture` writes them and the lab runs them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where clients and the sessions that serve them run."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 SessionPlacement = Literal["together", "apart", "free"]

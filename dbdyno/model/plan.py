@@ -1,7 +1,5 @@
 """A plan: arms, workloads, blocks, and how it is measured."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

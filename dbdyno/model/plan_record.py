@@ -3,8 +3,6 @@
 Keys of older versions that say the same have a field or a default here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 

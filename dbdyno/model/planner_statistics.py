@@ -3,8 +3,6 @@
 By it a lab plans queries as the server does, without a row of data (docs/query-plans.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Literal
 

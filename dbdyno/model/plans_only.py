@@ -1,7 +1,5 @@
 """plans.json of `dyno plans`: how each arm would plan an application's queries, without data."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 

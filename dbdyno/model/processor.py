@@ -1,7 +1,5 @@
 """The kinds of processor time, as the kernel counts and host.jsonl keeps them."""
 
-from __future__ import annotations
-
 CPU_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 """In the order of /proc/stat; guest time is within user and nice (proc(5))."""
 BUSY = ("user", "nice", "system", "irq", "softirq")

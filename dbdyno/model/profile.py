@@ -1,7 +1,5 @@
 """Profiles: the functions that a server's CPU time went to, as perf sampled them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

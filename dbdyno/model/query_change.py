@@ -1,7 +1,5 @@
 """What became of an application's queries on an arm beside the base: answers and plans."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """A ratio, or another figure, with its interval; and that of an arm beside the base."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

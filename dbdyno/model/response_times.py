@@ -1,7 +1,5 @@
 """Response and service times of a step: percentiles, and the ten published buckets."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """Passwords in texts that leave this machine: in addresses, and as values of a key `password`."""
 
-from __future__ import annotations
-
 import re
 
 MASK = b"..."

@@ -3,8 +3,6 @@
 None is a fact that nobody tells; a field that may be UNSET is one that only some servers have.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

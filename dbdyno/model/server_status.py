@@ -3,8 +3,6 @@
 status.jsonl has a line for each answer; indexes.json the indexes at the end of a run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from msgspec import Struct

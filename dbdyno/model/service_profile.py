@@ -1,7 +1,5 @@
 """How long operations of a step were served, from the fastest on: what is kept of histograms."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 PostgreSQL writes `4GB`, MySQL `4G`.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

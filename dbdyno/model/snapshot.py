@@ -4,8 +4,6 @@ Figures stand under the names that a server's version gives them. A part that th
 build does not have is missing, and named in `unavailable`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field

@@ -1,7 +1,5 @@
 """How far a standby is behind at a moment: a line of lag.jsonl (docs/results.md)."""
 
-from __future__ import annotations
-
 from msgspec import Struct
 
 

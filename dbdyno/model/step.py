@@ -1,10 +1,10 @@
 """A step of a workload, as it is measured."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, Self
+
+from msgspec import structs
 
 from dbdyno.model.find import SearchWindow
 from dbdyno.model.job import Job
@@ -134,3 +134,19 @@ class Step:
     def device_bytes(self) -> int:
         """How large a file the canary writes and reads before the step's load."""
         return round(self.device_gb * (1 << 30))
+
+    def alone(self, seconds: float, warmup_s: float = 0) -> Self:
+        """Its load for so many seconds, with nothing around it."""
+        stop = structs.replace(self.job.stop, seconds=seconds, warmup_s=warmup_s)
+        return replace(
+            self,
+            job=structs.replace(self.job, stop=stop),
+            expected_s=seconds + warmup_s,
+            warm="none",
+            invariants=(),
+            conditions=(),
+            metrics=(),
+            pad_to_s=None,
+            device_gb=0.0,
+            p99_below_us=None,
+        )

@@ -4,8 +4,6 @@ docs/results.md has their keys. Older results lack the keys that have a default;
 here names are passed over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The commits between two builds of one repository, and the functions that they touched."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal

@@ -1,7 +1,5 @@
 """Which steps belong to a sweep: the values in their names, `select-only@clients=4,rate=500`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 CLIENTS = "clients"

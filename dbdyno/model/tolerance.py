@@ -1,7 +1,5 @@
 """Whether a loss is excluded: what `--tolerate 5%` asks of each arm (docs/method.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal

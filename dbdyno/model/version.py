@@ -1,7 +1,5 @@
 """Versions of engines, as presets compare them: (17,) and (9, 6); (8, 4, 6) of MySQL."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

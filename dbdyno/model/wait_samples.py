@@ -3,8 +3,6 @@
 The first line is a WaitsBegin, each sample a WaitLook, the last line a WaitsEnd.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import msgspec

@@ -1,7 +1,5 @@
 """What arms' servers do for an operation, counted, and how that differs from the base's."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """Cells and figures that several sections use: throughputs, ratios, bounds, marks, means."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from dbdyno.model import Bound, Cell, PairedEstimate, Ratio, StepComparison, TargetFacts, metric

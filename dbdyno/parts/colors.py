@@ -1,7 +1,5 @@
 """Colours of a report: what is decided has one, and nothing else, unless `--colors` says so."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What is drawn of service times."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

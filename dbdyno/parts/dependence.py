@@ -1,7 +1,5 @@
 """Whether blocks depend on each other, in a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from dbdyno.model import Comparison

@@ -1,7 +1,5 @@
 """Tables of things by arms: a row for each thing, the arms side by side under each figure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar

@@ -1,7 +1,5 @@
 """Commands that pages give to their readers: each works as it stands."""
 
-from __future__ import annotations
-
 from shlex import quote
 
 

@@ -4,8 +4,6 @@ The level carries no word there, but somebody has to decide today; docs/method.m
 words of verdicts rest on.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """After which blocks a result was looked at, and when it will be next, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 

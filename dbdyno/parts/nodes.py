@@ -1,7 +1,5 @@
 """Words on nodes beside a verdict, which is one of these nodes together."""
 
-from __future__ import annotations
-
 from dbdyno.model import Cell, Comparison
 
 

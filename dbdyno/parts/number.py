@@ -1,7 +1,5 @@
 """Numbers as words: thousands separators, digits by size, units that fit, NA if missing."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Literal

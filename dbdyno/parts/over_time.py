@@ -1,7 +1,5 @@
 """Charts by the second: which runs they draw, their lines, and what is said of both."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from dbdyno.model import BackgroundFacts, Series, StepComparison, StepRun

@@ -1,7 +1,5 @@
 """The owners of costs, in words."""
 
-from __future__ import annotations
-
 from dbdyno.model.step_run import IDLE
 
 NAMES = {

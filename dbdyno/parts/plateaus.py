@@ -1,7 +1,5 @@
 """What is drawn of a history: figures of many results, and the change points between them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

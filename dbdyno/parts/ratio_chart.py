@@ -1,7 +1,5 @@
 """The chart of every arm's ratio to the base in several steps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dbdyno.model import StepComparison

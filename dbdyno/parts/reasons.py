@@ -1,7 +1,5 @@
 """Reasons that several findings share, which are said once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 BETWEEN = "; "

@@ -4,8 +4,6 @@ Steps that only warm something up are in no group, and those that run before the
 a table of their own (fragmentation).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from dbdyno.model import StepComparison

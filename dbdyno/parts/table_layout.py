@@ -1,7 +1,5 @@
 """Tables in other shapes: on their side, or cut into pieces that fit a width. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby

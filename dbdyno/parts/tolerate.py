@@ -1,7 +1,5 @@
 """The answer to `--tolerate 5%` in words: safe at 5 %: yes, no, not yet; and as plain values."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """How changes of undisturbed time are written: microseconds first, then percent."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from dbdyno.model.metric.primary import CPU, called, is_second

@@ -4,8 +4,6 @@ A Plan that exists is valid: names, references and values are right, and each wo
 each arm. Checks that need the machine (is there room, can the server be brought) come later.
 """
 
-from __future__ import annotations
-
 import importlib.resources
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +11,7 @@ from pathlib import Path
 from dbdyno import workload
 from dbdyno.model import Arm, Plan, Step, WorkloadUse, can, engine, version
 from dbdyno.model.attribution import Design, Factor
-from dbdyno.model.document import read, suggestion
+from dbdyno.model.document import read, suggestion, text_of
 from dbdyno.model.error import PlanError, WorkloadError
 from dbdyno.plan import (
     aa_arm,
@@ -43,13 +41,7 @@ _Uses = Sequence[tuple[str, WorkloadUse]]
 
 def load(path: Path, arms_max: int | None = matrix.ARMS_MAX) -> Plan:
     """Reads and checks a plan file of at most `arms_max` arms. Raises PlanError with one line."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as reason:
-        raise PlanError(f"{path}: cannot be read: {reason.strerror}") from None
-    except UnicodeDecodeError:
-        raise PlanError(f"{path}: not UTF-8 text; save it as UTF-8") from None
-    return parse(text, path, arms_max)
+    return parse(text_of(path, PlanError), path, arms_max)
 
 
 def demo(*, counts: bool = False) -> Plan:

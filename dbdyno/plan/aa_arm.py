@@ -5,8 +5,6 @@ false alarm. Where many arms are compared, further A/A arms, which are not shown
 more, so that no arm is far from a run of it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

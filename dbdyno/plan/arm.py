@@ -1,7 +1,5 @@
 """The arms of a plan: where each one's server comes from, and how it is set."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace

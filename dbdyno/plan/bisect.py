@@ -3,8 +3,6 @@
 Its sizes follow from the question alone, so that all tests of a search are of one kind.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

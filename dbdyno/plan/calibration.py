@@ -4,8 +4,6 @@ Nothing differs between the two, so whatever is found is a false alarm: the shar
 with any, and the noise of each step, hold for the plan's other comparisons on the same host.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from dbdyno.model import Plan

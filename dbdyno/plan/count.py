@@ -1,7 +1,5 @@
 """The counts of work that a plan asks for: `[count]`, and the plan by which they are taken."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Steps as they are counted: one connection does a number of operations between marks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce

@@ -1,7 +1,5 @@
 """`find` of a plan's workload: up to which response times a rate counts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

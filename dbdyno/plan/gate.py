@@ -1,7 +1,5 @@
 """`dyno-gate.toml`: what a repository's gate asks, and what options of `dyno gate` put above it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from dbdyno.model.document import Form, read
+from dbdyno.model.document import Form, read, text_of
 from dbdyno.model.error import PlanError
 from dbdyno.model.gate import FILE, Tolerances
 from dbdyno.plan.schema import OPERATIONS_MAX, Operations
@@ -148,11 +146,7 @@ def load(folder: Path, options: GateOptions) -> GateForm:
     path = folder / FILE
     if not path.exists():
         return options.over(GateForm())
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise PlanError(f"{path}: cannot be read: {error}") from None
-    form = options.over(read(GateForm, text, str(path), PlanError))
+    form = options.over(read(GateForm, text_of(path, PlanError), str(path), PlanError))
     if form.steps is None:
         raise PlanError(
             f"{path}: key `steps`: missing: name those that the gate guards, such as "

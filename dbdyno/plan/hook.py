@@ -1,7 +1,5 @@
 """The hooks of a plan: commands and SQL that it wants between what is measured."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 
 from dbdyno.model import Arm, Hook, HookMoment, Schedule

@@ -1,7 +1,5 @@
 """The hosts that a plan names, and which of its arms and generators run on them."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

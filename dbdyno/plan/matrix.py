@@ -4,8 +4,6 @@ Names and order are those of the published matrices, from the tags of presets: a
 that a tag sets alone is named by the tag, anything else `name-value`.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -1,7 +1,5 @@
 """Checks where a plan puts clients and the sessions that serve them (`[schedule] placement`)."""
 
-from __future__ import annotations
-
 from dbdyno.model import Plan, can
 from dbdyno.plan.schema import refusal
 

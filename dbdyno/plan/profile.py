@@ -1,7 +1,5 @@
 """The profiles that a plan asks for: `[observe] profile`."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from dbdyno.model import Plan, ProfileRequest

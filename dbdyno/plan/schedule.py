@@ -20,8 +20,6 @@ Where the base is run several times in a block, its runs lie among the others so
 `OTHERS_MAX` of them come before, between and after; all such ways are equally likely.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace

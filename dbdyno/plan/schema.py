@@ -1,7 +1,5 @@
 """A plan as it is written: its tables and keys, with their types and defaults (docs/plan.md)."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal

@@ -1,7 +1,5 @@
 """The plans that come along: known by name, and copied with the files that they take."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.resources
 import re

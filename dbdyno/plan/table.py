@@ -4,8 +4,6 @@
 PlanError in one line that names file, key and remedy.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from dbdyno.model import Observation, Placement, Schedule, Void

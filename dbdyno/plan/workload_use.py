@@ -1,7 +1,5 @@
 """How a plan names its workloads: `[[workloads]]`, or `workload` where there is one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path

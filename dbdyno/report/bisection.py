@@ -1,7 +1,5 @@
 """The page of a search: which commit changed the step, how sure that is, what each test said."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """The page of a search by counts: which commits changed the work of steps, in which functions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ each arm and block. Of the sets `clients` and `write` the second in which a devi
 script, as the published report of best rates has it (spec pgbench-cbc-ybio.md 3.2, 3.5).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """An estimate as plain values: its keys in JSON are its columns in exports."""
 
-from __future__ import annotations
-
 from dbdyno.model import Json, PairedEstimate, Ratio
 from dbdyno.model.verdict import Judgement
 

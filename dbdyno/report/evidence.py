@@ -1,7 +1,5 @@
 """The evidence of all blocks so far, in figures: words come at looks alone."""
 
-from __future__ import annotations
-
 from dbdyno.model import Cell, Comparison
 from dbdyno.model.metric.primary import called
 from dbdyno.model.verdict import Judgement

@@ -4,8 +4,6 @@ A word counts as it stands: `slower` does not mean `slower, within the margin`. 
 never counts: what it is said to differ by is a false alarm.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """The answer of a gate as lines for the terminal, Markdown for a comment, JUnit XML and JSON."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from xml.etree import ElementTree

@@ -4,8 +4,6 @@ The form is numbered: within a number keys may be added, and none goes away or c
 It leaves out what belongs to single runs; the result folder and `dyno export` have that.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping

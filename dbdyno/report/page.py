@@ -1,7 +1,5 @@
 """From a comparison to the page that all formats show. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

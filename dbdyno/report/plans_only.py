@@ -1,7 +1,5 @@
 """The answer of `dyno plans`: on the first screen, as a page, for programs, as an exit status."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from collections.abc import Iterator, Sequence

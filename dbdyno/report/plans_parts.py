@@ -1,7 +1,5 @@
 """The answer of `dyno plans`: sentences, a table by share of the time, both trees of each."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The answer, absolute rates, ratios to the base, three charts, what was measured on, how to repeat.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice

@@ -1,7 +1,5 @@
 """A race's verdict in five lines of at most 80 columns; a longer one goes on below."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Vega as one script for the HTML report; `tools/vega_script.py` bundles it."""
 
-from __future__ import annotations
-
 import importlib.resources
 from functools import cache
 

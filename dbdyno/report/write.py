@@ -1,7 +1,5 @@
 """Writes files that belong together: all of them or, where one cannot be written, none."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path

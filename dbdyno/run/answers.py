@@ -4,8 +4,6 @@ An answer is counted and hashed as it comes; nothing else is kept. Where an arm'
 from the base's, the base answers again by other plans: what contradicts itself is not determined.
 """
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence

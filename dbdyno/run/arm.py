@@ -4,8 +4,6 @@ The caller decides when each step comes: one arm after the other (`runner`), or 
 (`together`).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

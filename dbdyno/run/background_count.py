@@ -7,8 +7,6 @@ A server of threads is one process, which writes the counts of each when Valgrin
 session, which lives between the two marks, does not see them.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import re

@@ -4,8 +4,6 @@ The good commit is counted first, and every later one by as many operations of t
 was built and counted is kept, so that a search that goes on counts nothing twice.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ An arm that fails is a result; the other arms go on. The lab's own failure spoil
 does what disturbs it from outside the arms: such a block is done again by itself.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

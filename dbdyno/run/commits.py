@@ -3,8 +3,6 @@
 The repository may be gone, or may have moved on, when somebody reads the result.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 

@@ -6,8 +6,6 @@ server executed between two marks of its connection. The files lie in `count/` o
 as those of two plans: `fill`, and `work` with a block for each repeat.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 from collections.abc import Iterator, Mapping

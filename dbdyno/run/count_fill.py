@@ -4,8 +4,6 @@ Arms that cannot (18 beside 17) have several fills each, which repeats begin fro
 the scatter between fills is among what the repeats show.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Computes a plan's needs on disk, folder by folder, beside the free space there."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress

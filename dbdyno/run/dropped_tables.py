@@ -4,8 +4,6 @@ Somebody else's are not dropped unless the arm says so. Tables that the lab made
 in their comment, so that a later block, or a plan that goes on, needs nobody to look at them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.engine import Server

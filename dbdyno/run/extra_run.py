@@ -5,8 +5,6 @@ empty server, through the steps up to the last one that is wanted. So no judged 
 that a profile has left.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

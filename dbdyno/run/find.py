@@ -5,8 +5,6 @@ are due at a rate: each a step of its own with a folder of its own, by which ana
 again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

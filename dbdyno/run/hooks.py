@@ -5,8 +5,6 @@ A command runs as the user that dyno runs as, in the plan's folder, and finds in
 where it is: DYNO_ARM, DYNO_STEP, DYNO_SERVER_PID … (docs/plan.md). Its output is kept.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

@@ -4,8 +4,6 @@ Neither asks the measured server anything that the plan does not name: lag is a 
 and a server's state is read only where the plan wants it.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterable

@@ -3,8 +3,6 @@
 All arms are up and at rest. Nothing of it is judged or timed, and what a query does is undone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from msgspec import structs

@@ -1,7 +1,5 @@
 """The sessions in which an arm's server is asked an application's queries."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 
 from dbdyno.engine.inquiry import Inquirer

@@ -5,8 +5,6 @@ waits has nothing to write back and does not disturb the others. A plan may have
 take turns, too: then what they leave is written back in everybody's turns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace

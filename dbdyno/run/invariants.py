@@ -4,8 +4,6 @@ The server is asked after the step's set-up and again after its load, outside of
 measured. Conditions are asked after the load alone: each counts what breaks it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dbdyno.engine import Server

@@ -5,8 +5,6 @@ of it is in what is measured. A value that cannot be told is a warning: the step
 the same.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Words for each look while a plan runs, and for the reason why it ends."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import median

@@ -5,8 +5,6 @@ looks.json says, which steps the blocks since the last look do. So a plan that g
 comes to the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

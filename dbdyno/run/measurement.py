@@ -3,8 +3,6 @@
 Everything that asks the server anything happens here, before the load begins or after it has ended.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from contextlib import suppress

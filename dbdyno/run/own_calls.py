@@ -3,8 +3,6 @@
 Values stand in these calls and go to the server; nothing else takes them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ Where arms differ, plans are made again by statistics of another sample of the r
 changes with it says nothing about the version.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +11,7 @@ from itertools import chain
 
 from msgspec import structs
 
-from dbdyno.engine.inquiry import CallPlan, Inquirer, QueryCall
+from dbdyno.engine.inquiry import CallPlan, Inquirer
 from dbdyno.model.error import ServerError
 from dbdyno.model.own_query import OwnQuery
 from dbdyno.model.plan_tree import Moment, PlanNode, PlanTree, PlanTrees
@@ -87,15 +85,10 @@ class PlanInquiry:
             with inquiry(run) as inquirer, inquirer.anew():
                 for query in queries:
                     to_plan = calls(query, traits_of(run), TUPLES)
-                    yield from self._replanned(inquirer, query, to_plan)
+                    for place, call in enumerate(to_plan, start=1):
+                        yield tree(query, place, inquirer.explain(call), moment="again")
         except ServerError:
             return
-
-    def _replanned(
-        self, inquirer: Inquirer, query: OwnQuery, to_plan: Sequence[QueryCall]
-    ) -> Iterator[PlanTree]:
-        for place, call in enumerate(to_plan, start=1):
-            yield tree(query, place, inquirer.explain(call), moment="again")
 
 
 def tree(

@@ -5,8 +5,6 @@ Each arm is a server of the lab with the application's schema and its server's s
 costs that differ a little. Nothing is run, timed or judged.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence

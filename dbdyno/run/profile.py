@@ -4,13 +4,9 @@ A timed step that only reads goes on for a further window on the same server. Wh
 wanted is repeated in an extra run (`extra_run`). A profile that fails fails nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-
-from msgspec import structs
 
 from dbdyno.host import perf
 from dbdyno.model import Plan, ProfileRequest, Step, WorkloadUse
@@ -44,20 +40,7 @@ def goes_on(step: Step) -> bool:
 
 def window(step: Step, wish: ProfileRequest) -> Step:
     """The further window of a step that goes on, with nothing around it."""
-    stop = structs.replace(step.job.stop, seconds=wish.seconds, warmup_s=SETTLING_S)
-    return replace(
-        step,
-        job=structs.replace(step.job, stop=stop),
-        expected_s=wish.seconds + SETTLING_S,
-        warm="none",
-        setup=(),
-        invariants=(),
-        conditions=(),
-        metrics=(),
-        pad_to_s=None,
-        device_gb=0.0,
-        p99_below_us=None,
-    )
+    return replace(step.alone(wish.seconds, SETTLING_S), setup=())
 
 
 def leg(workload: str, step: Step) -> Leg:

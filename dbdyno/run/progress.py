@@ -3,8 +3,6 @@
 Everything goes to standard error; results go to standard output elsewhere.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence

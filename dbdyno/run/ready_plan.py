@@ -1,7 +1,5 @@
 """A plan that was checked against this host (check/preflight.py): its builds, steps and servers."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field

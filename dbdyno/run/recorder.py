@@ -1,7 +1,5 @@
 """Samples a server's processes by perf while the window of a load is open."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

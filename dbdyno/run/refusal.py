@@ -3,8 +3,6 @@
 Such a plan ends after the first try, and not after as many as it has blocks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from dbdyno.model import Plan

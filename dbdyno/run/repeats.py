@@ -1,7 +1,5 @@
 """When a disturbed block is measured again: all blocks of a plan share one budget."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from dbdyno.run import time_limit

@@ -1,7 +1,5 @@
 """How the blocks of a plan are run: here, or by whoever takes them to other machines."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path

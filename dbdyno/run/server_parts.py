@@ -1,7 +1,5 @@
 """Parts that a workload needs of its server, asked for before the server is filled."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from dbdyno.engine import Server

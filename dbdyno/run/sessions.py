@@ -5,8 +5,6 @@ least. Only sessions are placed: what a server forks or starts for a session, an
 in the background, runs where the kernel likes.
 """
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 

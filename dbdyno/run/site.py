@@ -1,7 +1,5 @@
 """Where arms of a block go through a workload: on this host, or on one that an agent serves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

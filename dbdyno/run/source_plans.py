@@ -1,7 +1,5 @@
 """statistics.json of a captured folder: what the server's planner knows, and its own plans."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Iterator

@@ -6,8 +6,6 @@ follow. The key of a copy is made of what determines its content, so another pla
 beginning finds it, too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Progress is computed once a second, while the window is open, so it has to be ch
 a millisecond, nearly all of it for the histograms of the headline's role.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 

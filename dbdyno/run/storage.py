@@ -1,7 +1,5 @@
 """Log and pages of a counted operation: what the server's counters moved by between marks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from dbdyno.engine.counting import CountMethod

@@ -1,7 +1,5 @@
 """How a plan keeps to its `minutes_max`: whether a further block, or a repeat, is over in time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from statistics import median
 

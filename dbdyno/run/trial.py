@@ -6,16 +6,12 @@ its files lie in a folder that is gone afterwards. What it fills is kept, so tha
 from golden copies. Dumps are restored so in any plan.
 """
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
-
-from msgspec import structs
 
 from dbdyno.model import Observation, Plan, Step, WorkloadUse
 from dbdyno.model.error import ServerError, WorkloadError
@@ -134,20 +130,7 @@ def is_timed(step: Step) -> bool:
 
 def short(step: Step) -> Step:
     """The step's load for a second, with nothing around it."""
-    stop = structs.replace(step.job.stop, seconds=SECONDS, warmup_s=0)
-    return replace(
-        step,
-        job=structs.replace(step.job, stop=stop),
-        goes_on=True,
-        expected_s=SECONDS,
-        warm="none",
-        invariants=(),
-        conditions=(),
-        metrics=(),
-        pad_to_s=None,
-        device_gb=0.0,
-        p99_below_us=None,
-    )
+    return replace(step.alone(SECONDS), goes_on=True)
 
 
 def refuse_failed(lab: Lab, steps: dict[str, tuple[Step, ...]]) -> None:

@@ -6,8 +6,6 @@ the next. Counters are read at both ends of each turn and of each wait (docs/res
 host.jsonl).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack

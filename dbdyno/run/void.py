@@ -4,8 +4,6 @@ Looked at are the measured windows of all arms, each from its start to its end. 
 `dsn` nothing is known, as its server may run here or elsewhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from dbdyno.model import Void

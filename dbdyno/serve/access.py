@@ -1,7 +1,5 @@
 """Lets only holders of the token read, or every account of this machine if it is to be open."""
 
-from __future__ import annotations
-
 import secrets
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie

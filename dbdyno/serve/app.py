@@ -1,7 +1,5 @@
 """The application of `dyno serve`: which address gives which page. Nothing is ever written."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Any two arms of any results of one host beside each other: figures, and no word of judgement."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from starlette.exceptions import HTTPException

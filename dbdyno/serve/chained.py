@@ -1,7 +1,5 @@
 """Histories of heads that a farm has measured in pairs: their unpaired changes are not marked."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Pages of a report's parts within the frame: tables, callouts and charts, drawn as reports are."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlencode

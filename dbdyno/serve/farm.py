@@ -1,7 +1,5 @@
 """The farms among the folders that are served: which there are, and their pages."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

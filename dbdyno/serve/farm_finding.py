@@ -1,7 +1,5 @@
 """The page of a farm's finding: commit, changes, functions, and how to see it again. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from dbdyno.farm import findings

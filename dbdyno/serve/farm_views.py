@@ -1,7 +1,5 @@
 """The pages of a farm: a grid of steps and commits, and the curve of a step. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Protocol

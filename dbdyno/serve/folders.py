@@ -1,7 +1,5 @@
 """Finds result folders, and reads what a list shows of each without its blocks."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The history of a step over versions and dates, with its change points; nothing is judged."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import get_args
 

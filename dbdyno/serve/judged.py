@@ -3,8 +3,6 @@
 Nothing is written: what `dyno` keeps beside a result is read here, and never made.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from dataclasses import dataclass
 from threading import Lock

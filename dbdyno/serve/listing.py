@@ -1,7 +1,5 @@
 """The list of all results, and the search in it."""
 
-from __future__ import annotations
-
 from collections.abc import Sized
 from dataclasses import dataclass
 from datetime import UTC, datetime

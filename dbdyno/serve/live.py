@@ -1,7 +1,5 @@
 """The live page of a result: how a plan stands, pushed while it runs by server-sent events."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -1,7 +1,5 @@
 """The rate of a step by second, from its events so far; whatever machine runs it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The tables of `dyno export` for one result: on a page, as CSV and as JSON."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterator

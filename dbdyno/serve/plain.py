@@ -1,7 +1,5 @@
 """The list of results for a terminal and for programs: what `dyno ls` prints."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A published result in a few words, as its folder keeps it: what lists and feeds are made from."""
 
-from __future__ import annotations
-
 from msgspec import Struct
 
 from dbdyno.serve.judged import VerdictHeadline, WordCount

@@ -1,7 +1,5 @@
 """Listens, and serves the application until it is interrupted."""
 
-from __future__ import annotations
-
 import secrets
 import socket
 from contextlib import suppress

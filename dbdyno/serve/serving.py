@@ -1,7 +1,5 @@
 """What all pages of `dyno serve` are made from: the results, and what was read of them before."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from threading import Lock

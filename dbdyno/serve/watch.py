@@ -1,7 +1,5 @@
 """Follows a running plan by the files of its result folder alone."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Amounts of which some may not be told: what follows from all is not known then either. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 

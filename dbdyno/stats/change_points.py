@@ -6,8 +6,6 @@ overlap, and a weaker level first (Fleming et al. 2023, doi:10.1145/3578244.3583
 not paired, so a change point is no verdict: hosts drift as well as servers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

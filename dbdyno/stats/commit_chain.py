@@ -6,8 +6,6 @@ blocks and the layout noise of its build. Neither the size of that is known, nor
 draws it anew or later commits keep what one commit has moved.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ cost in a block is a count with noise that is known beforehand, and blocks add w
 them. Reasons stand in docs/profiles.md.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

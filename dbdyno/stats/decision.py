@@ -4,8 +4,6 @@ One family of units goes in, a judgement of each of their metrics comes out; doc
 reasons.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple

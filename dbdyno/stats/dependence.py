@@ -7,8 +7,6 @@ kinds say together. With few blocks that is mostly what is assumed (docs/method.
 blocks").
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ or a wait for a lock falls into one of them, or does not. An operation's share o
 the number of operations (docs/counts.md, "Atomic instructions and system calls").
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ ed., 5 and 6).
 Reasons stand in docs/attribute.md.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """How long a window has to be, so that its operations are enough for what their rate is to say."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 QUANTILE = 1.96

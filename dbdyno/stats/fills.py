@@ -6,8 +6,6 @@ enough these are the units of the tests; with one its variance comes from a cali
 docs/method.md has the reasons.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -5,8 +5,6 @@ response times grow with the window. As many connections in a closed loop do no 
 highest rate there is, so the search begins at half of that.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

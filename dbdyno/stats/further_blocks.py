@@ -1,7 +1,5 @@
 """What it would still take to tell: the blocks of the look that would settle it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

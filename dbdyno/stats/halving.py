@@ -7,8 +7,6 @@ opposite sign in one stretch can hide each other. Where the halving leads says n
 is named by the word of its counts (`stats.work`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -3,8 +3,6 @@
 Reasons stand in docs/method.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The tests of each metric of a family, by all blocks and as each look saw them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Shares sum to 1 at most, so that however often a plan is looked at and continued
 false alarm stays that of one look at the whole level (Jennison & Turnbull 1989, repeated p values).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from dbdyno.model.looks import Look, LookProgress, Looks

@@ -5,8 +5,6 @@ whose degrees of freedom a part is lent: with three or four blocks all of them r
 6 to 28 % (docs/method.md, "Borrowed variances").
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

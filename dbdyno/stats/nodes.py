@@ -4,8 +4,6 @@ Every log ratio is of a block, and a block of one node. With d = u + e, u a node
 the scatter of its blocks, alike on all nodes, this is the one-way random effects model. Pure.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Changes (`effect`, `margin`) are shares: 0.03 is three percent, taken as ln(1 + 
 in docs/method.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import cache, lru_cache

@@ -6,8 +6,6 @@ found by going through all cuts (optimal partitioning; Jackson et al. 2005), as 
 hundred means at most and PELT only saves time. The method and its figures: docs/method.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise

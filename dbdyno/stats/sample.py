@@ -1,7 +1,5 @@
 """What is judged of one metric: its log ratios by block, and who stood still."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

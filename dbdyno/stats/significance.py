@@ -4,8 +4,6 @@ The margin of a change is a share: 0.03 is three percent, taken as ln(1 + 0.03).
 docs/method.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import cache, lru_cache

@@ -10,8 +10,6 @@ Theirs are normal statistics of a known variance, ours are t. docs/method.md say
 approximate.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

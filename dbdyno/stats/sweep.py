@@ -3,8 +3,6 @@
 A curve is what one block measured: a whole sweep. Reasons stand in docs/method.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from statistics import median_low

@@ -1,7 +1,5 @@
 """Weights that give values a wanted mean, and change their distribution as little as can be."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -8,8 +8,6 @@ seen at several looks is a repeated p value (Jennison & Turnbull 1989): the leas
 divided by its share of the level.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

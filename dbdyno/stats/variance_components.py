@@ -1,7 +1,5 @@
 """Variance within groups and between them. Pure arithmetic on log ratios."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ What explains a comparison is some ten thousand tests; one at a time they would 
 than all else. A test holds these figures against those of `stats`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Whatever says *more*, *less* or *same* work (race, gate, search, farm, report) s
 or, with another margin, by `word`.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Sequence

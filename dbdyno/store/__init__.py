@@ -4,8 +4,6 @@
 files, `derived_cache` keeps what was derived from a step.
 """
 
-from __future__ import annotations
-
 from dbdyno.store.derived_cache import Files, Shelf, code_version
 from dbdyno.store.file import JsonLines, decoded_lines, read_struct, read_structs, write_json
 from dbdyno.store.folder import (

@@ -6,8 +6,6 @@ OUT/<name>/tests/007-1a2b3c4d5e/       its results (docs/results.md)
 OUT/<name>/report.html                 the answer, written at the end of each command
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 They show damage, not forgery: whoever changes a file can change its checksum as well.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterator, Mapping

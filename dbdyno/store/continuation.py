@@ -3,8 +3,6 @@
 Judged on plan.json as it was written there and as it would be now (docs/results.md).
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

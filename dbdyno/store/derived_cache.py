@@ -6,8 +6,6 @@ from. The kernel sets a file's time of change (ctime), and nobody who sends or c
 choose it. Where the cache cannot be written, things go without it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -5,8 +5,6 @@ What children write (a server's log, the generator's log of transactions) arrive
 block's end syncs that, too.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ same boot of the same kernel the lock tells whether the holder is gone, also fro
 Of another boot or host nobody can tell: that is refused, and the person decides.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

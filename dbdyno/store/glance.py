@@ -3,8 +3,6 @@
 Nothing here reads what was measured, so that a thousand results are listed in under a second.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Before it measures, that folder is told what its lab has to know: the plan, the 
 there are elsewhere, and how they ended. Afterwards its blocks are moved here, each by one rename.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable
 from pathlib import Path

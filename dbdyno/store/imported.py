@@ -3,8 +3,6 @@
 imported/001.csv is the file as it came, imported/001.json says how it is read. Neither is changed.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass

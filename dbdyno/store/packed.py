@@ -1,7 +1,5 @@
 """A result folder as one file to hand on: its own files, and nothing that tells whose they were."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import re

@@ -4,8 +4,6 @@
 owner and functions from the root, parted by semicolons, then a blank and how often it was seen.
 """
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ A sender can put anything into a folder: a link to a file of ours, a FIFO that n
 device without an end, a small archive of something vast.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,7 +1,5 @@
 """Reads the events that a running step has added since the last call."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

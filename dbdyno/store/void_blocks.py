@@ -1,7 +1,5 @@
 """void.json of a block that was set aside: why, and whether it is done again by itself."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from dbdyno.model.block_files import VoidReason

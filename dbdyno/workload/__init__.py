@@ -5,8 +5,6 @@ Nothing here draws randomness, or reads anything but the file and the scripts th
 names. Of benchmarks only pgbench is known by its name, whose scripts plans can name.
 """
 
-from __future__ import annotations
-
 from dbdyno.workload.estimate import Estimate, estimate
 from dbdyno.workload.expand import DROP, brought, expand, loaded
 from dbdyno.workload.file import (

@@ -1,7 +1,5 @@
 """Questions of a step to its server: rights before its load, work and metrics after it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """What a role chooses from and when clients begin, in a workload file (docs/workload.md)."""
 
-from __future__ import annotations
-
 from dbdyno.model.document import Form
 from dbdyno.workload.maker_schema import Number
 

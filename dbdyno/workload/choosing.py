@@ -1,7 +1,5 @@
 """What a role chooses from: weights, the order in which they are taken, times before and after."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args

@@ -5,8 +5,6 @@ expression takes follows the range that it has, and that nothing in it can fail:
 nor division by zero. So a row or an operation never does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product

@@ -3,8 +3,6 @@
 Distributions that the generator would refuse are refused here, before anything runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dbdyno.model.job import values

@@ -1,7 +1,5 @@
 """Estimates a workload before it is run: rows, room on disk, and about how much time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

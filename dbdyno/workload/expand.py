@@ -1,7 +1,5 @@
 """A workload with its parameters, expanded for one engine into steps that are ready to run."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

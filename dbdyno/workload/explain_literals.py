@@ -5,8 +5,6 @@ that are spread evenly over the range, so that the planner sees neither one key 
 outside of the table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from dbdyno.model.job.values import CursorBound, JoinPart, Value

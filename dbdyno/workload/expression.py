@@ -6,8 +6,6 @@ of 30,000,000 rows is 40,000,000. A result is an int where it is whole, else a f
 is 1, what is not is 0.
 """
 
-from __future__ import annotations
-
 import ast
 import itertools
 import math

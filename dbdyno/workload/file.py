@@ -1,7 +1,5 @@
 """Finds workload files, shipped ones by name and others by path, and reads them."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.resources
 import re
@@ -11,7 +9,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from dbdyno.model import WorkloadUse
-from dbdyno.model.document import read, suggestion
+from dbdyno.model.document import read, suggestion, text_of
 from dbdyno.model.error import WorkloadError
 from dbdyno.model.own_query import Application, OwnQuery
 from dbdyno.model.plan import Statistics
@@ -74,12 +72,7 @@ def text(name_or_path: str, relative_to: Path | None = None) -> str:
                 "(a file of your own is named by its path, such as ./mine.toml)"
             )
         return (shipped() / f"{name_or_path}{SUFFIX}").read_text(encoding="utf-8")
-    path = _path(name_or_path, relative_to)
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as reason:
-        sentence = reason.strerror if isinstance(reason, OSError) else "not UTF-8 text"
-        raise WorkloadError(f"{path}: cannot be read as a workload file: {sentence}") from None
+    return text_of(_path(name_or_path, relative_to), WorkloadError, " as a workload file")
 
 
 def used(use: WorkloadUse, plan: Path | None) -> Workload:

@@ -1,7 +1,5 @@
 """Bulk loads of a workload file, as a job has them (contract/README.md, "fills")."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What transactions compute: variables from kept columns and values, and turns under conditions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace

@@ -4,8 +4,6 @@ Steps of a sweep share their tables. So where the load itself differs, as by a s
 used once for each value.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """What the items of a repetition in a statement may draw."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dbdyno.model.job import values

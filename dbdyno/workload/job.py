@@ -1,7 +1,5 @@
 """A step's job as dyno-loadgen takes it (contract/README.md, "The job")."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

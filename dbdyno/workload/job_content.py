@@ -4,8 +4,6 @@ A job holds only what its roles use. Everything is entered when it is first used
 itself is entered before it, so that a number always points back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """Texts that are joined of fixed ones, values, and words of lists."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The makers of values as a workload file writes them (docs/workload.md explains them)."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

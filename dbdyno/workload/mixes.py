@@ -4,8 +4,6 @@ The file has a step `scripts` that says all but which scripts run. Its tables ar
 of the scripts uses them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

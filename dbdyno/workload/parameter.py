@@ -3,8 +3,6 @@
 A set of steps has parameters of its own, a preset goes before them, and a plan's go before all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from dbdyno.model.document import suggestion

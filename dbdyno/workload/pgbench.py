@@ -1,7 +1,5 @@
 """The `pgbench` of a step: which scripts it runs, how, and with which options of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from dbdyno.model.document import suggestion

@@ -1,7 +1,5 @@
 """A step whose load a program makes, as its job: one role, and how the program is called."""
 
-from __future__ import annotations
-
 import re
 
 import msgspec

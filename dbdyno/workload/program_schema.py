@@ -1,7 +1,5 @@
 """Programs that make a step's load, as a workload file writes them (docs/workload.md explains)."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

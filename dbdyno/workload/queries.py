@@ -4,8 +4,6 @@ Each query becomes a statement, a value for each of its parameters, and a timed 
 What a query writes is rolled back, so that each execution meets the same rows.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

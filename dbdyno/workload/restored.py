@@ -3,8 +3,6 @@
 The tables are there after it, as the dump has them, so that nothing loads them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

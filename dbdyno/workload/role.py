@@ -1,7 +1,5 @@
 """The roles of a step, as a job has them (contract/README.md, "roles")."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

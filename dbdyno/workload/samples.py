@@ -4,8 +4,6 @@ A line is `{"weight": 3, "values": [5, null, "O'Brien", true]}`. The values of a
 from one tuple. No message quotes a value, as they may come from production.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How statements are sent: over which connections, by which protocol, with which types."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import get_args
 

@@ -4,8 +4,6 @@ A file's steps become drafts: `for` and sweeps have been carried out, names and 
 known, and nothing else has been looked at.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

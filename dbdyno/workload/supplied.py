@@ -1,7 +1,5 @@
 """Rows of a fill that a program writes or a file has, `from` of a table's `fill`, for a job."""
 
-from __future__ import annotations
-
 from dbdyno.model.job.fills import RowSource, RowsPart
 from dbdyno.workload import schema
 from dbdyno.workload.scope import Scope

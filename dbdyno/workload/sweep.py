@@ -5,8 +5,6 @@ the tables come to be cannot be swept by steps, which share their tables: each o
 load of its own.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The `sysbench` of a step: which script it runs, and with which options of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import PurePath
 

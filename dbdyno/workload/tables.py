@@ -1,7 +1,5 @@
 """The tables of a workload: how many there are of each kind, and how they are called."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

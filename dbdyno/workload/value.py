@@ -1,7 +1,5 @@
 """The values of a workload file, as a job has them (contract/README.md, "values")."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,9 +7,9 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from dbdyno.model.job import values
-from dbdyno.workload import computed, distribution, joined, maker_schema
+from dbdyno.workload import computed, distribution, joined
 from dbdyno.workload.computed import ValueInputs
-from dbdyno.workload.maker_schema import Maker, PermutationForm, TextForm
+from dbdyno.workload.maker_schema import Maker, TextForm
 from dbdyno.workload.samples import Samples
 from dbdyno.workload.scope import Scope
 
@@ -113,13 +111,20 @@ def made(
     elif maker.add is not None:
         content = _added(maker.add, place, numbers)
     elif maker.permutation is not None:
-        content = _permutation(maker.permutation, place, numbers)
+        content = values.Permutation(
+            value=numbers[maker.permutation.value],
+            range=distribution.span(maker.permutation.range, place.at("range")),
+        )
     elif maker.compute is not None:
         content = computed.made(maker.compute, place, needed)
     elif maker.join is not None:
         content = joined.made(name, maker.join, place, numbers)
     elif maker.sequence is not None:
-        content = _sequence(maker.sequence, place)
+        content = values.Sequence(
+            first=place.at("first").integer(maker.sequence.first),
+            each=place.at("each").integer(maker.sequence.each, low=1),
+            step=place.at("step").integer(maker.sequence.step),
+        )
     elif maker.count is not None:
         if maker.per != "transaction":
             raise scope.error('a `count` gives an operation one number; add per = "transaction"')
@@ -199,22 +204,6 @@ def _added(
     if isinstance(other, str):
         return values.Addition(value=value, other=numbers[other])
     return values.Addition(value=value, plus=scope.integer(written[1]))
-
-
-def _sequence(written: maker_schema.SequenceForm, scope: Scope) -> values.Sequence:
-    return values.Sequence(
-        first=scope.at("first").integer(written.first),
-        each=scope.at("each").integer(written.each, low=1),
-        step=scope.at("step").integer(written.step),
-    )
-
-
-def _permutation(
-    written: PermutationForm, scope: Scope, numbers: Mapping[str, int]
-) -> values.Permutation:
-    return values.Permutation(
-        value=numbers[written.value], range=distribution.span(written.range, scope.at("range"))
-    )
 
 
 def _text(text: TextForm, scope: Scope) -> values.RandomText:

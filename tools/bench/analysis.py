@@ -1,7 +1,5 @@
 """How fast results are read, compared and reported, and how much memory that takes."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

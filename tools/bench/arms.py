@@ -4,8 +4,6 @@ Operations are those of the whole run and CPU is that of the whole process, conn
 for all alike; throughput is what each reports of the time after connecting.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -22,6 +20,7 @@ from dbdyno.model import Address, Json
 from dbdyno.model.events import HelloEvent, parse
 from dbdyno.model.job.endpoint import Endpoint
 from dbdyno.run.driver import loadgen
+from dbdyno.run.driver.pgbench import report
 
 ROOT = Path(__file__).resolve().parents[2]
 BARE_LOOP = ROOT / "target/release/examples/bare_loop"
@@ -29,9 +28,6 @@ DEBIAN_PGBENCH = "usr/lib/postgresql/*/bin/pgbench"
 OVERTIME_S_MAX = 120
 """How much longer than asked for an arm may take: connecting, starting, ending."""
 
-PGBENCH_COUNT = re.compile(r"^number of transactions actually processed: (\d+)", re.MULTILINE)
-PGBENCH_FAILED = re.compile(r"^number of failed transactions: (\d+)", re.MULTILINE)
-PGBENCH_RATE = re.compile(r"^tps = ([\d.]+) \(without initial connection time\)", re.MULTILINE)
 SYSBENCH_EVENTS = re.compile(r"^\s*transactions:\s+(\d+)\s+\(([\d.]+) per sec\.\)", re.MULTILINE)
 SYSBENCH_IGNORED = re.compile(r"^\s*ignored errors:\s+(\d+)", re.MULTILINE)
 
@@ -147,11 +143,10 @@ def pgbench_program() -> Path | None:
 
 def pgbench_sample(ended: Ended) -> Sample:
     """What pgbench's summary says. Raises ProgramFailed where transactions failed."""
-    count, rate = PGBENCH_COUNT.search(ended.output), PGBENCH_RATE.search(ended.output)
-    failed = PGBENCH_FAILED.search(ended.output)
-    if count is None or rate is None or (failed is not None and int(failed[1])):
+    said = report.parse(ended.output)
+    if said is None or said.tps is None or said.failed:
         raise ProgramFailed(f"pgbench said: {' '.join(ended.output.split())[-300:]}")
-    return sampled(ended, int(count[1]), float(rate[1]))
+    return sampled(ended, said.processed, said.tps)
 
 
 def sysbench(

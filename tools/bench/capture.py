@@ -1,7 +1,5 @@
 """How fast logs are captured, and how much memory that takes."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """The command `python tools/bench`: which measurements, the table, and the line that is kept."""
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json

@@ -1,7 +1,5 @@
 """What all measurements are given, and the comparison that most of them are made of."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """A figure: the values of one thing that was measured, its target, and how both are shown."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ gone and everything is written out before each load. The vacuum that the workloa
 timed by itself, after either load.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Jobs for the generator that do what the other arms do: same SQL, same tables, same pace."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from msgspec import to_builtins

@@ -4,8 +4,6 @@ On PostgreSQL, then on MySQL, each with the same table. What a PostgreSQL took i
 sessions; a MySQL has threads, and what its process took is that of all of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 
 from bench import arms, mysql, point, server

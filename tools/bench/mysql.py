@@ -1,7 +1,5 @@
 """The point query on MySQL and on MariaDB, prepared, as fast as the client can, beside sysbench."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager

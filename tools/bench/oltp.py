@@ -1,7 +1,5 @@
 """sysbench's scripts as the shipped workload has them, beside sysbench itself on the same table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from bench import arms, jobs, point, server

@@ -1,7 +1,5 @@
 """How well the load generator holds a rate: on its own null server, from 1 to 100,000 a second."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -4,8 +4,6 @@ A host drifts from minute to minute, so only runs directly after each other are 
 other, and neither is always the first.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

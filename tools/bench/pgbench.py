@@ -1,7 +1,5 @@
 """pgbench's three scripts as the shipped workload has them, beside pgbench itself."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The point query: one column of one row by primary key, prepared, as fast as the client can."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

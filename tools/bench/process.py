@@ -1,7 +1,5 @@
 """Runs a program to its end and says what CPU it took: its own, of all its threads, no other's."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tempfile

@@ -5,8 +5,6 @@ files have more (owners of the host's counters) is added, and a long step is a s
 good for measuring how fast results are read, and for nothing else.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

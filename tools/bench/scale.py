@@ -3,8 +3,6 @@
 Once as fast as they can; once each connection a client with a rate of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

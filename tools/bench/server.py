@@ -1,7 +1,5 @@
 """The PostgreSQL that arms are measured on: the newest one here, with a table for each."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Callable, Iterator

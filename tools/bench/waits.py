@@ -3,8 +3,6 @@
 Beside it, on MySQL and MariaDB, what InnoDB's mutexes and rw-locks cost that tell theirs, too.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

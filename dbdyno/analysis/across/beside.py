@@ -3,8 +3,6 @@
 They were not measured in turns, so that what the host did on each day is in the ratio.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

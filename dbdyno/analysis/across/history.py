@@ -3,8 +3,6 @@
 Results of different days are not paired: nothing here is judged, and a change point has no word.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """An arm as it ran in one result, and in what two such differ: servers, hosts, how it was done."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """An arm's figures in a step of one result: each metric over its blocks, from derived files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

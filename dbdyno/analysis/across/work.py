@@ -4,8 +4,6 @@ Only plans, jobs and a step's own description are read, a few small files of eac
 results can be asked before anything is derived.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping

@@ -4,8 +4,6 @@ Only complete blocks are judged; void and unfinished ones are named. A step that
 its target is a result: it stays, with its words, and never falls out in favour of its arm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

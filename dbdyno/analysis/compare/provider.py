@@ -3,8 +3,6 @@
 They are shown with what a step tells, and never judged.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import math

@@ -1,7 +1,5 @@
 """The void blocks: why each is void, and what it shows by itself."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """One step of one run, from its raw files to a StepRun."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from dbdyno.analysis.step import metrics, step_doubts

@@ -1,7 +1,5 @@
 """Computes the metrics of dbdyno.model.metric for one step, a family of them at a time."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Reasons to doubt a step's figures: what its own files tell."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 

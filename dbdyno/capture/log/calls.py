@@ -4,8 +4,6 @@ An extended call is three lines (parse, bind, execute), each with a time; it is 
 execute, and its time is the sum. With `log_statement` the text and the time are two lines.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

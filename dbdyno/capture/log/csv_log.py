@@ -3,8 +3,6 @@
 Where a row is damaged, reading goes on with the next line that begins as a row does.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import deque

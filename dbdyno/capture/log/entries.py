@@ -6,8 +6,6 @@ Aurora) in `message`, Docker in `log`, journald in `MESSAGE`. A file has an obje
 list of them, which may be the value of `events`, `value` or `records`.
 """
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections.abc import Iterable, Iterator

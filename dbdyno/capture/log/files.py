@@ -1,7 +1,5 @@
 """Opens a log's files in the order of their first records, and tells their formats apart."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

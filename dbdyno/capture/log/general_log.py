@@ -3,8 +3,6 @@
 An Execute shows the text with the values that were bound; the session's Prepare has it with `?`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

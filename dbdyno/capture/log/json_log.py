@@ -4,8 +4,6 @@ CloudNativePG has the record in `record`, with the names of csvlog's columns; Go
 has it in `jsonPayload`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import msgspec

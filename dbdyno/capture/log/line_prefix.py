@@ -1,7 +1,5 @@
 """A prefix of lines of PostgreSQL's log, as `log_line_prefix` writes it and as it is read."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A text of the server as a wrapper of logs has it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 The short form has no zone: it is read as if it were UTC, which rates do not mind.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 

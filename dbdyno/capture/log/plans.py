@@ -1,7 +1,5 @@
 """Reads the plans of auto_explain: of a log that has no other times, they are the calls."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from itertools import islice

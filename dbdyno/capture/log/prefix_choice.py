@@ -4,8 +4,6 @@ What lines say themselves (`connection authorized: user=app database=shop`) deci
 fit equally well; where nothing does, the user is asked.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Times, sessions, hosts and numbers are told by their form, names by the keys bef
 by `user@database`. Names that nothing tells apart give a candidate for each order.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Reads all files of a log, in order and whatever their format, into calls."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path

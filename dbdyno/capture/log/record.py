@@ -1,7 +1,5 @@
 """A record of a server's log, whatever its format."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta

@@ -4,8 +4,6 @@ A record is some lines of `# …`, perhaps `use database;`, `SET timestamp=…;`
 ends in `;\n`. Values of prepared statements stand in the text, too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

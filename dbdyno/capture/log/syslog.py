@@ -4,8 +4,6 @@ The server numbers its messages and their parts there: `[12-2]` is the second pa
 A part is a line (`#011` is its tab), or goes on with one that was too long for syslog.
 """
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """What reading a log meets beside calls: counted here, said in coverage.md."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 

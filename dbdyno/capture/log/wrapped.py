@@ -5,8 +5,6 @@ CloudNativePG in a line of a container's log. The time and the process that a wr
 before a text that has none itself. (Shapes are those of the tools' manuals and of public reports.)
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ There is nothing to start and nothing to ask; what it does is planted in the pla
 (contract/README.md, **fake**).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

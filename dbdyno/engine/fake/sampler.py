@@ -4,8 +4,6 @@ Its clock is that of the generator's events (virtual, jumping), its costs are wh
 plants for each operation. So what is derived from a result has an answer known beforehand.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from typing import Any

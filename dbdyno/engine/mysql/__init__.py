@@ -1,7 +1,5 @@
 """MySQL and MariaDB: servers with InnoDB; in what the two differ stands in `flavour`."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ The load comes by an account of the lab's name for each client's address, with t
 removed at each start: they have no password, or an old one.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from typing import Any

@@ -4,8 +4,6 @@ The classes are PostgreSQL's, so that a ledger reads the same for every engine; 
 server's own names, without `wait/`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby

@@ -8,8 +8,6 @@ MariaDB: ADDRESS/mariadb-11.8.3/bintar-linux-systemd-x86_64/NAME, with sha256sum
 list is the site's page of folders.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import re

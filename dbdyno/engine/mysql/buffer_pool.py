@@ -5,8 +5,6 @@ index, so there is no scan of tables beside those of indexes. Pages that were re
 the pool first: where all does not fit, the indexes that come last stay.
 """
 
-from __future__ import annotations
-
 import time
 
 from dbdyno.engine.interface import WARM_S_MAX, Executor

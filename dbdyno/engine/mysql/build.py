@@ -1,7 +1,5 @@
 """Finds builds of MySQL and MariaDB: in a folder that the plan names, fetched, or installed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

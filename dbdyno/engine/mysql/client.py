@@ -1,7 +1,5 @@
 """How a MySQL or MariaDB is asked, wherever it runs (engine.interface.Client)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ What is compared as equal stays so for all but rare letters, and so does whether
 count; an index may have another order.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -4,8 +4,6 @@ Left out is what no benchmark uses and takes long to compile: the router, the X 
 most of MariaDB's storage engines. Nothing is downloaded: libraries are bundled or the system's.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Sequence

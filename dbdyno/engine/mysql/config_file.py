@@ -1,7 +1,5 @@
 """my.cnf, read into options and written."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping
 

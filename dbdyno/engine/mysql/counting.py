@@ -1,7 +1,5 @@
 """How threads of MySQL and MariaDB are counted, and what they ask around a window."""
 
-from __future__ import annotations
-
 from dbdyno.engine.counting import Background, CountMethod
 from dbdyno.engine.mysql import connection
 

@@ -1,7 +1,5 @@
 """Reads a running MySQL or MariaDB: version, compiler's target, every variable."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

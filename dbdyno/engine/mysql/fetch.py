@@ -4,8 +4,6 @@ They come from their makers' archives, or from packages of Maven Central where a
 answer or lacks the version.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

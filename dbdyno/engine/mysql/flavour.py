@@ -1,7 +1,5 @@
 """In what MySQL and MariaDB differ, as far as the lab has to know."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

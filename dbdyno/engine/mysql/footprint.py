@@ -1,7 +1,5 @@
 """How large a MySQL's or MariaDB's own cache and its logs may become, by its options."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dbdyno.engine.interface import Setting

@@ -1,7 +1,5 @@
 """Makes a data directory of MySQL or MariaDB by the build's own program for it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

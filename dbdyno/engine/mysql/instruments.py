@@ -4,8 +4,6 @@ Waits that are counted anyway (files, tables) need no more than to be shown. Ins
 and rw-locks stay as the server has them: each lock that is taken would pay (docs/results.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -7,8 +7,6 @@ data_root/<arm>/temporary/       sorts of index builds, temporary tables
 wal_root/<arm>/wal/              redo log and binary log, where the plan names a folder for them
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

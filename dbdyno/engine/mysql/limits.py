@@ -1,7 +1,5 @@
 """The limits of a MySQL or MariaDB: connections, also of its users, and tables without keys."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

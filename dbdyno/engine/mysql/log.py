@@ -7,8 +7,6 @@
 The lab's servers run in the time zone UTC, so all of these are times in UTC.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

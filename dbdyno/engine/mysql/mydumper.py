@@ -5,8 +5,6 @@ its definition and files of its rows; views, triggers and routines have files of
 a semicolon at the very end of a line ends a statement (within a body a blank stands behind it).
 """
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterator
 from pathlib import Path

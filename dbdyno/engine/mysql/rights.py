@@ -1,7 +1,5 @@
 """The rights that a step needs on a MySQL or MariaDB, and whether the user was granted them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Both write words that the other, or an older one, does not know. Variables that 
 modes that it refuses are left out; another collation stands for one that it lacks.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping

@@ -4,8 +4,6 @@ mysqld is started directly, in a session of its own, and writes its log into a f
 a `kill -9` of dyno loses nothing, and the server is found and ended at the next start.
 """
 
-from __future__ import annotations
-
 import signal
 import time
 from pathlib import Path

@@ -4,8 +4,6 @@ An option that the build does not know, a value that it does not take, more memo
 each is one line that names the arm, the key and the remedy, and comes before anything is made.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Container, Mapping, Sequence

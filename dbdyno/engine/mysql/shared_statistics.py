@@ -6,8 +6,6 @@ the others' own: rows of a table, and distinct values of each prefix of an index
 arm's own. (MySQL manual, 17.8.10.1, "Configuring Persistent Optimizer Statistics Parameters".)
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -1,7 +1,5 @@
 """The own state of a MySQL or MariaDB during a window."""
 
-from __future__ import annotations
-
 from dbdyno.engine.mysql.connection import connect
 from dbdyno.engine.mysql.flavour import Flavour
 from dbdyno.engine.status import APPLICATION, STATEMENT_S_MAX, Status

@@ -5,8 +5,6 @@ by performance_schema where that is on, and else those that were there before th
 background threads of no known kind.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path

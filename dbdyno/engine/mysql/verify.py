@@ -5,8 +5,6 @@ user's keyring has the key that signed this version. MD5 decides only for who as
 forger can match it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """PostgreSQL, 9.6 to 19, and whatever speaks its protocol and is set up as it is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -5,8 +5,6 @@ the lab or the load made them. Who may come in stands in a file outside the data
 golden copy therefore has as `initdb` made it.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from pathlib import Path
 from typing import LiteralString

@@ -1,7 +1,5 @@
 """Reads a row of pg_stat_activity, as sessions are sampled (engine.activity). Pure."""
 
-from __future__ import annotations
-
 from dbdyno.engine.activity import HIDDEN, IDLE, IN_TRANSACTION, ON_CPU, TEXT_CHARACTERS, Session
 
 CLIENT = "client backend"

@@ -4,8 +4,6 @@ A version that was fetched once is found without going online: `17` is then the 
 here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

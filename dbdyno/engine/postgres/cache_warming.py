@@ -4,8 +4,6 @@ Warming reads all tables of the database with their indexes, tables first, by na
 names, in that order. How well it works is the server's: see docs/servers.md.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What PostgreSQL tells of the relations and functions that a query names (workload.determined)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar

@@ -5,8 +5,6 @@ configure takes by itself (readline, zlib, ICU from 16 on). contrib comes with i
 pg_prewarm, pgstattuple and pg_buffercache.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """postgresql.conf, read into settings and written."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

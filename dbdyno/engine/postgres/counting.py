@@ -1,7 +1,5 @@
 """How PostgreSQL's sessions are counted, and what they ask around a window."""
 
-from __future__ import annotations
-
 from dbdyno.engine.counting import Background, CountMethod
 
 FLUSH = "SELECT pg_stat_force_next_flush()"

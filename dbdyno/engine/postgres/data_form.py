@@ -5,8 +5,6 @@ compiled in (`ReadControlFile` in xlog.c, `ValidatePgVersion` in miscinit.c). A 
 build tells all of it, whoever made the build.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import re

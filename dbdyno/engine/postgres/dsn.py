@@ -1,8 +1,6 @@
 """How a place is written for PostgreSQL's clients: every parameter that libpq has, and what dyno
 does with it (PostgreSQL documentation, "Parameter Key Words")."""
 
-from __future__ import annotations
-
 from dbdyno.engine import dsn_form
 
 NAMES = "dyno names its connections itself"

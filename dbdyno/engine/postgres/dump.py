@@ -5,8 +5,6 @@ more in its verbose form. (PostgreSQL's manual, "pg_dump"; src/bin/pg_dump/pg_ba
 the formats.)
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

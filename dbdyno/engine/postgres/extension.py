@@ -4,8 +4,6 @@ What comes of it is a build again: a copy of the server's with the extension in 
 as any other, and two states of an extension differ in nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Reads a running PostgreSQL: version, compiler, every setting."""
 
-from __future__ import annotations
-
 import re
 
 from dbdyno.engine.interface import Executor

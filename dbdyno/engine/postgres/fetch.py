@@ -3,8 +3,6 @@
 A package is a zip with a tarball `*.txz` (builds.maven).
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import re

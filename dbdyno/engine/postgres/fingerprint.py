@@ -4,8 +4,6 @@ Any start of a server leaves its traces in a small file; a hash of it is kept be
 and compared before the copy is used.
 """
 
-from __future__ import annotations
-
 import hashlib
 import struct
 from pathlib import Path

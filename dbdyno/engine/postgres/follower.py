@@ -4,8 +4,6 @@ An ordinary user may ask all of this. Where the primary's log ended when it last
 of pg_read_all_stats sees; for others the end of what the standby has received stands for it.
 """
 
-from __future__ import annotations
-
 from dbdyno.engine.interface import Executor
 from dbdyno.engine.postgres.replay_lag import MODERN, STREAMED, ReplayLag
 from dbdyno.model import Address

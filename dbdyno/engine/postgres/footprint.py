@@ -1,7 +1,5 @@
 """How large a PostgreSQL's own cache and its write-ahead log may become, by its settings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dbdyno.engine.interface import Setting

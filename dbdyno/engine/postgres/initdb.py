@@ -4,8 +4,6 @@ Since which version initdb has an option: https://www.postgresql.org/docs/releas
 (`--wal-segsize`), https://www.postgresql.org/docs/release/18.0/ (`--no-data-checksums`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ Foreign servers keep their tables, which nobody can read then; subscriptions go 
 names, so that the publisher is not asked; event triggers and jobs of pg_cron do not fire.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dbdyno.engine.postgres import connection

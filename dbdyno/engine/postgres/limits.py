@@ -1,7 +1,5 @@
 """The limits of a PostgreSQL: connections, also of its users and databases."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ is a hole: pages of zeros, which PostgreSQL takes for empty ones. A btree gets a
 its one leaf, because the planner itself may descend for an end.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 from collections.abc import Iterable, Sequence

@@ -4,8 +4,6 @@ The others (ecpg, tests, the programs of an administrator, most of contrib) are 
 that a whole build compiles, and change nothing of the server.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ Of an extension that is not here nobody can ask what it makes. Its name stands b
 most of what it does, or is their schema's; where it does not, MEMBERS says how they begin.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.model.job.external import SuitedQuery

@@ -3,8 +3,6 @@
 A *series* is what `17` or `9.6` names: all releases of a major version.
 """
 
-from __future__ import annotations
-
 import re
 
 FORM = re.compile(r"(0|[1-9][0-9]{0,3})(\.(0|[1-9][0-9]{0,3})){0,2}")

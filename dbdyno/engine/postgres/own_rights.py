@@ -1,7 +1,5 @@
 """Whether a session of PostgreSQL may run captured queries, and take the roles that they ran as."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from dbdyno.engine.inquiry import CallPlan, MissingRights, QueryCall

@@ -6,8 +6,6 @@ the start. Behind one a session is the server's for a transaction only, and what
 for the next client; so each statement has a transaction of its own, and settings that end with it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Plans without data on PostgreSQL 13 to 19 (engine.planner_lab.PlannerLab)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ postgres: bgworker: parallel worker for PID 7 to 10
 postgres: dyno ib [local] idle                a backend: user, database, client, activity
 """
 
-from __future__ import annotations
-
 import re
 
 TITLE = "postgres: "

@@ -1,7 +1,5 @@
 """Compares a running PostgreSQL's settings with those written: finds the ones that differ."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

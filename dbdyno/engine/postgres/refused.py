@@ -4,8 +4,6 @@ Errors are known by their codes, as servers speak many languages. A message may 
 so that only those come whole whose codes are about names.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

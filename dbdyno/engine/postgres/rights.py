@@ -4,8 +4,6 @@ The check leaves nothing behind. It makes an extension and takes it back at once
 server knows which ones a managed service lets its users make.
 """
 
-from __future__ import annotations
-
 import re
 
 from dbdyno.engine.interface import Executor

@@ -5,8 +5,6 @@ must not have is left out. What only queries need (a view, a function, a right) 
 the server: it is named, and the rest goes on.
 """
 
-from __future__ import annotations
-
 import re
 import secrets
 from bisect import bisect_right

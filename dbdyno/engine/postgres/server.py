@@ -4,8 +4,6 @@ The postmaster is started directly, in a session of its own, and writes its log 
 open: so a `kill -9` of dyno loses nothing, and the server is found and ended at the next start.
 """
 
-from __future__ import annotations
-
 import signal
 import time
 from collections.abc import Sequence
@@ -17,7 +15,7 @@ from msgspec import structs
 
 from dbdyno.builds import Build
 from dbdyno.engine import golden, log
-from dbdyno.engine.access import Entrance, refuse_own
+from dbdyno.engine.access import refuse_own
 from dbdyno.engine.golden_copy import Copy, CopyOrigin
 from dbdyno.engine.local_server import Home, LocalServer, free_port
 from dbdyno.engine.postgres import (
@@ -189,7 +187,10 @@ class PostgresServer(LocalServer):
         address = self._wait_for_answer()
         self._home.start_s = time.monotonic() - begun_s
         if self.entrance is not None:
-            self._let_in(self.entrance, address)
+            try:
+                access.let_in(address, self.entrance.access, self.build.major)
+            except ServerError as error:
+                raise ServerError(f"arm {self.name}: {error}") from error
         # Once more: now its shared memory is known, too.
         self._home.register()
 
@@ -338,12 +339,6 @@ class PostgresServer(LocalServer):
 
     def _for_access(self) -> dict[str, str]:
         return access.settings_of(self.entrance)
-
-    def _let_in(self, entrance: Entrance, address: Address) -> None:
-        try:
-            access.let_in(address, entrance.access, self.build.major)
-        except ServerError as error:
-            raise ServerError(f"arm {self.name}: {error}") from error
 
     def _wait_for_answer(self) -> Address:
         """Waits until it answers; the address of its own database."""

@@ -4,8 +4,6 @@ A name that the build does not know, a value that it does not take, more memory 
 is one line that names the arm, the key and the remedy, and comes before anything is made.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Callable, Mapping

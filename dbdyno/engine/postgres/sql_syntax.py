@@ -4,8 +4,6 @@
 get_func_sql_syntax); in expressions without values the two are one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 

@@ -5,8 +5,6 @@ It is made by the server's own backup functions and a copy of the files (Postgre
 replication slot keeps the write-ahead log that the standby still needs.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing

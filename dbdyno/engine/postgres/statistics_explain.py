@@ -4,8 +4,6 @@ Ordinary roles cannot read these pages, and the planner tells them: a descent of
 its height, a scan of a GIN index by the pages of its list of what is not yet in the tree.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """A PostgreSQL's own state during a window, and that of its indexes at a run's end."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 

@@ -3,8 +3,6 @@
 Nothing here reads anything but the files of the package, engine/*/presets.
 """
 
-from __future__ import annotations
-
 from dbdyno.engine.preset.name import parse
 from dbdyno.engine.preset.render import Settings, render
 from dbdyno.model.size import Capacity

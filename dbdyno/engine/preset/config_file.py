@@ -3,14 +3,13 @@
 Files that it includes are read in their places, as the result has to say what a server ran with.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from dbdyno.engine.preset.render import Settings
+from dbdyno.model.document import text_of
 from dbdyno.model.error import PlanError
 
 ENDINGS = (".conf", ".cnf")
@@ -39,7 +38,7 @@ def whole(path: Path, above: tuple[Path, ...] = ()) -> str:
     """
     lines: list[str] = []
     heading = ""  # of my.cnf: what follows an included file is in the group as before it
-    for number, line in enumerate(read(path).splitlines(), start=1):
+    for number, line in enumerate(text_of(path, PlanError).splitlines(), start=1):
         heading = line if line.lstrip().startswith("[") else heading
         match = INCLUDE.fullmatch(line)
         if match is None:
@@ -52,16 +51,6 @@ def whole(path: Path, above: tuple[Path, ...] = ()) -> str:
             lines += [f"{MARK}{included}: 0", whole(included, (*above, path))]
         lines += [*filter(None, [heading]), f"{MARK}{f'{path}: ' if above else ''}{number}"]
     return "".join(f"{line}\n" for line in lines)
-
-
-def read(path: Path) -> str:
-    """The text of a file. Raises PlanError."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as reason:
-        raise PlanError(f"{path} cannot be read: {reason.strerror}") from None
-    except UnicodeDecodeError:
-        raise PlanError(f"{path}: not UTF-8; save it as UTF-8") from None
 
 
 def files_of(match: re.Match[str], path: Path, where: str) -> list[Path]:

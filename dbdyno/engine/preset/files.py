@@ -3,8 +3,6 @@
 mysql/z11a.toml and postgres/tags.toml tell their forms.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Mapping

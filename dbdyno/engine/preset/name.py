@@ -1,7 +1,5 @@
 """The name of a configuration: a preset, tags and perhaps a host's size, as `x10b_wm4_c8r32`."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterable, Mapping

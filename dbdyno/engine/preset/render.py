@@ -3,8 +3,6 @@
 docs/servers.md tells the meaning of presets and how their sizes follow.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

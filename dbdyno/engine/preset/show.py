@@ -1,7 +1,5 @@
 """Presets for people to read: a list of them, and one as a configuration file."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -3,8 +3,6 @@
 A configuration takes them by the tag `_study`; what the arm itself says goes before them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from typing import Any

@@ -3,8 +3,6 @@
 Where a step changed, its reason stands beside it; where it is open, what is excluded.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

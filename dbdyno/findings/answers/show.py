@@ -1,7 +1,5 @@
 """All answers of an application's queries in a sentence, and those that no first screen has."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

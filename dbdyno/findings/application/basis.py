@@ -1,7 +1,5 @@
 """What an application's answer stands on: captured, restored, answered, timed, counted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """The work of an application: instructions of its counted queries, weighted by their calls."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

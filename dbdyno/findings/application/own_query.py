@@ -1,7 +1,5 @@
 """An application's queries as lines: the SQL's beginning, its share, what is said, its name."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterator, Sequence
 
 from dbdyno.findings.verdicts import show as verdicts

@@ -4,8 +4,6 @@ The datum is the block: the sum of calls times cost of an arm by that of the bas
 is called often counts as much as it does in production, and the interval counts blocks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """What restored data lack, and how old they are, as the restore of each arm says."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 from dbdyno.evidence.damaged_files import Damage

@@ -5,8 +5,6 @@ A sentence of at most 25 words with one figure; then a line for each query that 
 otherwise or is slower; then the others as counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -2,8 +2,6 @@
 restored, answered, timed and counted, and why the rest was not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple

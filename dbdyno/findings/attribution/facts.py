@@ -1,7 +1,5 @@
 """What each factor of a design does to the metrics of a step."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Literal
 

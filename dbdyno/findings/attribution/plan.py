@@ -4,8 +4,6 @@ Exploratory: the effects and interactions of a metric in a step are a family of 
 verdict uses them. docs/attribute.md tells how to read them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial

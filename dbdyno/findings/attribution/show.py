@@ -1,7 +1,5 @@
 """Which factor makes two arms differ: a sentence for each step, and the effects with intervals."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -5,8 +5,6 @@ start. Of an autovacuum there is only the end, with how long it took: one that s
 step is known from after.json.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

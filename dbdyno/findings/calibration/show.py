@@ -1,7 +1,5 @@
 """How far the verdicts can be trusted: the base compared with itself."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The metrics of devices: reads and writes by operation, iostat's columns, the greatest second."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """The devices of the data and of the log in a step's window, in the columns of `iostat -x`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Comparison, StepComparison

@@ -1,7 +1,5 @@
 """In what the arms differ, as the plan says or beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 

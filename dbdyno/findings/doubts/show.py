@@ -1,7 +1,5 @@
 """Doubts: all of them, of which the first screen names the heaviest, and those of a step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 

@@ -1,7 +1,5 @@
 """Failures by class, retries, and latency limits."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 

@@ -6,8 +6,6 @@ steps bound by time as well is Jain's index of the clients' rates (Jain, Chiu, H
 Measure of Fairness and Discrimination, DEC-TR-301, 1984).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Literal
 

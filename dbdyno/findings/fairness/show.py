@@ -3,8 +3,6 @@
 Columns and formulas of the finish times are the published ones: min_time, max_time, diff, pct.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from statistics import median

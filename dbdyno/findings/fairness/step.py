@@ -4,8 +4,6 @@ The published reports show the longest response time only, which does not tell o
 many short ones, nor how much of a run they took.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import groupby
 from statistics import median

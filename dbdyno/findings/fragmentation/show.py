@@ -1,7 +1,5 @@
 """The same steps before and after the writes: what fragmentation costs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from dbdyno.findings.step_pairs.facts import StepPair, StepPairFacts

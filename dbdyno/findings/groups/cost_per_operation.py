@@ -4,8 +4,6 @@ The figures of the whole host explain a throughput: where relative QPS is below 
 is often as much above it. Beside them stands the CPU time of the server processes themselves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from dbdyno.model import Cell, StepComparison

@@ -5,8 +5,6 @@ Steps that only warm something up are in none of them, and those that run before
 (`.pre`) in a table of their own (fragmentation).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The head of a report: each arm against the base, confidence, failures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from dbdyno.findings.calibration import show as calibration

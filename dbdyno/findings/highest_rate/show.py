@@ -1,7 +1,5 @@
 """The highest rate that keeps response times under the plan's limit, of each arm in each step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from dbdyno.model import Cell

@@ -5,8 +5,6 @@ those of no other hundred. Single ones agree now and then, some in a row never d
 the same run has several times, and times that were set, such as the end of a whole second.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b

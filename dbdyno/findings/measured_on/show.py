@@ -1,7 +1,5 @@
 """The machine, the servers, and the differences between the arms."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 from dbdyno import doctor

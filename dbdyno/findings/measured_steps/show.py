@@ -1,7 +1,5 @@
 """The measured steps: who takes part, how much is done, for how long, and whether cached."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from statistics import median
 

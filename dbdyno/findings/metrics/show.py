@@ -1,7 +1,5 @@
 """The metrics of a step: the published columns, then all others, grouped by what they tell."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The network between the hosts of generators and a step's server."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Literal

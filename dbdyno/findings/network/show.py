@@ -1,7 +1,5 @@
 """The network between the generators' hosts and the servers: round trips, clocks and bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from statistics import median
 
@@ -26,17 +24,6 @@ UNKNOWN = (
 
 Links = dict[tuple[str, str], list[HostLink]]
 """By arm and host, of each step and block."""
-
-
-def _links(comparison: Comparison) -> Links:
-    """All that is known of each host beside each arm's server, in the plan's order."""
-    links: Links = {}
-    for arm in comparison.arms:
-        for step in comparison.steps:
-            for facts in (facts for cell in step.cells if cell.arm == arm for facts in _of(cell)):
-                for link in facts.network:
-                    links.setdefault((arm, link.host), []).append(link)
-    return links
 
 
 def _of(cell: Cell) -> list[NetworkFacts]:
@@ -185,7 +172,13 @@ def _bytes(known: list[NetworkFacts]) -> Iterable[TableCell]:
 
 
 def _parts(subject: Subject) -> Iterable[Group]:
-    links = _links(subject.comparison)
+    # All that is known of each host beside each arm's server, in the plan's order.
+    links: Links = {}
+    for arm in subject.comparison.arms:
+        for step in subject.comparison.steps:
+            for facts in (facts for cell in step.cells if cell.arm == arm for facts in _of(cell)):
+                for link in facts.network:
+                    links.setdefault((arm, link.host), []).append(link)
     if not links:
         return
     items = tuple(Finding(text=text) for text in sentences(links))

@@ -1,7 +1,5 @@
 """Derives the network between generators on other hosts and a step's server from done.json."""
 
-from __future__ import annotations
-
 from msgspec.structs import asdict, replace
 
 from dbdyno.evidence.evidence import Evidence

@@ -1,7 +1,5 @@
 """What nodes found of the arms of a result."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

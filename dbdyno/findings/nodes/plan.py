@@ -1,7 +1,5 @@
 """What nodes found, step by step: the judge has tested whether they disagree."""
 
-from __future__ import annotations
-
 from dbdyno.findings.nodes.facts import NodeFacts
 from dbdyno.findings.plan_finding import JudgedResult, PlanFinding
 

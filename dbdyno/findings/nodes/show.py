@@ -1,7 +1,5 @@
 """What each node found of an arm, whether nodes disagree, and what that says of such machines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.findings.nodes.facts import NodeFacts

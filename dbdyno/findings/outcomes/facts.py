@@ -1,7 +1,5 @@
 """How the operations of a step ended, by name, and which of them its headline counts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated

@@ -1,7 +1,5 @@
 """How the operations of a step ended, by name: what completed apart from what rolled back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

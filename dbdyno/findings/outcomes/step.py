@@ -1,7 +1,5 @@
 """How the operations of a step ended, by name: completed, rolled back as they were to, failed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from dbdyno.evidence.evidence import Evidence

@@ -1,7 +1,5 @@
 """The series of a window by second: rates, longest responses, the host, all clients."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """The charts of a step by the second: what each kind did, the longest responses, host, devices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What each owner cost in a window, and what those of the arm's servers cost between its turns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from math import fsum

@@ -1,7 +1,5 @@
 """The metrics of costs by owner: CPU, context switches and bytes by operation."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 

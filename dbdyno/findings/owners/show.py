@@ -1,7 +1,5 @@
 """The cost of an operation by owner; costs add up to those of the machine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable
 
 from dbdyno.findings.owners.facts import OwnerFacts

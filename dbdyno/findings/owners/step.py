@@ -4,8 +4,6 @@ Purge, autovacuum, archiving and write-back go on when the load pauses. In the a
 would have cost it something; between its turns they slow the arm that is measured then.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What functions and subsystems of a server cost for an operation, in an arm and in the base."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal

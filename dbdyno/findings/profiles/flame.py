@@ -1,7 +1,5 @@
 """From a profile's call stacks to flame graphs and to the files that other viewers read. Pure."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping

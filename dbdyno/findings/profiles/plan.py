@@ -6,8 +6,6 @@ what profiling adds is in none of them. What is told of them is exploratory: a f
 its own, which decides no verdict (docs/profiles.md).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

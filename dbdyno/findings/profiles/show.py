@@ -1,7 +1,5 @@
 """What functions and subsystems of the server cost for an operation, of each profiled step."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -3,8 +3,6 @@
 Both were asked in the first block, before anything was timed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

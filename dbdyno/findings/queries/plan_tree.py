@@ -1,7 +1,5 @@
 """Where two plans of a query part: the first difference from the leaves up, in a line. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

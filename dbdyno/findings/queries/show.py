@@ -1,7 +1,5 @@
 """An application's queries in tables: what became of each on an arm, and all texts whole."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from dbdyno.findings.application import own_query as own_query

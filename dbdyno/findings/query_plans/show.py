@@ -3,8 +3,6 @@
 Most changes of plans mean nothing, so what has no effect is folded away.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dbdyno.findings.application import own_query as own_query

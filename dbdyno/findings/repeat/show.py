@@ -1,7 +1,5 @@
 """How to run the same again: the command, the plan, and what the first run settled."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from dbdyno.findings.measured_on.show import UNKNOWN, joined, prefixed

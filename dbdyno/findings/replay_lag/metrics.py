@@ -1,7 +1,5 @@
 """How far a standby was behind its primary in a window, by its own readings of each second."""
 
-from __future__ import annotations
-
 import math
 
 from dbdyno.evidence import raw_files

@@ -1,7 +1,5 @@
 """Response and service times of a step: shares of the published buckets, and percentiles."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

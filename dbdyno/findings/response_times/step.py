@@ -1,7 +1,5 @@
 """Derives the response and service times of a step from the histograms of its load."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 

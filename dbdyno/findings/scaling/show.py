@@ -1,7 +1,5 @@
 """A step at several numbers of clients: what more of them bring, beside as many times as much."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 

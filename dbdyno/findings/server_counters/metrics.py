@@ -1,7 +1,5 @@
 """The metrics of the server's own counters: pages of its cache, InnoDB, the binary log."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from dbdyno.evidence import raw_files

@@ -1,7 +1,5 @@
 """The introduction in the form of a post: builds, hardware, benchmark and steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from dbdyno.findings.measured_on.show import rotates

@@ -1,7 +1,5 @@
 """The database before and after a step, and what the step left for later, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial

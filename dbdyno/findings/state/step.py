@@ -4,8 +4,6 @@ The names are the rows of `dbdyno.model.metric.state`. A value that a version, a
 result does not tell is None.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """What each statement of a step did in its window, all connections of a role together."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """The statements of a step, and its throughput counted in other ways."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

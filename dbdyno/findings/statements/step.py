@@ -1,7 +1,5 @@
 """Derives what each statement of a step did, from the counts of its seconds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from dbdyno.evidence.evidence import Evidence

@@ -1,7 +1,5 @@
 """Two steps of one arm: the throughput of the second by that of the first, paired by block."""
 
-from __future__ import annotations
-
 from collections.abc import Container
 from dataclasses import dataclass
 from typing import Annotated, Literal

@@ -5,8 +5,6 @@ Which steps belong together is in their names, which are those of the published 
 a sweep (docs/workload.md).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

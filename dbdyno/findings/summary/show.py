@@ -4,8 +4,6 @@ Columns, order and colours are those of the Insert Benchmark's reports, with one
 a cell whose target rate was missed is gray before it is red, and such a value sets no scale.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

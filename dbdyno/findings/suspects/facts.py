@@ -1,7 +1,5 @@
 """The functions whose cost changed, and the commits to look at for each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dbdyno.findings.profiles.facts import FunctionCost, ProfileComparison

@@ -4,8 +4,6 @@ Nothing is claimed. A function may cost more because of a commit that touched wh
 data or its callers; compilers put functions into others of their file, whose commits are told too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Where to look first: the commits that touched the functions whose cost changed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from dbdyno.findings.profiles.facts import FunctionCost

@@ -1,7 +1,5 @@
 """What a sweep over a parameter came to: curves, and where an arm peaks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated

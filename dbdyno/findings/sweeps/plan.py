@@ -4,8 +4,6 @@ Which steps belong together is in their names, `select-only@clients=4,rate=500` 
 A peak is of a block that has the whole sweep, and peaks are compared within blocks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Steps that a sweep repeats with other values: where each arm peaks, and curves of all arms."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from dbdyno.findings.sweeps.facts import Peak, Sweep, SweepFacts

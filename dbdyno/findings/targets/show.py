@@ -1,7 +1,5 @@
 """The rates that a step asks of its inserts and deletes, and how each arm held them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from dbdyno.model import Cell, StepComparison, TargetFacts

@@ -4,8 +4,6 @@ The published reports look at inserts only and take the deletes to be as many; h
 asked for, too: the rows that the server says it deleted.
 """
 
-from __future__ import annotations
-
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.evidence.role_seconds import full_seconds
 from dbdyno.findings.finding import StepFinding

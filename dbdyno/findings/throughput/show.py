@@ -1,7 +1,5 @@
 """The throughput of a step to scale: a bar for each arm, each block's own value beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from dbdyno.findings.outcomes.facts import throughput

@@ -1,7 +1,5 @@
 """The metrics that a step's workload defines, arm by arm."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 

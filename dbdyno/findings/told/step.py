@@ -1,7 +1,5 @@
 """The values that a step tells by itself, as its workload says: those that the lab has kept."""
 
-from __future__ import annotations
-
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.findings.finding import StepFinding
 from dbdyno.model import ToldFacts, ToldValue

@@ -1,7 +1,5 @@
 """The mode of service times in which a step's operations are compared, by operation and arm."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Derives how the service times of each arm lie around the mode in which they are compared."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

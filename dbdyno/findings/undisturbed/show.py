@@ -1,7 +1,5 @@
 """The service times of a step's arms over each other, and where they are compared."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from dbdyno.findings.undisturbed.facts import ComparedMode, UndisturbedFacts

@@ -1,7 +1,5 @@
 """Derives the profiles of a step's service times from the histograms of its load."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """What reports lack of servers elsewhere: what only their hosts know, or the user may not read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from dbdyno.model import Comparison

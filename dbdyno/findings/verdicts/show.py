@@ -4,8 +4,6 @@ Colour is given to what is decided, and to nothing else. Where the base's compar
 raised more false alarms than were aimed at, a change is said with “perhaps”, and has no colour.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What sessions of a server did in a window, as samples have it (spec pgbench-cbc-ybio.md 4.8)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

@@ -7,8 +7,6 @@ a session that was just woken still shows what it waited for, and whoever sample
 so that on a busy machine sessions are seen asleep more often than they are.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 

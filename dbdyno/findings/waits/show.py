@@ -1,7 +1,5 @@
 """Where the time of an operation goes, as a ledger that adds up, and what sessions do."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 

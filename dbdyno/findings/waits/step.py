@@ -1,7 +1,5 @@
 """Derives what sessions did in a window from its samples."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Why arms are faster or slower in a step: each one's explanation, and what it had no room for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from dbdyno.model import Cell, StepComparison

@@ -3,8 +3,6 @@
 Instructions do not show them: an operation of 40,000 instructions has some thirty atomic ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from dbdyno.model.count import Count

@@ -5,8 +5,6 @@ fills of their own, which differ by what a server draws, such as the sample of A
 intervals hold what differs between fills, by what this host has seen or by these fills themselves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 

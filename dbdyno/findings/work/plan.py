@@ -1,7 +1,5 @@
 """Counts of work, read and compared: each step of each arm beside the base, by function."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

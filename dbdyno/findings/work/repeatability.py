@@ -1,7 +1,5 @@
 """How far counts of one build repeat: by step, over all pairs of its repeats."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence

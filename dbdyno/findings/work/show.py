@@ -1,7 +1,5 @@
 """The work of an operation: instructions that the server executes, counted, and by function."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from dbdyno.model.profile import NO_SYMBOL

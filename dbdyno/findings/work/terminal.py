@@ -1,7 +1,5 @@
 """The counts of a race in lines of at most 80 columns, for the terminal."""
 
-from __future__ import annotations
-
 import textwrap
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Valgrind on this host: whether it is there, and how a server runs under its callgrind."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

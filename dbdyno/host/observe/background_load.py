@@ -1,7 +1,5 @@
 """Looks at the host for a moment while dyno is idle: what else runs, and what the host does."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

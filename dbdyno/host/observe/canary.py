@@ -1,7 +1,5 @@
 """Runs the canary: small fixed work on an idle machine, whose time tells of noisy neighbours."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Finds the block device under a folder, through partitions, device mapper and md."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Collects what a result must know of the machine: host.json (docs/results.md)."""
 
-from __future__ import annotations
-
 import hashlib
 import platform
 import re

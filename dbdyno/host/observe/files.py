@@ -1,7 +1,5 @@
 """Reads small kernel files; what is not there, or not ours to read, is None."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

@@ -9,8 +9,6 @@ A process that comes and goes between two looks is in the account of the one tha
 what interrupts take; and what runs outside of this container, or is hidden by /proc's `hidepid`.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Facts of what limits a process here: its own limits, control groups, the login service."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

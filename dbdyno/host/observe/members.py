@@ -3,8 +3,6 @@
 Members are known by their ids, which are process ids or thread ids. Reads /proc only.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Sequence

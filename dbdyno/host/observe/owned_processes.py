@@ -1,7 +1,5 @@
 """All that has an owner: the server's processes or threads, the generator and the lab."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
@@ -168,7 +166,10 @@ class Processes:
         for member in list(self._kinds):
             reading = self._read_one(member)
             if reading is None:
-                self._forget(member)
+                self._readers.pop(member, None)
+                self._kinds.pop(member, None)
+                self._leaders.pop(member, None)
+                self._unsettled.discard(member)
                 continue
             if self._readers[member].first_seen_at_its_end:
                 self._kinds[member] = EXITED
@@ -207,9 +208,3 @@ class Processes:
                 return None
             self._readers[member] = self._members.reader(pid, member, nanoseconds=self._nanoseconds)
         return self._readers[member].read()
-
-    def _forget(self, member: int) -> None:
-        self._readers.pop(member, None)
-        self._kinds.pop(member, None)
-        self._leaders.pop(member, None)
-        self._unsettled.discard(member)

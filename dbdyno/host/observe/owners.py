@@ -5,8 +5,6 @@ it changes its owner (a backend turns out to be a role's) what it spent before s
 Pure: told what was read, reads nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Facts of the processor: what it is, how fast it may run, what of it is on, its clock."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

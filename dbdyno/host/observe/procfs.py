@@ -5,8 +5,6 @@ Documentation/block/stat.rst. Times in ticks are USER_HZ (`os.sysconf("SC_CLK_TC
 What is made for each process each second is a named tuple: cheaper by far than a dataclass.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import NamedTuple

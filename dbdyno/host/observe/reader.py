@@ -1,7 +1,5 @@
 """Reads small kernel files under a root, and remembers of each fact why it could not be read."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Each line is cumulative counters of the host, the device and every owner (docs/r
 readings are of /proc only: nothing is asked of the server.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import time

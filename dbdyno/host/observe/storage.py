@@ -1,7 +1,5 @@
 """Facts of the storage under the servers' data: file system, devices, how long a sync takes."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 import time

@@ -4,8 +4,6 @@ The fields are those of perf-stat(1), "CSV format". Software events were tried. 
 not: no machine with counters was at hand, and their names and modifiers are perf-list(1)'s.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 INSTRUCTIONS = "instructions"

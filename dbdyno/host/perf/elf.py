@@ -4,8 +4,6 @@ The layout of the table of functions is that of the Linux Standard Base's chapte
 `.eh_frame_hdr`.
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +54,9 @@ def read(path: Path) -> Binary | None:
             file = ELFFile(stream)
             if file.elfclass != 64 or not file.little_endian:
                 return None
-            build_id = _build_id(file)
+            section = file.get_section_by_name(".note.gnu.build-id")
+            notes = section.iter_notes() if isinstance(section, NoteSection) else ()
+            build_id = next((str(note["n_desc"]) for note in notes), None)
             return Binary(
                 build_id=build_id,
                 symbols=file.get_section_by_name(".symtab") is not None
@@ -65,12 +65,6 @@ def read(path: Path) -> Binary | None:
             )
     except DAMAGED:
         return None
-
-
-def _build_id(file: ELFFile) -> str | None:
-    section = file.get_section_by_name(".note.gnu.build-id")
-    notes = section.iter_notes() if isinstance(section, NoteSection) else ()
-    return next((str(note["n_desc"]) for note in notes), None)
 
 
 def _has_debug_file(build_id: str | None) -> bool:

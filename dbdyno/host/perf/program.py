@@ -1,7 +1,5 @@
 """Finds `perf`, and tries what it may do here: which event it samples, which events it counts."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

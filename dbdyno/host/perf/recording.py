@@ -1,7 +1,5 @@
 """Records a profile of running processes: samples of their stacks, and counters beside them."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal

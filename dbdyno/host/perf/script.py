@@ -4,8 +4,6 @@ The format is that of perf-script(1) with `-F tid,period,event,ip,sym,dso`: a li
 below it a line for each frame, the leaf first, then an empty line.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """What a job has of a program that makes the load in place of dyno-loadgen."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from msgspec import Struct

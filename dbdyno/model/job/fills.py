@@ -1,7 +1,5 @@
 """Bulk loads of a job."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from msgspec import Struct, field

@@ -1,7 +1,5 @@
 """Programs of a job: what operations do, instruction by instruction, and what scripts compute."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct

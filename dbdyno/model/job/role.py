@@ -1,7 +1,5 @@
 """Roles of a job: connections that do the same at the same pace, and what follows errors."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from msgspec import Struct

@@ -1,7 +1,5 @@
 """Values of a job: what each is made from, which is the one maker among its keys."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Literal
 

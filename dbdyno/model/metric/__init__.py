@@ -10,8 +10,6 @@ transactions every statement, BEGIN and COMMIT included) or a row scanned (`scan
 updated (`riops`); of `seconds` and `mbps` what its role did, such as one statement.
 """
 
-from __future__ import annotations
-
 from dbdyno.model.metric.cost import COST
 from dbdyno.model.metric.counter import COUNTER
 from dbdyno.model.metric.debt import DEBT

@@ -1,7 +1,5 @@
 """Rows of the table of metrics: what an operation costs, by owner, and where its time goes."""
 
-from __future__ import annotations
-
 from dbdyno.model.metric import row
 from dbdyno.model.metric.row import Metric
 

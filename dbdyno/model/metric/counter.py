@@ -4,8 +4,6 @@ Software events were tried. Hardware events were not, as no machine with counter
 they are named and counted is taken from perf-stat(1) and perf-list(1).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

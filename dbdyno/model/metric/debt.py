@@ -1,7 +1,5 @@
 """Rows of the table of metrics: what is written, what is left to do, and the idle machine."""
 
-from __future__ import annotations
-
 from dbdyno.model.metric import row
 from dbdyno.model.metric.row import Metric
 

@@ -3,8 +3,6 @@
 A device's figures are the columns of sysstat's iostat 12.6, under its headings and in its order.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

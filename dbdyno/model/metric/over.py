@@ -1,7 +1,5 @@
 """How a figure is taken over blocks: the only place where a column's figure is computed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Literal

@@ -1,7 +1,5 @@
 """The metrics by which steps are judged beside their headline, and those that costs add up to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Rows of the table of metrics: the published columns, in the published order."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from dbdyno.model.metric import row

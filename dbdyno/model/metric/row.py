@@ -1,7 +1,5 @@
 """A row of the table of metrics, and how rows are written."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Rows of the table of metrics: throughput, response times, evenness, lateness and trouble."""
 
-from __future__ import annotations
-
 from dbdyno.model.metric import row
 from dbdyno.model.metric.row import Metric
 

@@ -1,7 +1,5 @@
 """Rows of the table of metrics: standbys of an arm's server."""
 
-from __future__ import annotations
-
 from dbdyno.model.metric import row
 from dbdyno.model.metric.row import Metric
 

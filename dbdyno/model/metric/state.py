@@ -4,8 +4,6 @@ Each value is a row of STATES with its unit and its computation, from which the 
 docs/metrics.md is made. `dbdyno.findings.state.step` computes them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal

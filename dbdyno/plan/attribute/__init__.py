@@ -3,8 +3,6 @@
 Nothing here looks at the host: what is known of it is handed over.
 """
 
-from __future__ import annotations
-
 from dbdyno.plan.attribute.design import designed
 from dbdyno.plan.attribute.factor import Sides, exchanges, refuse
 from dbdyno.plan.attribute.text import MADE_BY, AttributedPlan, text_of

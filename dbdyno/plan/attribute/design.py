@@ -1,7 +1,5 @@
 """Which arms mix the factors of two: the design, and the arms that it has."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -5,8 +5,6 @@ a setting out for one version alone. A setting that only one of the two versions
 exchanged with the version: such a setting is *bound* to it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 

@@ -1,7 +1,5 @@
 """The plan that takes two arms apart as TOML: all else is as in the plan that has them."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Nothing here looks at the host: what is known of it is handed over.
 """
 
-from __future__ import annotations
-
 from dbdyno.plan.race.arm import CONFIGS, NO_CONFIG, HostServers, RaceArm, RaceServer, arms
 from dbdyno.plan.race.text import MADE_BY, Race, name_of, text_of
 

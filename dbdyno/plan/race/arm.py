@@ -3,8 +3,6 @@
 After a semicolon come settings of this arm alone: `18;jit=off`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The counts of a race: alone, or before its blocks where they take little of its minutes."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The course of a race: its steps, the state that blocks begin from, how arms interleave."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 Data stay in the servers' caches: a race compares engines, and not the device.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

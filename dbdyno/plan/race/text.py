@@ -1,7 +1,5 @@
 """The plan of a race as TOML, with comments by which a person edits and repeats it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

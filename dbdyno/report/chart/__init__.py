@@ -6,8 +6,6 @@ arms (`look`). In `usermeta` stands what the page and pictures need beside Vega-
 `title` that a picture has inside and the page beside it.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Charts of one number for each arm, as Vega-Lite specifications: throughput, and ratios. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """A figure against what a sweep varies, as a Vega-Lite specification: a line for each arm. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Service times of arms over each other, as a Vega-Lite specification. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dbdyno.model import Json

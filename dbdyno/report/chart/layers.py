@@ -3,8 +3,6 @@
 A kind has its colour by its place among all kinds (`look`), whichever of them a chart shows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from dbdyno.findings.waits.facts import KINDS, kind_place

@@ -4,8 +4,6 @@ All panels of a chart have one scale. `usermeta` says what the page and pictures
 Vega-Lite itself: how many panels stand side by side, and the two scales to switch between.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -89,10 +87,6 @@ def shortened(values: Sequence[float] | Values) -> list[float]:
     finer = 10.0 ** numpy.maximum(digits, 0)  # powers of ten are exact, their fractions are not
     coarser = 10.0 ** numpy.maximum(-digits, 0)
     rounded = numpy.round(exact * finer / coarser) * coarser / finer
-    return _whole_as_integers(rounded)
-
-
-def _whole_as_integers(rounded: Values) -> list[float]:
     whole = rounded == numpy.trunc(rounded)
     if whole.all() and (numpy.abs(rounded) < WHOLE_MAX).all():
         return [*rounded.astype(numpy.int64).tolist()]

@@ -1,7 +1,5 @@
 """A figure over many results as a Vega-Lite specification: dots, plateaus, change points. Pure."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ that a chart follows the reader's colour scheme and turns light on paper without
 A picture has to stand by itself: it has a white ground and the colours themselves.
 """
 
-from __future__ import annotations
-
 from dbdyno.model import Json
 
 ARM_COLORS: tuple[tuple[str, str], ...] = (  # on white, on dark; after Okabe and Ito (2008)

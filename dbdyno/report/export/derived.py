@@ -8,8 +8,6 @@ row of each, which begins with the outer one; if they have a meaning they are a 
 `work_functions` of `functions` in a row of `work`.
 """
 
-from __future__ import annotations
-
 import types
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace

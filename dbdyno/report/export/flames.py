@@ -1,7 +1,5 @@
 """Flame graphs of a result as files: SVG, folded stacks and speedscope's form, a folder by step."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

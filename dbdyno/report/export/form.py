@@ -1,7 +1,5 @@
 """The form of an export's table: typed columns, and those that many tables begin with."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -3,8 +3,6 @@
 The tables themselves generate the page; a test compares, and asks every question.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import fill

@@ -3,8 +3,6 @@
 A step at a time is in memory, never a whole result.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 

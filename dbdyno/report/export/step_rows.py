@@ -1,7 +1,5 @@
 """The rows that come from what was derived: steps and their figures, and arms against the base."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

@@ -4,8 +4,6 @@ DuckDB's tables and their comments, the data frames' types, the files and docs/e
 from this module (tools/export_page.py; a test compares). A null means unknown, never 0.
 """
 
-from __future__ import annotations
-
 from dbdyno.findings import plans, steps
 from dbdyno.model.metric.device import COLUMNS, IN_FLIGHT
 from dbdyno.report.estimate_form import ESTIMATE

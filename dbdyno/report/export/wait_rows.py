@@ -3,8 +3,6 @@
 A line at a time is in memory.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 from dbdyno.evidence import raw_files

@@ -71,7 +71,11 @@ def export(folders: Sequence[Path], wish: ExportRequest, base: str | None = None
     Raises ResultError where a folder holds no result, ExportError where the place cannot be
     written.
     """
-    sources = _sources(folders, base)
+    seen: dict[Path, Path] = {}
+    for folder in folders:
+        if (first := seen.setdefault(folder.resolve(), folder)) is not folder:
+            raise ExportError(f"{folder}: is the same folder as {first}; name each once")
+    sources = [ExportSource.open(folder, base) for folder in folders]
     try:
         if wish.folder:
             wish.to.mkdir(parents=True, exist_ok=True)
@@ -114,14 +118,6 @@ def _folder_wish(path: Path, table: str | None, form: str | None) -> ExportReque
         raise ExportError(f"--format {form}: a folder takes {one_of}; name a file for a database")
     tables = (table,) if table else tuple(one.name for one in TABLES)
     return ExportRequest(to=path, format=form, tables=tables, folder=True)
-
-
-def _sources(folders: Sequence[Path], base: str | None) -> list[ExportSource]:
-    seen: dict[Path, Path] = {}
-    for folder in folders:
-        if (first := seen.setdefault(folder.resolve(), folder)) is not folder:
-            raise ExportError(f"{folder}: is the same folder as {first}; name each once")
-    return [ExportSource.open(folder, base) for folder in folders]
 
 
 # --- Through DuckDB --------------------------------------------------------------------------

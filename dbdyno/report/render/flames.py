@@ -1,7 +1,5 @@
 """The flame graphs of an HTML page: drawn and packed, or the sentence that says why not."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 Tables are GitHub's, and wide ones stand on their side; what only some readers want is folded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby

@@ -1,7 +1,5 @@
 """A chart as a picture that stands by itself: SVG or PNG, with its title, on a white ground."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The files of a post: its Markdown with a folder of pictures, or all pictures alone. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -20,7 +18,11 @@ def files(page: Page, path: Path) -> dict[Path, bytes]:
 
     Raises DynoError where the name has no ending, so that file and folder would be one.
     """
-    _refuse_bare(path)
+    if path.with_suffix("") == path:
+        raise DynoError(
+            f"{path}: a Markdown file needs an ending, as in `{path.name}.md`: its pictures go to "
+            f"the folder `{path.name}`"
+        )
     left_out = {
         name
         for group in scoped(page.parts, "step")
@@ -29,14 +31,6 @@ def files(page: Page, path: Path) -> dict[Path, bytes]:
     }
     specs = {name: spec for name, spec in chart.pictured(page).items() if name not in left_out}
     return _with_pictures(page, specs, path, partial(markdown.render, page))
-
-
-def _refuse_bare(path: Path) -> None:
-    if path.with_suffix("") == path:
-        raise DynoError(
-            f"{path}: a Markdown file needs an ending, as in `{path.name}.md`: its pictures go to "
-            f"the folder `{path.name}`"
-        )
 
 
 def one_page(page: Page, path: Path) -> dict[Path, bytes]:

@@ -132,15 +132,6 @@ def _finding(finding: Finding, console: Console, *, depth: int) -> None:
 # --- Groups ----------------------------------------------------------------------------------
 
 
-def _bare(table: Table, console: Console) -> None:
-    """A table whose last heading is its title, as published."""
-    for part in fitting(table, console.width):
-        console.print()
-        _body(part, console)
-    if table.note:
-        _line(console, table.note, "dim")
-
-
 # --- Steps -----------------------------------------------------------------------------------
 
 
@@ -235,7 +226,12 @@ def _shown(table: Table, console: Console) -> None:
         _line(console, f"\n{table.title}", "bold")
         _item(console, table.note)
     elif table.short:
-        _bare(table, console)
+        # A table whose last heading is its title, as published.
+        for part in fitting(table, console.width):
+            console.print()
+            _body(part, console)
+        if table.note:
+            _line(console, table.note, "dim")
     elif "words" in table.look.split():
         _words_table(table, console)
     elif table.narrow != "nothing":

@@ -1,7 +1,5 @@
 """What an agent asks of the plan's other hosts: by way of dyno, who passes it on."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue

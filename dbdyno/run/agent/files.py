@@ -1,7 +1,5 @@
 """Brings the files of a block from the host that measured it, as soon as each step has ended."""
 
-from __future__ import annotations
-
 import os
 import zlib
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The lab of an agent: checks a plan's part on this host, and measures arms of its blocks."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -98,7 +96,9 @@ class HostLab:
             case wire.FactsRequest():
                 return self._facts(request)
             case wire.CheckupRequest():
-                return self._check_up(request)
+                # What the doctor needs to know of this host.
+                plan = None if request.sent is None else self._received(request.sent)
+                return wire.CheckupAnswer(host_checkup.check_up(plan, None, request.shared_buffers))
             case wire.CheckRequest():
                 return self._check(request)
             case wire.OpenRequest():
@@ -133,11 +133,6 @@ class HostLab:
         from dbdyno.host.observe import facts
 
         return wire.FactsAnswer(facts.collect(place.data_root(), measure=request.measure))
-
-    def _check_up(self, request: wire.CheckupRequest) -> wire.CheckupAnswer:
-        """What the doctor needs to know of this host."""
-        plan = None if request.sent is None else self._received(request.sent)
-        return wire.CheckupAnswer(host_checkup.check_up(plan, None, request.shared_buffers))
 
     def _check(self, request: wire.CheckRequest) -> wire.CheckAnswer:
         """What `dyno check` says of the plan's part here, and of the resources that it takes."""

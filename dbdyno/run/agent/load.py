@@ -1,7 +1,5 @@
 """Generators of an agent: shares of a step's load on a server that runs elsewhere."""
 
-from __future__ import annotations
-
 import tempfile
 import threading
 from collections.abc import Callable, Mapping

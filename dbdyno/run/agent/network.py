@@ -1,7 +1,5 @@
 """The network between a generator and its server: round trips, and bytes of the interface."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import socket

@@ -4,8 +4,6 @@ So another host gets the very same, and neither host needs a network for it. Whe
 binary distribution format has them (packaging.python.org, "Binary distribution format").
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

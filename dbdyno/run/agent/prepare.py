@@ -4,8 +4,6 @@ There it lies in a folder for its version, ~/.local/share/dbdyno/VERSION-CODE, a
 ~/.local/bin. Nothing else is changed, and root is not needed.
 """
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Blocks whose servers, or whose load, are on the plan's hosts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace

@@ -3,8 +3,6 @@
 dyno passes the messages on: the agent has no way to other hosts of its own.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path

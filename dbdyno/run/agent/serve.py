@@ -5,8 +5,6 @@ generators do not wait for it. When the input ends, or dyno has sent no sign of 
 the agent stops what it started and ends.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -3,8 +3,6 @@
 A load may take hours, so all of that is asked before anything starts.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """A guess of how long a plan's blocks take, before anything was measured."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

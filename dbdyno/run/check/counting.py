@@ -1,7 +1,5 @@
 """Whether the work that a plan wants counted can be counted here, before anything starts."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Whether the load of every step can be made, and by the same for all arms: before a run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from msgspec import to_builtins

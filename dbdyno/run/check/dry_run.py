@@ -3,8 +3,6 @@
 `dyno check` and `dyno run --dry-run` print them; nothing of it acts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from textwrap import wrap

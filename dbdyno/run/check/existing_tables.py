@@ -4,8 +4,6 @@ A workload measures nonsense on tables of another size or shape, so the columns 
 fill have to be there, and about as many rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from dbdyno.engine import Server

@@ -3,8 +3,6 @@
 The command starts nothing and changes nothing, but writes and syncs a file without a name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

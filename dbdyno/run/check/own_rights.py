@@ -1,7 +1,5 @@
 """Whether a user of a server elsewhere may run an application's queries, and as whom."""
 
-from __future__ import annotations
-
 from dbdyno import engine
 from dbdyno.engine import Server
 from dbdyno.model import Arm

@@ -1,7 +1,5 @@
 """plan.json: what a plan asked for, and the builds and sizes that it means on this host."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace

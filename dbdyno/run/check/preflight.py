@@ -5,8 +5,6 @@ steps are expanded, disk and memory are known. A `ReadyPlan` plan can be run, on
 made that it still lacks.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence

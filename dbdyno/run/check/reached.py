@@ -4,8 +4,6 @@ dyno asks by the libraries of Python, which accept certificates that the generat
 a root that a server presents as its own. A plan is refused before anything starts.
 """
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from dbdyno.engine import Server

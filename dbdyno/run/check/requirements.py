@@ -1,7 +1,5 @@
 """Whether this host has what a plan requires of it: before anything is fetched or started."""
 
-from __future__ import annotations
-
 from dbdyno.doctor import requirement
 from dbdyno.host.observe import facts
 from dbdyno.model import Plan, can

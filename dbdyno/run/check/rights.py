@@ -1,7 +1,5 @@
 """Rights that steps need of the user of a server elsewhere: asked before anything starts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dbdyno.engine import Server

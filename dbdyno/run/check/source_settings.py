@@ -1,7 +1,5 @@
 """The settings of the server from which an application was captured, for the arms that run it."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 

@@ -5,8 +5,6 @@ takes longer than the step: so several blocks have time. A folder's first comman
 good, as blocks are pooled.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

@@ -4,8 +4,6 @@ Each begins at once, makes its sessions, waits to be let go, keeps its sessions 
 until dyno has read the counters, and then prints its report.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import tempfile

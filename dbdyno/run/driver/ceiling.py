@@ -4,8 +4,6 @@ Measured against the null server, dyno-loadgen's own (contract/README.md), which
 rate near this ceiling measures the generator in place of a server. Each protocol has its own.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """A program of others that makes load: bounded in time, and nothing of its session is left."""
 
-from __future__ import annotations
-
 import os
 import select
 import subprocess

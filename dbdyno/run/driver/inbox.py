@@ -1,7 +1,5 @@
 """A load's events, waited for: to whoever does several things at once, they come when asked for."""
 
-from __future__ import annotations
-
 import threading
 import time
 from queue import Empty, SimpleQueue

@@ -3,8 +3,6 @@
 Its lines are events themselves; of a program that knows nothing of dyno see `pattern.py`.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from functools import cache

@@ -3,8 +3,6 @@
 Times are those of this host's clock. Pure but for the wall clock, which `started` has.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -3,24 +3,23 @@
 All roles of a second are added together, as histograms are decoded faster many at once.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from dbdyno.model.events import (
-    ClientCounts,
-    ConnectionCost,
     Sums,
     Tick,
     TickPart,
-    TickTotals,
     Totals,
 )
 from dbdyno.stats import hdr_histogram
 from dbdyno.stats.amounts import longest, total
+
+Counts = TypeVar("Counts", bound=Struct)
 
 
 def added(ticks: Sequence[Sequence[Tick]]) -> list[Tick]:
@@ -48,27 +47,18 @@ def totals(parts: Sequence[Mapping[str, Totals]]) -> dict[str, Totals]:
 
 def _totals(parts: Sequence[Totals]) -> Totals:
     in_ticks = [part.in_ticks for part in parts if part.in_ticks is not None]
-    return Totals(
-        count=total(part.count for part in parts),
-        rows=total(part.rows for part in parts),
-        errors=total(part.errors for part in parts),
-        retries=total(part.retries for part in parts),
-        retried=total(part.retried for part in parts),
-        failed=total(part.failed for part in parts),
-        rolled_back=total(part.rolled_back for part in parts),
-        skipped=total(part.skipped for part in parts),
-        over_limit=total(part.over_limit for part in parts),
-        in_ticks=_in_ticks(in_ticks) if in_ticks else None,
-    )
+    return _added(parts, in_ticks=_added(in_ticks) if in_ticks else None)
 
 
-def _in_ticks(parts: Sequence[TickTotals]) -> TickTotals:
-    return TickTotals(
-        count=sum(part.count for part in parts),
-        rows=sum(part.rows for part in parts),
-        errors=sum(part.errors for part in parts),
-        operations=sum(part.operations for part in parts),
-    )
+def _added(parts: Sequence[Counts], **others: object) -> Counts:
+    """What has counts, with each count added; `others`: the fields that are none."""
+    form = type(parts[0])
+    counts = {
+        name: total(getattr(part, name) for part in parts)
+        for name in form.__struct_fields__
+        if name not in others
+    }
+    return form(**counts, **others)
 
 
 def _tick(parts: Sequence[Tick]) -> Tick:
@@ -84,41 +74,28 @@ def _tick(parts: Sequence[Tick]) -> Tick:
         late_us_max=longest(part.late_us_max for part in parts),
         backlog=total(part.backlog for part in parts),
         cpu_us=total(part.cpu_us for part in parts),
-        per_client=[_client(rows) for rows in clients],
+        # Of each client all but one generator have zeros.
+        per_client=[_added(rows, max_us=longest(row.max_us for row in rows)) for rows in clients],
         operations={
             name: _operation([part[name] for part in operations]) for name in _keys(operations)
         },
         connection_ns=sum(counted_ns) if counted_ns else None,
-        connects=_connects(connects) if connects else None,
-    )
-
-
-def _client(parts: Sequence[ClientCounts]) -> ClientCounts:
-    """A client's counts; all but one generator have zeros."""
-    return ClientCounts(
-        count=sum(part.count for part in parts),
-        rows=total(part.rows for part in parts),
-        errors=sum(part.errors for part in parts),
-        max_us=longest(part.max_us for part in parts),
+        connects=_added(connects, max_us=max(part.max_us for part in connects))
+        if connects
+        else None,
     )
 
 
 def _operation(parts: Sequence[TickPart]) -> TickPart:
     """An operation's part, whose histograms are to come."""
     sums_us = [part.sums_us for part in parts if part.sums_us is not None]
-    return TickPart(
-        count=sum(part.count for part in parts),
-        rows=total(part.rows for part in parts),
-        empty=total(part.empty for part in parts),
-        retries=total(part.retries for part in parts),
-        retried=total(part.retried for part in parts),
+    return _added(
+        parts,
         errors=_counts(part.errors for part in parts),
         failed=_counts(part.failed for part in parts) or None,
-        rolled_back=total(part.rolled_back for part in parts),
-        skipped=total(part.skipped for part in parts),
-        over_limit=total(part.over_limit for part in parts),
         max_us=longest(part.max_us for part in parts),
         response=None,
+        service=None,
         sums_us=_sums_us(sums_us) if sums_us else None,
     )
 
@@ -161,14 +138,6 @@ def _pair(pairs: Iterable[tuple[float, float]]) -> tuple[float, float]:
     """The sum of sums, and that of sums of squares."""
     first, second = zip(*pairs, strict=True)
     return sum(first), sum(second)
-
-
-def _connects(parts: Sequence[ConnectionCost]) -> ConnectionCost:
-    return ConnectionCost(
-        count=sum(part.count for part in parts),
-        sum_us=sum(part.sum_us for part in parts),
-        max_us=max(part.max_us for part in parts),
-    )
 
 
 def _keys(parts: Sequence[Mapping[str, object]]) -> list[str]:

@@ -5,8 +5,6 @@ program's end where no result is asked for), one has the result: how much was do
 else is made up: seconds and response times are null.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Which driver makes a step's load: `of` is the one place that picks by name."""
 
-from __future__ import annotations
-
 from dbdyno.model import Step
 from dbdyno.run.driver.interface import Driver
 from dbdyno.run.driver.loadgen import Loadgen

@@ -1,7 +1,5 @@
 """Finds a program's sessions on a server: those with the name that dyno gave it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 

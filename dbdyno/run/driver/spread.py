@@ -5,8 +5,6 @@ their events are merged into one stream of the contract (contract/README.md, "Se
 A job that cannot be shared runs on the first seat alone.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -131,7 +129,10 @@ class SpreadLoad:
                 self._refuse_late()
             if self._merge.broken and not stopped:
                 stopped = True
-                self._stop_others()
+                # One has ended before its time: the others' load alone is not the step's.
+                for share, running in zip(self._merge.shares, self._running, strict=True):
+                    if not share.over:
+                        running.stop()
 
     def __enter__(self) -> Self:
         return self
@@ -167,12 +168,6 @@ class SpreadLoad:
         if isinstance(error, GeneratorError):
             raise type(error)(f"generator on {name}: {error}") from error
         raise error
-
-    def _stop_others(self) -> None:
-        """One has ended before its time: the others' load alone is not the step's."""
-        for share, running in zip(self._merge.shares, self._running, strict=True):
-            if not share.over:
-                running.stop()
 
     def _refuse_late(self) -> None:
         starts = self.starts_ns

@@ -1,7 +1,5 @@
 """Programs and files that give rows of bulk loads: whether they are there, and which they are."""
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 import sysconfig

@@ -4,8 +4,6 @@
 minutes after its end (MinJobAge); by then whoever waits has read it, or the job's own files tell.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import time

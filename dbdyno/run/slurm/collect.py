@@ -1,7 +1,5 @@
 """Takes what a job has measured into the plan's result folder, and says how it ended."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from dbdyno.model.disturbance import Cause

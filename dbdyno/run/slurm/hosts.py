@@ -1,7 +1,5 @@
 """The nodes of a job as hosts of its plan: the server's, and those that make its load."""
 
-from __future__ import annotations
-
 import re
 import socket
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ against this host with the builds and sizes of the first one, and measures its b
 result folder of its own beside the plan's. Data lie on the node and are gone afterwards.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

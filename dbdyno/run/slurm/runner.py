@@ -5,8 +5,6 @@ the result folder gets its builds and sizes; then the blocks up to the next look
 jobs. The process may end at any moment: jobs go on, and the same command takes what they found.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

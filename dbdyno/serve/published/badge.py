@@ -1,7 +1,5 @@
 """The badge: the words of the newest comparison as a small picture, complete in itself. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

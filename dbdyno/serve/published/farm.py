@@ -1,7 +1,5 @@
 """The folder of a published farm: the pages of `dyno serve` as files, which need no script."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

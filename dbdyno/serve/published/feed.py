@@ -1,7 +1,5 @@
 """The feed of changes, in Atom's form (RFC 4287): results and findings, the newest first. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

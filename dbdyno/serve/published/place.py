@@ -8,8 +8,6 @@ results/NAME/           index.html, result.json, comparison.json, NAME.tar.gz
 farms/NAME/             index.html, farm.json, a page for each grid, curve and finding
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterator, Mapping

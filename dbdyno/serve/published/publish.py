@@ -4,8 +4,6 @@ What was published earlier stays, and so does whatever else lies in the folder. 
 together, or none does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

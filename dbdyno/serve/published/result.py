@@ -1,7 +1,5 @@
 """The folder of a published result: its report, what lists say of it, JSON, and its raw files."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -5,8 +5,6 @@ one stands for what it is equal to, one for how it looks (C. Beeri, "On the Memb
 Functional and Multivalued Dependencies", 1980, has the closure).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Functions by what an answer that they stand in depends on; names in lower case."""
 
-from __future__ import annotations
-
 CLOCK = frozenset(
     {
         *("clock_timestamp", "curdate", "current_date", "current_time", "current_timestamp"),

@@ -1,7 +1,5 @@
 """What of a query's answer is open, in a line each; and which columns its ORDER BY names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The columns that a SELECT or a RETURNING gives."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Queries: what each of their parts leaves open, from FROM to LIMIT."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What stands in a FROM: tables, views, subqueries, functions, and their joins."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 

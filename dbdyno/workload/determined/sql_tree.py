@@ -1,7 +1,5 @@
 """A query's tree, by sqlglot: functions keep the names that they are called by."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What the expressions of a query give: on what they depend, and why they are not determined."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

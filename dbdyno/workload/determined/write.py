@@ -1,7 +1,5 @@
 """Statements that write: how many rows they change, and what they return of these."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from sqlglot import exp

@@ -15,8 +15,6 @@ What pgbench refuses is refused, and so is what would end its clients in any cas
 says where this departs from it.
 """
 
-from __future__ import annotations
-
 from dbdyno.workload.script.compile import CompiledScript, Scripts
 from dbdyno.workload.script.source import ScriptText
 

@@ -1,7 +1,5 @@
 """The commands of a script, parsed one by one: SQL, and what begins with a backslash."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Finds and reads scripts, and brings those of a step into its job."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import typing

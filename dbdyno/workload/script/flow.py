@@ -4,8 +4,6 @@ pgbench finds the latter when it gets there, and ends its clients. Here the step
 where no path goes on; where one does, the step fails when another is taken.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 

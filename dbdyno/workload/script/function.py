@@ -1,7 +1,5 @@
 """The functions of pgbench's expressions, and how many arguments each takes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A script's text, and complaints about a place in it: file, line, column and a caret below."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Cuts an expression into tokens, up to the end of its line; a backslash continues the line."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

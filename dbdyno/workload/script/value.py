@@ -1,7 +1,5 @@
 """What a script has to know of a value of the workload file that it writes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dbdyno.workload.maker_schema import SampleForm

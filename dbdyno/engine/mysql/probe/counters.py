@@ -1,7 +1,5 @@
 """Reads what MySQL, MariaDB and their InnoDB count, whichever place the version keeps it in."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -4,8 +4,6 @@ Sizes of tables and indexes are InnoDB's estimates, kept with its statistics: as
 or automatic recalculation, in whole pages. Sizes of files are exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

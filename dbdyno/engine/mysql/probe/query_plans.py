@@ -4,8 +4,6 @@ The table that plain EXPLAIN gives is the one form that every version of MySQL a
 statements that change rows, too; MySQL's tree has none for a DELETE with ORDER BY and LIMIT.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 

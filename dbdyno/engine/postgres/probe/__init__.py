@@ -3,8 +3,6 @@
 Asked while no window is open. A part that cannot be had is null, and named with its reason.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from functools import partial

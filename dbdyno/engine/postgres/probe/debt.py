@@ -2,8 +2,6 @@
 keeps it from that: old transactions, replication slots. Also what it is doing: autovacuum's runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from dbdyno.engine.postgres.activity import NOT_SHOWN

@@ -7,8 +7,6 @@ with the reason. The connection is its own, so that what it reads is no step's: 
 counters of before.json are read, opened after those of after.json.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import floor
 

@@ -1,7 +1,5 @@
 """Asks the planner how it would run each statement; nothing is run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 

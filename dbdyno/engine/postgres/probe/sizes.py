@@ -1,7 +1,5 @@
 """Measures how much room the database takes: as it says itself, and as its files are."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

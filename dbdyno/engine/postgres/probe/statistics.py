@@ -1,7 +1,5 @@
 """Reads PostgreSQL's cumulative statistics, whichever views the version keeps them in."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from dbdyno.engine.postgres.probe import debt

@@ -5,8 +5,6 @@ run: when it is over, dyno sends the signal of pgbench's own timer (SIGALRM, as 
 and reads the log. So sessions are there at both ends of the window, and their costs are known.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable

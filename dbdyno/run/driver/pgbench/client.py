@@ -1,7 +1,5 @@
 """Finds the pgbench that makes the load: one for all arms, or each arm's own if a step says so."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

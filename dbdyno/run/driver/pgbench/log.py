@@ -6,8 +6,6 @@ how late it began, with several tries how many more there were. The numbers of a
 over lines, so files and parts of them can be added in any order.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The lines depend on the version and on the options. Pure.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

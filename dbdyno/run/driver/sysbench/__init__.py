@@ -6,8 +6,6 @@ there at both ends of the window. Its warm-up ends with a report of its own
 the window.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The lines of seconds are those of dyno's own hook (`script.py`), as sysbench's i
 rates only, rounded.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A sysbench at work: from threads that wait for `go` to the report that it prints."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

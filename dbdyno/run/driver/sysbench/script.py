@@ -5,8 +5,6 @@ stands before the first one and after the last one, and in the thread that repor
 Threads tell when they are let go and when they are done, as lines may be read late on a busy host.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -33,7 +33,9 @@ def test_a_scale_up_has_the_numbers_of_clients_of_the_script(engine: str) -> Non
 @pytest.mark.parametrize("engine", ENGINES)
 def test_without_a_key_children_are_deleted_by_a_statement_of_their_own(engine: str) -> None:
     for fk in (0, 1):
-        job = steps(engine, fk=fk)["parent_delete_insert"].job
+        made = steps(engine, fk=fk)
+        assert ("FOREIGN KEY" in str(made["fill"].job)) == bool(fk)
+        job = made["parent_delete_insert"].job
         sent = {statement.name for statement in job.statements}
         assert ("delete_children" in sent) == (not fk)
 

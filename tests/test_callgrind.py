@@ -116,3 +116,12 @@ def test_a_build_that_valgrind_cannot_run_is_refused(tmp_path: Path) -> None:
     valgrind = program.Valgrind(path=fake, version="3.19.0")
     with pytest.raises(HostError, match="-march=x86-64-v3"):
         program.refuse_unknown(valgrind, tmp_path)
+
+
+def test_a_program_that_does_not_end_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its name and the seconds that it had."""
+    monkeypatch.setattr(program, "TRIAL_S_MAX", 0.2)
+    with pytest.raises(HostError, match=r"^`sleep` did not end within 0.2 s$"):
+        program.run(["sleep", "60"])
+    with pytest.raises(HostError, match=r"^`/nowhere` cannot be run: No such file or directory$"):
+        program.run(["/nowhere"])

@@ -27,7 +27,7 @@ from typing import IO, Any, Protocol
 from dbdyno.builds import VERSION_S_MAX, Build
 from dbdyno.host.account import Account
 from dbdyno.model import Address
-from dbdyno.model.error import PlanError, ServerError
+from dbdyno.model.error import PlanError, ServerError, unended
 from dbdyno.model.job.external import Restore
 
 KEY = "workloads.restore"
@@ -284,7 +284,7 @@ def run(words: Words, limit_s: float = VERSION_S_MAX) -> tuple[int, str, str]:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return -1, "", str(error)
+        return -1, "", unended(error)
     return done.returncode, done.stdout, done.stderr
 
 

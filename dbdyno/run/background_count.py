@@ -22,7 +22,7 @@ from dbdyno.engine.counting import Background
 from dbdyno.host import data_folder, process
 from dbdyno.host.callgrind import counts, program
 from dbdyno.host.callgrind.counts import CallgrindCounts, Function
-from dbdyno.model.error import HostError
+from dbdyno.model.error import HostError, unended
 
 FILE_BYTES_MAX = 64 << 20
 MARKED_S_MAX = 10.0
@@ -99,7 +99,7 @@ def ask(folder: Path, pid: int) -> None:
             group=group,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise HostError(f"vgdb: {error}") from error
+        raise HostError(f"`vgdb` {unended(error)}") from error
     if done.returncode != 0:
         raise HostError(f"vgdb: {' '.join(done.stderr.split())[-200:]}")
 

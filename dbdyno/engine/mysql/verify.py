@@ -15,7 +15,7 @@ from pathlib import Path
 from dbdyno.builds import download
 from dbdyno.engine.mysql import archive
 from dbdyno.engine.mysql.archive import Release
-from dbdyno.model.error import ServerError
+from dbdyno.model.error import ServerError, unended
 
 HASHES = {"mysql": ("md5",), "mariadb": ("sha256",)}
 """The checksums that a maker publishes."""
@@ -142,4 +142,4 @@ def _gpg(*arguments: str) -> subprocess.CompletedProcess[str]:
             stdin=subprocess.DEVNULL, env={**os.environ, "LC_ALL": "C"},
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ServerError(f"`gpg` does not answer: {error}") from error
+        raise ServerError(f"`gpg` {unended(error)}") from error

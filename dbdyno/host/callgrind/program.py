@@ -13,12 +13,13 @@ from functools import cache
 from pathlib import Path
 
 from dbdyno.host import place
-from dbdyno.model.error import HostError
+from dbdyno.model.error import HostError, unended
 
 OLDEST = (3, 19)
 REMEDY = f"counting needs valgrind {'.'.join(map(str, OLDEST))} or newer: apt-get install valgrind"
-TRIAL_S_MAX = 60.0
-"""How long a program may take that does nothing under Valgrind."""
+TRIAL_S_MAX = 600.0
+"""How long a program may take that does nothing under Valgrind: seconds, or minutes where a host is
+busy; one that hangs takes for ever."""
 FOLDER = "{counts}"
 """Stands in a command line for the folder that a server's counts are written into."""
 PIPES = "vgdb"
@@ -80,7 +81,7 @@ def run(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
             command, capture_output=True, text=True, timeout=TRIAL_S_MAX, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise HostError(f"{command[0]}: {error}") from error
+        raise HostError(f"`{command[0]}` {unended(error)}") from error
 
 
 def refuse_unknown(valgrind: Valgrind, program: Path) -> None:

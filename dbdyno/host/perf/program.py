@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dbdyno.host import process as processes
 from dbdyno.host.perf import counters, elf
-from dbdyno.model.error import HostError
+from dbdyno.model.error import HostError, unended
 
 VERSION_MIN = (5, 10)
 """The first perf that is told when to begin and to end (`--control`)."""
@@ -205,4 +205,4 @@ def _run(program: Path, *words: str) -> subprocess.CompletedProcess[str]:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise HostError(f"`{program} {words[0]}` failed: {error}: install another perf") from error
+        raise HostError(f"`{program} {words[0]}` {unended(error)}: install another perf") from error

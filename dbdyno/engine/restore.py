@@ -26,8 +26,9 @@ from typing import IO, Any, Protocol
 
 from dbdyno.builds import VERSION_S_MAX, Build
 from dbdyno.host.account import Account
+from dbdyno.host.program import unended
 from dbdyno.model import Address
-from dbdyno.model.error import PlanError, ServerError, unended
+from dbdyno.model.error import PlanError, ServerError
 from dbdyno.model.job.external import Restore
 
 KEY = "workloads.restore"

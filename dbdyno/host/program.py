@@ -79,3 +79,10 @@ def of_user(word: str, folder: Path) -> Path | None:
     """The program that a file in `folder` names: a path from there on, or one of PATH's folders."""
     path = shutil.which((folder / word).absolute() if "/" in word else word)
     return None if path is None else Path(path).absolute()
+
+
+def unended(error: OSError | subprocess.TimeoutExpired) -> str:
+    """What a line says of a program that did not come to its end, after the program's name."""
+    if isinstance(error, subprocess.TimeoutExpired):
+        return f"did not end within {error.timeout:g} s"
+    return f"cannot be run: {error.strerror}"

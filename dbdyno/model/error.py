@@ -16,7 +16,6 @@ Everything else that is raised is a bug and shows a traceback.
 """
 
 import errno
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -80,13 +79,6 @@ REMEDIES: Mapping[int | None, str] = {
     errno.EIO: "find in `dmesg` what failed, and mend or replace the device",
 }
 """What to do where a file system refuses, by the system's error."""
-
-
-def unended(error: OSError | subprocess.TimeoutExpired) -> str:
-    """What a line says of a program that did not come to its end, after the program's name."""
-    if isinstance(error, subprocess.TimeoutExpired):
-        return f"did not end within {error.timeout:g} s"
-    return f"cannot be run: {error.strerror}"
 
 
 def refusal(error: OSError) -> str:

@@ -22,7 +22,8 @@ from dbdyno.engine.counting import Background
 from dbdyno.host import data_folder, process
 from dbdyno.host.callgrind import counts, program
 from dbdyno.host.callgrind.counts import CallgrindCounts, Function
-from dbdyno.model.error import HostError, unended
+from dbdyno.host.program import unended
+from dbdyno.model.error import HostError
 
 FILE_BYTES_MAX = 64 << 20
 MARKED_S_MAX = 10.0

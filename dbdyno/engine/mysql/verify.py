@@ -15,7 +15,8 @@ from pathlib import Path
 from dbdyno.builds import download
 from dbdyno.engine.mysql import archive
 from dbdyno.engine.mysql.archive import Release
-from dbdyno.model.error import ServerError, unended
+from dbdyno.host.program import unended
+from dbdyno.model.error import ServerError
 
 HASHES = {"mysql": ("md5",), "mariadb": ("sha256",)}
 """The checksums that a maker publishes."""

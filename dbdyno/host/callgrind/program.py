@@ -13,7 +13,8 @@ from functools import cache
 from pathlib import Path
 
 from dbdyno.host import place
-from dbdyno.model.error import HostError, unended
+from dbdyno.host.program import unended
+from dbdyno.model.error import HostError
 
 OLDEST = (3, 19)
 REMEDY = f"counting needs valgrind {'.'.join(map(str, OLDEST))} or newer: apt-get install valgrind"

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from dbdyno.host import process as processes
 from dbdyno.host.perf import counters, elf
-from dbdyno.model.error import HostError, unended
+from dbdyno.host.program import unended
+from dbdyno.model.error import HostError
 
 VERSION_MIN = (5, 10)
 """The first perf that is told when to begin and to end (`--control`)."""

@@ -24,6 +24,7 @@ KIND_COLORS: tuple[tuple[str, str], ...] = (  # of findings.waits.facts.KINDS, o
     ("#b3261e", "#ec6a60"),
     ("#7a5cc0", "#a98ff0"),
     ("#8c6b4f", "#c19a78"),
+    ("#6f8f1f", "#a9c95a"),
     ("#c9ab2b", "#e4cd62"),
     ("#c9629f", "#ec93c6"),
     ("#8a9099", "#a9b0ba"),

@@ -166,6 +166,18 @@ def test_counts_of_another_machine_are_no_counts_of_the_lines() -> None:
         atlas.refuse_others(replace(drawn(1), machine=0.005).counted(seeded, 0))
 
 
+def test_a_fill_that_was_unlike_others_in_a_step_is_counted_again() -> None:
+    seeded = drawn(1).counted(Bisection(question=OF_ATLAS), 0)
+    again = drawn(1).counted(seeded, 0)
+    (count,) = again.counted
+    step = count.steps["point-query"]
+    other = replace(step, counts=(step.counts[0], 1.14 * step.counts[1]))
+    unlike = replace(again, counted=(replace(count, steps={**count.steps, "point-query": other}),))
+    assert atlas.differing(again) == []
+    assert atlas.differing(unlike) == ["point-query"]
+    atlas.refuse_others(unlike)
+
+
 def test_a_copy_that_is_known_by_its_key_alone_is_the_one_that_has_it() -> None:
     step = StepWork(
         instructions=1.0, counts=(1.0,), operations=1, margin=0.001, copies=("a 1", "a")

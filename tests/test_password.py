@@ -1,5 +1,6 @@
 """Passfiles, by libpq's rules."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,10 @@ def test_a_file_that_others_can_read_is_refused(passfile: Path):
 def test_a_file_that_is_not_there_is_named(tmp_path: Path):
     with pytest.raises(ServerError, match="none` cannot be read: No such file"):
         asked(tmp_path / "none")
+
+
+def test_a_busy_server_of_this_host_has_minutes_and_others_seconds() -> None:
+    """Under Valgrind a session begins within a minute on a host with a load of 30."""
+    there = Address(host="db", port=5432, user="u", database="d")
+    here = replace(there, host="/run/dyno/pg")
+    assert connection.connect_s_max(there) == 10 and connection.connect_s_max(here) >= 60

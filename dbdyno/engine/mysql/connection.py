@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbdyno.engine.connection import (
     CONNECT_S_MAX,
+    connect_s_max,
     cut_off,
     exposed,
     may_be_exposed,
@@ -79,7 +80,7 @@ def connect(address: Address, application: str, **more: Any) -> pymysql.Connecti
         password=(password(address) or "").encode(),
         database=address.database or None,
         autocommit=True,
-        connect_timeout=CONNECT_S_MAX,
+        connect_timeout=connect_s_max(address),
         charset="utf8mb4",
         program_name=application,
         auth_plugin_map=guards(address),

@@ -16,6 +16,7 @@ from msgspec import structs
 
 from dbdyno.engine.connection import (
     CONNECT_S_MAX,
+    connect_s_max,
     cut_off,
     exposed,
     may_be_exposed,
@@ -80,7 +81,7 @@ def opened(address: Address, application: str, **more: Any) -> psycopg.Connectio
             dbname=address.database,
             password=password(address),
             autocommit=True,
-            connect_timeout=CONNECT_S_MAX,
+            connect_timeout=connect_s_max(address),
             application_name=application,
             **pinned.REACHED,
             **encryption_words(address),

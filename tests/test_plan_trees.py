@@ -47,6 +47,8 @@ def over(node: str, *below: Raw, **more: Any) -> Raw:
         ("(lower((f.name)::text) = 'x'::text)", "(lower((f.name)::text) = ?)"),
         ("(f.v = 'a'::character varying(20))", "(f.v = ?)"),
         ("(f.price > '1.5'::double precision)", "(f.price > ?)"),
+        ('("*SELECT* 2".a = 7)', "(unnamed_subquery.a = ?)"),
+        ("(unnamed_subquery_1.a = 7)", "(unnamed_subquery.a = ?)"),
     ],
 )
 def test_expressions_are_kept_without_values(expression: str, form: str) -> None:
@@ -66,6 +68,17 @@ def test_keys_that_only_some_versions_write_are_left_out() -> None:
     }
     assert read(old).form == read(new).form
     assert read(old) != read(new)
+
+
+def test_a_subquery_without_a_name_is_the_same_in_19() -> None:
+    old, new = (
+        read(scan("Append", Plans=[scan("Subquery Scan", Alias=alias) for alias in aliases]))
+        for aliases in (
+            ("*SELECT* 1", "*SELECT* 2"),
+            ("unnamed_subquery", "unnamed_subquery_1"),
+        )
+    )
+    assert old.form == new.form
 
 
 def test_strategy_join_type_and_direction_belong_to_the_form() -> None:

@@ -113,6 +113,9 @@ CAST = re.compile(
 """A cast of a value, which versions write differently."""
 
 
+NAMELESS = re.compile(r'"?\*SELECT\*(?: \d+)?"?|\bunnamed_subquery(?:_\d+)?\b')
+"""What servers call a subquery without a name: to 18 "*SELECT* 2", since then unnamed_subquery_1."""
+SUBQUERY = "unnamed_subquery"
 STRATEGIES = {"Sorted": "Group", "Hashed": "Hash", "Mixed": "Mixed"}
 """How a node groups, in the words of EXPLAIN's text; a plain one has none."""
 
@@ -184,14 +187,16 @@ def _name(raw: ExplainNode) -> str:
 def _relation(raw: ExplainNode) -> str:
     """The relation that a node reads, with its name in the query where that is another."""
     name = raw.relation_name or raw.function_name or raw.cte_name
+    alias = NAMELESS.sub(SUBQUERY, raw.alias)
     if not name:
-        return f"({raw.alias})" if raw.alias and "Scan" in raw.node_type else ""
-    return name if raw.alias in ("", name) else f"{name} {raw.alias}"
+        return f"({alias})" if alias and "Scan" in raw.node_type else ""
+    return name if alias in ("", name) else f"{name} {alias}"
 
 
 def without_values(expression: str) -> str:
     """An expression's columns and operators; `?` stands for each value."""
-    text = LITERAL.sub(lambda match: match.group(NAME) or "?", expression)
+    named = NAMELESS.sub(SUBQUERY, expression)
+    text = LITERAL.sub(lambda match: match.group(NAME) or "?", named)
     return as_calls(CAST.sub("?", text))
 
 

@@ -114,7 +114,7 @@ CAST = re.compile(
 
 
 NAMELESS = re.compile(r'"?\*SELECT\*(?: \d+)?"?|\bunnamed_subquery(?:_\d+)?\b')
-"""What servers call a subquery without a name: to 18 "*SELECT* 2", since then unnamed_subquery_1."""
+"""What servers call a subquery that has no name: to 18 "*SELECT* 2", then unnamed_subquery_1."""
 SUBQUERY = "unnamed_subquery"
 STRATEGIES = {"Sorted": "Group", "Hashed": "Hash", "Mixed": "Mixed"}
 """How a node groups, in the words of EXPLAIN's text; a plain one has none."""

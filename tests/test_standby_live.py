@@ -113,7 +113,7 @@ command = ["sh", "-c", "kill -9 $DYNO_STANDBY_PIDS"]
     assert failed.reason.startswith("arm followed: standby ended with signal 9")
     after = steps_of(outcome.folder, "followed")["read-first"].failed()
     assert after is not None
-    assert after.reason == "state unknown after run"
+    assert after.reason == "state unknown after call-run"
     for arm in ("alone", "joined"):
         assert all(step.done() is not None for step in steps_of(outcome.folder, arm).values())
 

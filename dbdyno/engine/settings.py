@@ -68,12 +68,13 @@ class Cache:
 def untried(build: Build) -> tuple[str, ...]:
     """A sentence where a server is newer than the versions that dyno knows."""
     traits = engine.of(build.engine)
-    newest = version.series(traits.name, version.bound(traits.newest))
+    tried = traits.tried or traits.newest
+    newest = version.series(traits.name, version.bound(tried))
     if version.release_of(traits.name, build.version_num) <= newest:
         return ()
     return (
         f"not tried with {traits.product} {build.version}: presets and statistics are those for "
-        f"{traits.newest}",
+        f"{tried}",
     )
 
 

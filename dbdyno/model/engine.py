@@ -54,7 +54,8 @@ class Traits:
     sends: frozenset[Protocol]  # how a statement can be sent to it
     placeholders: bool  # EXPLAIN takes $1 …, else literals
     statistics: Servers  # whose metrics it has
-    newest: str  # the newest version that we know of
+    newest: str  # the newest version that is released
+    tried: str = ""  # a newer one that was tried before its release
     threads: bool = False  # its sessions are threads of one process
     whole_major_from: int | None = None  # from this major on a series is one number: 17, not 9.6
     short_sizes: bool = False  # its sizes are written `4G`, not `4GB`
@@ -94,7 +95,8 @@ _POSTGRES = Traits(
     sends=_ALL_PROTOCOLS,
     placeholders=True,
     statistics="PostgreSQL",
-    newest="19",
+    newest="18",
+    tried="19",
     whole_major_from=10,
     names_compiler=True,
     sysbench="pgsql",

@@ -369,8 +369,9 @@ def test_a_race_of_a_real_application_names_what_was_planted() -> None:
     text = screen(made)
     assert max(map(len, text.splitlines())) <= 80
     assert text.strip().startswith("No: 2 queries fail on pg18 alone; some answer differently")
-    for name in ("2a8e8719", "2f0fc300", "a819170f", "f-7d5a0f46", "f-3f6ceca8", "f-4145ad64"):
+    for name in ("2a8e8719", "2f0fc300", "a819170f", "f-7d5a0f46"):
         assert f"select-{name}" in text, name
-    assert text.count("another plan: f: Parallel Sort over Parallel Seq Scan") == 2
+    # Two that are planned otherwise lose 22 to 67 %: three blocks of four queries are too few.
+    assert "Other queries: 4 open (19.4 %; too few repeats)" in text
     assert "nothing measured explains" not in html.render(page.make(made))
     assert lines_of(made)["restored"] == "100.0 %, 48 queries"

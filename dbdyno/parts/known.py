@@ -28,7 +28,7 @@ MORE_FILLS = "more fills"
 def bound(verdict: Verdict, of: Bound = "exact") -> str:
     """What the blocks of an open step exclude: no loss beyond 2.1 %; nothing of another."""
     open_ones = undecided(verdict)
-    return "; ".join(filter(None, (*map(every_block, open_ones), excluded(open_ones, of))))
+    return "; ".join(filter(None, (*map(every_block, open_ones), excluded(telling(open_ones), of))))
 
 
 def on_one_fill(comparison: Comparison) -> str:
@@ -41,6 +41,13 @@ def undecided(verdict: Verdict) -> list[Judgement]:
     if verdict.word != "open" or verdict.withheld:
         return []
     return [judgement for judgement in verdict.judgements if judgement.word == "open"]
+
+
+def telling(judgements: Sequence[Judgement]) -> Sequence[Judgement]:
+    """Those of a verdict's judgements that tell the loss that it leaves: undisturbed time by itself
+    is enough.
+    """
+    return [each for each in judgements if each.metric == UNDISTURBED] or judgements
 
 
 def excluded(judgements: Iterable[Judgement], of: Bound = "exact") -> str:
@@ -59,9 +66,8 @@ def excluded(judgements: Iterable[Judgement], of: Bound = "exact") -> str:
 
 def loss(judgements: Iterable[Judgement], of: Bound = "exact") -> str:
     """The largest loss that the intervals leave: 2.1 %; none; too few repeats; or nothing."""
-    losses, every = [], list(judgements)
-    # Undisturbed time is enough by itself: what it leaves is what is left.
-    for judgement in [each for each in every if each.metric == UNDISTURBED] or every:
+    losses = []
+    for judgement in judgements:
         _, low, high = judgement.told
         if low is None or high is None or (of != "exact" and not is_second(judgement.metric)):
             return ""

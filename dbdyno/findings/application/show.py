@@ -265,7 +265,7 @@ class ApplicationAnswer:
             judgement
             for cell in alike.values()
             if cell.verdict is not None and cell.ratio_bound == "exact"
-            for judgement in known.undecided(cell.verdict)
+            for judgement in known.telling(known.undecided(cell.verdict))
         ]
         why, _ = reasons.once([cell.verdict.reason for cell in alike.values() if cell.verdict])
         beside = (own_query.share(of_time), known.excluded(losses) or why if word == "open" else "")

@@ -329,7 +329,7 @@ def _cells(result: Cell, sure: bool, column: str) -> Iterable[TableCell]:
     for second in (False, True):
         yield _change_cell(result, primary(verdict, second), verdict, column)
     still = known.undecided(verdict)
-    yield TableCell(text=known.loss(still, result.ratio_bound).removesuffix(" %"))
+    yield TableCell(text=known.loss(known.telling(still), result.ratio_bound).removesuffix(" %"))
     yield TableCell(text=known.price(still))
 
 

@@ -24,10 +24,11 @@ def with_figures(step: StepComparison, faced: Mapping[str, PairedRuns]) -> StepC
     """The step with all metrics of its arms.
 
     Figures are of the blocks that are compared, where these are the same for all arms; those of the
-    primary metrics of all blocks.
+    headline and of CPU of all blocks.
     """
     runs = list(step.runs)
-    primary = (step.headline, cpu_of(runs), UNDISTURBED)
+    of_all_blocks = (step.headline, cpu_of(runs))
+    primary = (*of_all_blocks, UNDISTURBED)
     values = {cell.arm: by_block_of_each(cell.runs) for cell in step.cells}
     overs = _overs(primary, tuple(values.values()))
     compared = {
@@ -36,7 +37,7 @@ def with_figures(step: StepComparison, faced: Mapping[str, PairedRuns]) -> StepC
         if over in ("ratio", "sum") and any(name in of for of in values.values())
     }
     paired = {arm: _paired(faced[arm], compared) for arm in values if arm in faced}
-    shared = _shared(paired, [name for name in overs if name not in primary])
+    shared = _shared(paired, [name for name in overs if name not in of_all_blocks])
     base, *others = (_filled(step, cell, values[cell.arm], overs, shared) for cell in step.cells)
     cells = (_compared(step, cell, base, paired[cell.arm], faced[cell.arm]) for cell in others)
     return replace(step, cells=(base, *cells))

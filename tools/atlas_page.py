@@ -172,6 +172,23 @@ def standing(atlas: Atlas) -> Iterator[str]:
         f"{asked.serving:,} of which may change the server ([which](bisect.md#builds)). "
         f"{commits:,} were counted, by {len(counts):,} counts, and {len(atlas.skips):,} cannot be."
     )
+    yield from map(filled, unlike(atlas))
+
+
+def unlike(atlas: Atlas) -> Iterator[str]:
+    """The commits whose counts differ by more than the search looks for, as fills may."""
+    by_commit: dict[str, list[CountLine]] = {}
+    for line in atlas.counts:
+        by_commit.setdefault(line.commit, []).append(line)
+    for commit, lines in by_commit.items():
+        for step in atlas.search.steps:
+            counts = sorted(line.instructions[step] for line in lines)
+            if counts[-1] > counts[0] * (1 + atlas.search.smallest / 100):
+                yield (
+                    f"**Do not believe {step} yet**: commit `{commit[:DIGITS]}` has "
+                    f"{counts[0]:,.0f} to {counts[-1]:,.0f} instructions, from one fill of its "
+                    "tables to another. The search goes on counting it until counts agree."
+                )
 
 
 def whole(search: Bisection, table: Sequence[AtlasRow]) -> Iterator[str]:

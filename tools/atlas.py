@@ -132,7 +132,9 @@ def search(options: argparse.Namespace) -> int:
     if good is not None and not good.folders:
         now = again(now, at, 0)
         refuse_others(now)
-        while differing(now) and len(now.counts[0].folders) < runner.COUNTS_MAX:
+        while (
+            atlas_lines.differing(now.counts[0]) and len(now.counts[0].folders) < runner.COUNTS_MAX
+        ):
             now = again(now, at, 0)  # a fill that was unlike others is outvoted
     ended = runner.search(now, at)
     for stretch in parted(ended):
@@ -221,22 +223,13 @@ def refuse_others(search: Bisection) -> None:
 
     Fills differ in a step or two, a machine differs in most.
     """
-    steps, others = search.counts[0].steps, differing(search)
+    steps, others = search.counts[0].steps, atlas_lines.differing(search.counts[0])
     if 2 * len(others) > len(steps):
         step = steps[others[0]]
         raise ResultError(
             f"step `{others[0]}` of the good commit has {step.counts[-1]:,.0f} instructions here, "
             f"{step.counts[0]:,.0f} in the lines: count on a machine like theirs"
         )
-
-
-def differing(search: Bisection) -> list[str]:
-    """The steps whose counts of the good commit do not agree, by more than their margin."""
-    return [
-        name
-        for name, step in search.counts[0].steps.items()
-        if runner.agreed(step) is None and max(step.counts) > min(step.counts) * (1 + step.margin)
-    ]
 
 
 def main() -> int:

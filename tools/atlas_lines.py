@@ -17,6 +17,7 @@ from msgspec import Struct, structs
 from dbdyno.model.bisection import Bisection, Commit, CommitCount, Question, StepWork
 from dbdyno.model.size import Capacity
 from dbdyno.model.work import WorkComparison
+from dbdyno.run import bisect_counts as runner
 from dbdyno.store.file import write_atomically
 
 DIGITS = 2
@@ -218,6 +219,15 @@ def step_of(name: str, step: StepLine, lines: Iterable[CountLine]) -> StepWork:
         writes=step.writes,
         copies=lines[-1].copies,
     )
+
+
+def differing(count: CommitCount) -> list[str]:
+    """The steps whose counts of a commit do not agree, and differ by more than their margin."""
+    return [
+        name
+        for name, step in count.steps.items()
+        if runner.agreed(step) is None and max(step.counts) > min(step.counts) * (1 + step.margin)
+    ]
 
 
 def begun(search: Bisection, atlas: Atlas) -> Bisection:

@@ -75,6 +75,7 @@ def release(atlas: Atlas) -> Iterator[str]:
         yield f"From `{asked.good[:DIGITS]}` to `{asked.bad[:DIGITS]}`: not begun yet.\n"
         return
     yield from standing(atlas)
+    yield from unlike(search)
     table = sorted(rows(atlas, search), key=lambda each: -each.size)
     yield from whole(search, table)
     yield from changes(table)
@@ -172,23 +173,19 @@ def standing(atlas: Atlas) -> Iterator[str]:
         f"{asked.serving:,} of which may change the server ([which](bisect.md#builds)). "
         f"{commits:,} were counted, by {len(counts):,} counts, and {len(atlas.skips):,} cannot be."
     )
-    yield from map(filled, unlike(atlas))
 
 
-def unlike(atlas: Atlas) -> Iterator[str]:
-    """The commits whose counts differ by more than the search looks for, as fills may."""
-    by_commit: dict[str, list[CountLine]] = {}
-    for line in atlas.counts:
-        by_commit.setdefault(line.commit, []).append(line)
-    for commit, lines in by_commit.items():
-        for step in atlas.search.steps:
-            counts = sorted(line.instructions[step] for line in lines)
-            if counts[-1] > counts[0] * (1 + atlas.search.smallest / 100):
-                yield (
-                    f"**Do not believe {step} yet**: commit `{commit[:DIGITS]}` has "
-                    f"{counts[0]:,.0f} to {counts[-1]:,.0f} instructions, from one fill of its "
-                    "tables to another. The search goes on counting it until counts agree."
-                )
+def unlike(search: Bisection) -> Iterator[str]:
+    """The commits whose counts do not agree, as fills may differ."""
+    for count in search.counted:
+        for name in atlas_lines.differing(count):
+            counts = count.steps[name].counts
+            yield filled(
+                f"**Do not believe {name} yet**: commit "
+                f"`{search.question.commits[count.index].sha[:DIGITS]}` has {min(counts):,.0f} to "
+                f"{max(counts):,.0f} instructions, from one fill of its tables to another. The "
+                "search goes on counting it until counts agree."
+            )
 
 
 def whole(search: Bisection, table: Sequence[AtlasRow]) -> Iterator[str]:

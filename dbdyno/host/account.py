@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from dbdyno.host.program import unended
 from dbdyno.model import Json, engine
 from dbdyno.model.error import HostError, ServerError
 
@@ -207,7 +208,7 @@ def run(
             **options,
         )
     except subprocess.TimeoutExpired as error:
-        raise ServerError(f"`{command[0]}` did not end within {limit_s:.0f} s") from error
+        raise ServerError(f"`{command[0]}` {unended(error)}") from error
     except OSError as error:
         raise ServerError(
             f"`{command[0]}` cannot be run as account `{account.name}`: {error.strerror}; "

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from dbdyno.host.program import unended
 from dbdyno.model.error import GeneratorError, LabDied
 from dbdyno.model.step_files import CanaryReading
 
@@ -37,9 +38,7 @@ def run(directory: Path, loadgen: Path, device_bytes: int = 0) -> CanaryReading:
     except OSError as error:
         raise GeneratorError(f"`{shown}` cannot be run: {error.strerror}; reinstall") from error
     except subprocess.TimeoutExpired as error:
-        raise LabDied(
-            f"`{shown}` did not end within {limit_s:.0f} s: check the disk under it (dmesg)"
-        ) from error
+        raise LabDied(f"`{shown}` {unended(error)}: check the disk under it (dmesg)") from error
     if ended.returncode != 0:
         said = " ".join(ended.stderr.split()) or f"exit status {ended.returncode}"
         raise LabDied(f"`{shown}` failed: {said}")

@@ -142,9 +142,7 @@ class SessionSampler:
         self._going.set()
         self._thread.join(END_S_MAX)
         if self._thread.is_alive():
-            # Makes a wait for a server that does not answer fail.
-            with suppress(OSError), socket.socket(fileno=os.dup(self._asked.fileno())) as end:
-                end.shutdown(socket.SHUT_RDWR)
+            self._cut()
             self._thread.join()
         try:
             self._asked.close()
@@ -176,17 +174,20 @@ class SessionSampler:
                 return False
             if self._base_ns != self._begun_ns:
                 self._base_ns, self._slot = self._begun_ns, 0
-            # Leaves out the intervals that are over, and counts them.
-            passed = (time.monotonic_ns() - self._base_ns) // self._interval_ns
-            missed = max(0, passed - self._slot)
-            self.late += missed
-            self._slot += missed
+            self._pass_over()
             due_ns = self._base_ns + round(moment(self._slot) * self._interval_ns)
             if self._ended.wait(max(0.0, (due_ns - time.monotonic_ns()) / 1e9)):
                 return False
             if self._going.is_set() and self._base_ns == self._begun_ns:
                 self._slot += 1
                 return True
+
+    def _pass_over(self) -> None:
+        """Leaves out the intervals that are over, and counts them."""
+        passed = (time.monotonic_ns() - self._base_ns) // self._interval_ns
+        missed = max(0, passed - self._slot)
+        self.late += missed
+        self._slot += missed
 
     def _sample(self) -> None:
         begun_ns = time.monotonic_ns()
@@ -208,6 +209,11 @@ class SessionSampler:
             )
         )
         self.samples += 1
+
+    def _cut(self) -> None:
+        """Makes a wait for a server that does not answer fail."""
+        with suppress(OSError), socket.socket(fileno=os.dup(self._asked.fileno())) as end:
+            end.shutdown(socket.SHUT_RDWR)
 
 
 def said(error: Exception) -> str:

@@ -105,13 +105,7 @@ RULES = (
 
 def doubts(cells: Sequence[Cell]) -> Iterator[Doubt]:
     """What the arms of one step did not have alike, of each block."""
-    # The measured runs of each block that has several arms.
-    by_block: dict[int, dict[str, StepRun]] = {}
-    for cell in cells:
-        for run in cell.runs:
-            if run.facts.measured and run.ending.status == "ok":
-                by_block.setdefault(run.block, {})[cell.arm] = run
-    blocks = {block: runs for block, runs in sorted(by_block.items()) if len(runs) > 1}
+    blocks = _blocks(cells)
     for rule in RULES:
         yield from _state(rule, blocks)
     for event, subject in KINDS.items():
@@ -120,6 +114,16 @@ def doubts(cells: Sequence[Cell]) -> Iterator[Doubt]:
 
 
 Runs = Mapping[str, StepRun]  # of one block, by arm, in the cells' order
+
+
+def _blocks(cells: Sequence[Cell]) -> dict[int, Runs]:
+    """The measured runs of each block that has several arms."""
+    by_block: dict[int, dict[str, StepRun]] = {}
+    for cell in cells:
+        for run in cell.runs:
+            if run.facts.measured and run.ending.status == "ok":
+                by_block.setdefault(run.block, {})[cell.arm] = run
+    return {block: runs for block, runs in sorted(by_block.items()) if len(runs) > 1}
 
 
 # --- The state at the start ------------------------------------------------------------------

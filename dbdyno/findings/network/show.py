@@ -26,6 +26,17 @@ Links = dict[tuple[str, str], list[HostLink]]
 """By arm and host, of each step and block."""
 
 
+def _links(comparison: Comparison) -> Links:
+    """All that is known of each host beside each arm's server, in the plan's order."""
+    links: Links = {}
+    for arm in comparison.arms:
+        for step in comparison.steps:
+            for facts in (facts for cell in step.cells if cell.arm == arm for facts in _of(cell)):
+                for link in facts.network:
+                    links.setdefault((arm, link.host), []).append(link)
+    return links
+
+
 def _of(cell: Cell) -> list[NetworkFacts]:
     """Of each run of an arm whose load came from other hosts."""
     return [facts for facts in cell.each(NetworkFacts) if facts.network]
@@ -172,13 +183,7 @@ def _bytes(known: list[NetworkFacts]) -> Iterable[TableCell]:
 
 
 def _parts(subject: Subject) -> Iterable[Group]:
-    # All that is known of each host beside each arm's server, in the plan's order.
-    links: Links = {}
-    for arm in subject.comparison.arms:
-        for step in subject.comparison.steps:
-            for facts in (facts for cell in step.cells if cell.arm == arm for facts in _of(cell)):
-                for link in facts.network:
-                    links.setdefault((arm, link.host), []).append(link)
+    links = _links(subject.comparison)
     if not links:
         return
     items = tuple(Finding(text=text) for text in sentences(links))

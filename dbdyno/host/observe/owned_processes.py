@@ -166,10 +166,7 @@ class Processes:
         for member in list(self._kinds):
             reading = self._read_one(member)
             if reading is None:
-                self._readers.pop(member, None)
-                self._kinds.pop(member, None)
-                self._leaders.pop(member, None)
-                self._unsettled.discard(member)
+                self._forget(member)
                 continue
             if self._readers[member].first_seen_at_its_end:
                 self._kinds[member] = EXITED
@@ -208,3 +205,9 @@ class Processes:
                 return None
             self._readers[member] = self._members.reader(pid, member, nanoseconds=self._nanoseconds)
         return self._readers[member].read()
+
+    def _forget(self, member: int) -> None:
+        self._readers.pop(member, None)
+        self._kinds.pop(member, None)
+        self._leaders.pop(member, None)
+        self._unsettled.discard(member)

@@ -129,10 +129,7 @@ class SpreadLoad:
                 self._refuse_late()
             if self._merge.broken and not stopped:
                 stopped = True
-                # One has ended before its time: the others' load alone is not the step's.
-                for share, running in zip(self._merge.shares, self._running, strict=True):
-                    if not share.over:
-                        running.stop()
+                self._stop_others()
 
     def __enter__(self) -> Self:
         return self
@@ -168,6 +165,12 @@ class SpreadLoad:
         if isinstance(error, GeneratorError):
             raise type(error)(f"generator on {name}: {error}") from error
         raise error
+
+    def _stop_others(self) -> None:
+        """One has ended before its time: the others' load alone is not the step's."""
+        for share, running in zip(self._merge.shares, self._running, strict=True):
+            if not share.over:
+                running.stop()
 
     def _refuse_late(self) -> None:
         starts = self.starts_ns

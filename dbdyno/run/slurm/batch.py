@@ -71,15 +71,20 @@ class Jobs:
         """What Slurm knows of these jobs, and of those that have ended. Raises HostError."""
         names = {part.submission.name for part in parts} | {name for name, _ in self._ended_s}
         states = self.cluster.states(names)
-        # Ends jobs of which Slurm has missed the end: they would keep their nodes.
-        # A controller that comes back with an older state misses an end that it had seen before.
+        self._end_lingering(states)
+        return states
+
+    def _end_lingering(self, states: States) -> None:
+        """Ends jobs of which Slurm has missed the end: they would keep their nodes.
+
+        A controller that comes back with an older state misses an end that it had seen before.
+        """
         for place, since_s in self._ended_s.items():
             state = states.get(place)
             if is_alive(state) and time.monotonic() - since_s >= self.settle_s:
                 self.cluster.say(f"job {state.job_id} is over, and Slurm keeps it: dyno ends it")
                 self.cluster.cancel([state.job_id])
                 self._ended_s[place] = time.monotonic()
-        return states
 
     def wait_for_ends(self) -> None:
         """Until jobs that have done all they had to are gone. Raises HostError."""

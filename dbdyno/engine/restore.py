@@ -20,13 +20,13 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 from dbdyno.builds import VERSION_S_MAX, Build
 from dbdyno.host.account import Account
-from dbdyno.host.program import unended
+from dbdyno.host.program import once, unended
 from dbdyno.model import Address
 from dbdyno.model.error import PlanError, ServerError
 from dbdyno.model.job.external import Restore
@@ -257,7 +257,8 @@ def tools(names: Sequence[str], paths: Iterable[Path], variable: str) -> list[To
     here: dict[Path, Tool] = {}
     for path in every:
         if path.name in names and path.is_file() and os.access(path, os.X_OK):
-            said = version_line(path.absolute(), path.stat().st_mtime_ns)
+            program = path.absolute()
+            said = once(program, "--version", partial(version_line, program))
             version = next(filter(None, (each.search(said) for each in VERSION)), None)
             if version is not None:
                 tool = Tool(path=path.absolute(), version=version.group("version"), said=said)
@@ -265,9 +266,8 @@ def tools(names: Sequence[str], paths: Iterable[Path], variable: str) -> list[To
     return sorted(here.values(), key=lambda tool: tool.number, reverse=True)
 
 
-@cache
-def version_line(path: Path, changed_ns: int) -> str:
-    """What a program says of its version, as it is since `changed_ns`; "" where it says none."""
+def version_line(path: Path) -> str:
+    """What a program says of its version; "" where it says none."""
     status, output, _ = run([path, "--version"])
     return output if status == 0 else ""
 

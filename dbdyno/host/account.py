@@ -8,13 +8,14 @@ import os
 import pwd
 import stat
 import subprocess
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from dbdyno.host.program import unended
+from dbdyno.host.program import once, unended
 from dbdyno.model import Json, engine
 from dbdyno.model.error import HostError, ServerError
 
@@ -22,8 +23,6 @@ LAST_RESORT = "nobody"
 WRITE = 'rm -f -- "$0" && cat >"$0"'
 APPEND = 'cat >>"$0"'
 MAKE_FOLDER = 'mkdir -p -m 0700 -- "$0"'
-_ANSWERS: dict[Hashable, subprocess.CompletedProcess[str]] = {}
-"""What programs of this command answered."""
 WRITE_S_MAX = 20.0
 """Longer than any small file takes; a FIFO with nobody at its other end takes for ever."""
 
@@ -219,18 +218,11 @@ def run(
 def answer(
     command: Sequence[str | Path], account: Account, *, limit_s: float, env: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    """As `run`, of a program that only tells of itself: asked once, until its file changes.
-
-    A plan is checked several times by one command, and a server's program takes 20 ms to answer.
-    """
-    file: tuple[int, ...] = ()  # of a program that is not there: running it says so
-    with suppress(OSError):
-        state = Path(command[0]).stat()
-        file = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
-    asked = (tuple(map(str, command)), account, tuple(sorted(env.items())), file)
-    if asked not in _ANSWERS:
-        _ANSWERS[asked] = run(command, account, limit_s=limit_s, env=env)
-    return _ANSWERS[asked]
+    """As `run`, of a program that only tells of itself: asked once, until its file changes."""
+    question = (tuple(map(str, command)), account, tuple(sorted(env.items())))
+    return once(
+        Path(command[0]), question, partial(run, command, account, limit_s=limit_s, env=env)
+    )
 
 
 def blocked_at(path: Path, account: Account) -> Path | None:

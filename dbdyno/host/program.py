@@ -7,13 +7,19 @@ import os
 import shutil
 import subprocess
 import sysconfig
+from collections.abc import Callable, Hashable
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
+from typing import Any, TypeVar
 
 from dbdyno.model.error import DynoError, GeneratorError
 
 ERRORS: dict[str, type[DynoError]] = {"dyno-loadgen": GeneratorError, "dyno-flame": DynoError}
 """The programs, and what is raised where one is missing."""
+_ANSWERS: dict[Hashable, Any] = {}
+"""What programs told of themselves, since this command began."""
+Answer = TypeVar("Answer")
 VERSION_S = 10.0
 """How long a program may take to say its version."""
 
@@ -79,6 +85,23 @@ def of_user(word: str, folder: Path) -> Path | None:
     """The program that a file in `folder` names: a path from there on, or one of PATH's folders."""
     path = shutil.which((folder / word).absolute() if "/" in word else word)
     return None if path is None else Path(path).absolute()
+
+
+def once(program: Path, question: Hashable, ask: Callable[[], Answer]) -> Answer:
+    """What a program tells of itself, asked once until its file changes; raises what `ask` does.
+
+    A plan is checked several times by one command, and a program takes 20 ms to answer. `question`:
+    all that the answer follows from, beside the file.
+    """
+    file: tuple[int, ...] = ()  # of a program that is not there: running it says so
+    with suppress(OSError):
+        state = program.stat()
+        file = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
+    key = (program, file, question)
+    if key not in _ANSWERS:
+        _ANSWERS[key] = ask()
+    answer: Answer = _ANSWERS[key]
+    return answer
 
 
 def unended(error: OSError | subprocess.TimeoutExpired) -> str:

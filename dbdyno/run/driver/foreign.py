@@ -5,12 +5,13 @@ import select
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import Self
 
 from dbdyno.builds import VERSION_S_MAX
 from dbdyno.host.child import Child, end_session
+from dbdyno.host.program import once
 from dbdyno.model.error import GeneratorError
 from dbdyno.model.events import Thread
 from dbdyno.run.driver.interface import GeneratorDied
@@ -161,14 +162,12 @@ def thread_shares(
 def said(path: Path, *arguments: str) -> str:
     """The output of a program that prints and ends, as for its version; empty if it cannot run."""
     try:
-        return _said(path, path.stat().st_mtime_ns, arguments)
+        return once(path, arguments, partial(_output, path, arguments))
     except (OSError, subprocess.TimeoutExpired):
         return ""
 
 
-@cache
-def _said(path: Path, changed_ns: int, arguments: tuple[str, ...]) -> str:
-    """Asked once for each file as it is since `changed_ns`."""
+def _output(path: Path, arguments: tuple[str, ...]) -> str:
     done = subprocess.run(
         [path, *arguments], capture_output=True, text=True, timeout=VERSION_S_MAX, check=False
     )

@@ -19,7 +19,7 @@ help:
 	@echo "make update  bring both lock files up to date, and run the tests"
 	@echo "make pictures   take the three pictures of docs/ anew, from a race on this machine"
 	@echo "make check   formatters, linters, types, and the rules of STYLE.md: before a commit"
-	@echo "make test    run the tests, at most eight minutes once built: before a push"
+	@echo "make test    run the tests, about nine minutes once built: before a push"
 	@echo "make test-all   run all others: every version and option, Slurm, ssh, profiles, 20 minutes"
 	@echo "make soak    run what takes hours: suites on every version, random kills"
 	@echo "make test-slow SOURCE=postgresql-18.6.tar.bz2   build that PostgreSQL and start it, some minutes"

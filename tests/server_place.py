@@ -109,6 +109,30 @@ def within(limit_s: float, true: Callable[[], object]) -> bool:
     return False
 
 
+def logged(server: LabServer, folder: str = "captured", limit_s: float = 60) -> list[Path]:
+    """A PostgreSQL's log files, each with all that clients had it log before.
+
+    A client has its answer before the collector has written the line. The mark is the last that
+    is logged, so no line is read by half.
+    """
+    assert server.data_dir is not None
+    at, mark = server.data_dir / folder, f"mark {time.monotonic_ns()}"
+    ((formats,),) = server.execute(
+        "SET log_min_duration_statement = -1",
+        f"DO $$BEGIN RAISE LOG '{mark}'; END$$",
+        "SHOW log_destination",
+        database="postgres",
+    )
+
+    def marked() -> bool:
+        return sum(mark.encode() in path.read_bytes() for path in at.iterdir()) == len(
+            str(formats).split(",")
+        )
+
+    assert within(limit_s, marked), f"{at} without {mark}"
+    return sorted(path for path in at.iterdir() if path.stat().st_size)
+
+
 def builds() -> list[Path]:
     """Folders of PostgreSQL to test with, the newest of each major version, oldest major first.
 

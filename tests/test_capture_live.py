@@ -17,7 +17,7 @@ from dbdyno.capture.view import ViewedServer
 from dbdyno.engine import LabServer
 from dbdyno.model import Address, Arm
 from dbdyno.model.error import DynoError
-from server_place import a_place, address, outermost, restart_with, started
+from server_place import a_place, address, logged, outermost, restart_with, started
 
 pytestmark = pytest.mark.live
 
@@ -78,7 +78,7 @@ def sent_to(place: Address) -> Sent:
         session.execute("SET search_path TO pg_catalog, public")
         session.execute("SELECT 1 FROM t WHERE a = -5 AND b IS NULL AND true")
         with pytest.raises(psycopg.Error):
-            session.execute("SELECT 'marker' FROM nowhere")
+            session.execute("SELECT 'failed' FROM nowhere")
     return sent
 
 
@@ -93,10 +93,8 @@ def connection(place: Address) -> psycopg.Connection[tuple[object, ...]]:
     )
 
 
-def logs(server: LabServer, suffix: str) -> list[Path]:
-    assert server.data_dir is not None
-    folder = server.data_dir / "captured"
-    return sorted(path for path in folder.iterdir() if path.suffix == suffix)
+def csv_logs(server: LabServer) -> list[Path]:
+    return [path for path in logged(server) if path.suffix == ".csv"]
 
 
 def captured(out: Path, paths: list[Path], place: ViewedServer | None = None) -> Coverage:
@@ -122,9 +120,9 @@ def texts(folder: Path) -> dict[str, list[list[object]]]:
 @pytest.mark.capability("capture")
 def test_a_log_comes_back_exactly_from_each_format(server: LabServer, tmp_path: Path) -> None:
     sent = sent_to(address(server))
-    folders = []
+    folders, logs = [], logged(server)
     for name, suffix in SUFFIXES.items():
-        paths = logs(server, suffix)
+        paths = [path for path in logs if path.suffix == suffix]
         if not paths:
             continue
         captured(tmp_path / name, paths)
@@ -164,7 +162,7 @@ def test_a_view_counts_what_a_log_has_values_of(server: LabServer, tmp_path: Pat
             session.execute("SELECT count(*) FROM t WHERE a > %s AND b = 'code'", (value,))
     at = ViewedServer("source `x`", place)
     captured(tmp_path / "view", [], at)
-    captured(tmp_path / "both", logs(server, ".csv"), at)
+    captured(tmp_path / "both", csv_logs(server), at)
     for name in ("view", "both"):
         file = tomllib.loads((tmp_path / name / "workload.toml").read_text())
         assert file["source"]["encoding"] == "UTF8"
@@ -215,6 +213,7 @@ def test_what_the_server_reads_by_goes_with_its_queries(server: LabServer, tmp_p
     with connection(place) as session:
         session.execute("ALTER SYSTEM SET DateStyle = 'German, DMY'")
         session.execute("ALTER DATABASE shop SET work_mem = '7MB'")
+        session.execute("SELECT 8 FROM t")
         session.execute("SELECT pg_reload_conf()")
     try:
         captured(tmp_path / "app", [], ViewedServer("source `x`", place))
@@ -266,7 +265,7 @@ def test_bound_values_have_the_types_that_the_server_infers(server: LabServer, t
     place = address(server)
     with connection(place) as session:
         session.execute("SELECT a - 9 FROM t WHERE a = %s AND b < %s", ("7", "x"), prepare=True)
-    captured(tmp_path / "app", logs(server, ".csv"), ViewedServer("source `x`", place))
+    captured(tmp_path / "app", csv_logs(server), ViewedServer("source `x`", place))
     file = tomllib.loads((tmp_path / "app/workload.toml").read_text())
     (query,) = [
         query

@@ -18,7 +18,7 @@ from dbdyno.engine import LabServer
 from dbdyno.model import Arm
 from dbdyno.run import blocks
 from dbdyno.store import Results, StepFolder
-from server_place import a_place, address, ends, restart_with, started
+from server_place import a_place, address, ends, logged, restart_with, started
 
 pytestmark = [pytest.mark.live, pytest.mark.soak]
 PGBENCH = next(
@@ -64,7 +64,7 @@ def test_pgbenchs_script_has_its_rate_and_its_statements_in_a_race(tmp_path: Pat
             server, "-n", "-c", "4", "-R", str(PER_S), "-T", str(SECONDS), "--random-seed", "7"
         )
         log(server, "-1")
-        app, (written,) = tmp_path / "app", server.data_dir.glob("captured/*.csv")
+        app, (written,) = tmp_path / "app", (path for path in logged(server) if path.suffix)
         wish = CaptureRequest(
             logs=[written], server=None, engine="postgres", out=app, database="bench"
         )

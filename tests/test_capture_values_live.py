@@ -22,7 +22,7 @@ from dbdyno.capture.capturing import CaptureRequest, capture
 from dbdyno.engine import LabServer
 from dbdyno.model import Address, Arm
 from dbdyno.model.literal import literal
-from server_place import a_place, address, outermost, restart_with, started
+from server_place import a_place, address, logged, outermost, restart_with, started
 
 pytestmark = pytest.mark.live
 
@@ -248,13 +248,12 @@ def test_values_of_all_types_come_back(server: LabServer, tmp_path: Path) -> Non
     sends()
     with connection(place, "web") as session:
         send(session, Sending({"standard_conforming_strings": "on"}, [("text", very_long)]), 10**6)
-    assert server.data_dir is not None
-    logs = [path for path in (server.data_dir / "captured").iterdir() if path.stat().st_size]
+    logs = logged(server)
     suffixes = {path.suffix for path in logs}
     assert len(suffixes) >= 2
     for suffix in sorted(suffixes):
         out = tmp_path / f"app{suffix}"
-        files = sorted(path for path in logs if path.suffix == suffix)
+        files = [path for path in logs if path.suffix == suffix]
         wish = CaptureRequest(
             logs=files,
             server=None,

@@ -40,6 +40,7 @@ from server_place import (
     address,
     builds,
     distribution,
+    logged,
     major,
     restart_with,
     started,
@@ -139,6 +140,7 @@ def shop() -> Iterator[Shop]:
         restart_with(server, LOGGING)
         server.execute("SELECT pg_stat_statements_reset()", database="shop")
         ask(server)
+        logged(server)
         yield Shop(server, dump)
 
 

@@ -57,7 +57,7 @@ class Development:
             level = sum(size for place, size in self.changes[step].items() if place <= index)
             work = round(40_000 * math.exp(level + self.machine), 2)
             now = StepWork(
-                instructions=work, counts=(work,), operations=500, margin=0.001, writes=writes,
+                instructions=work, counts=(work,), operations=500, warmup=200, margin=0.001, writes=writes,
                 copies=("key 1",),
             )  # fmt: skip
             steps[step] = now if before is None else runner.joined(before.steps[step], now)
@@ -180,7 +180,7 @@ def test_a_fill_that_was_unlike_others_in_a_step_is_counted_again() -> None:
 
 def test_a_copy_that_is_known_by_its_key_alone_is_the_one_that_has_it() -> None:
     step = StepWork(
-        instructions=1.0, counts=(1.0,), operations=1, margin=0.001, copies=("a 1", "a")
+        instructions=1.0, counts=(1.0,), operations=1, warmup=1, margin=0.001, copies=("a 1", "a")
     )
     for copies, own in ((("a",), False), (("a 1",), False), (("a 2",), True), (("b",), True)):
         assert runner.own_fills(step, replace(step, copies=copies)) is own

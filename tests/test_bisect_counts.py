@@ -65,6 +65,7 @@ class Counter:
                 instructions=work,
                 counts=(work,),
                 operations=500,
+                warmup=10,
                 margin=0.001,
                 writes=self.writes and name == "scan",
                 copies=(f"copy {sum(place <= index for place in self.catalogs)}",),
@@ -133,6 +134,7 @@ def test_each_count_is_a_plan_of_one_arm_with_as_many_operations_as_the_good_one
     assert good.count is not None and bad.count is not None
     assert (good.count.only, good.count.repeats, good.count.operations) == (True, 1, None)
     assert bad.count.operations == dict.fromkeys(STEPS, 500)
+    assert bad.count.warmup == dict.fromkeys(STEPS, 10)
     assert bad.path is not None and bad.path.read_text() == bad.text
     again = next(count for count in search.counted if count.index == 13)
     name = f"tests/013-{QUESTION.commits[13].short}"

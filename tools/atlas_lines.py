@@ -28,6 +28,7 @@ class StepLine(Struct, frozen=True, kw_only=True):
     """What all counts of a step have in common."""
 
     operations: int
+    warmup: int
     margin: float
     writes: bool
 
@@ -138,7 +139,9 @@ def atlas_of(
     commits = search.question.commits
     good = search.counts.get(0)
     steps = {
-        name: StepLine(operations=step.operations, margin=step.margin, writes=step.writes)
+        name: StepLine(
+            operations=step.operations, warmup=step.warmup, margin=step.margin, writes=step.writes
+        )
         for name, step in (good.steps if good else {}).items()
     }
     skips = [
@@ -215,6 +218,7 @@ def step_of(name: str, step: StepLine, lines: Iterable[CountLine]) -> StepWork:
         instructions=median(counts),
         counts=counts,
         operations=step.operations,
+        warmup=step.warmup,
         margin=step.margin,
         writes=step.writes,
         copies=lines[-1].copies,

@@ -137,7 +137,7 @@ def noise(kind: CountKind, draw: np.random.Generator) -> float:
 def counted(search: Bisection, index: int, log: float) -> Bisection:
     """The search with one more count of a commit."""
     work = INSTRUCTIONS * math.exp(log)
-    step = StepWork(instructions=work, counts=(work,), operations=500, margin=0.001)
+    step = StepWork(instructions=work, counts=(work,), operations=500, warmup=200, margin=0.001)
     before = search.counts.get(index)
     if before is not None:
         step = bisect_counts.joined(before.steps[STEP], step)

@@ -57,6 +57,7 @@ def works(folder: Path) -> dict[str, StepWork]:
             instructions=count.instructions,
             counts=(count.instructions,),
             operations=count.operations,
+            warmup=count.warmup,
             margin=margin_of(count),
             writes=count.writes,
             copies=copies[step[0]],

@@ -98,6 +98,7 @@ class StepWork:
     instructions: float  # the median of its counts
     counts: tuple[float, ...]
     operations: Natural  # counted each time
+    warmup: Natural  # operations before them
     margin: float  # below it two counts of the step are the same work
     writes: bool = False  # whether the step does: its counts scatter more
     # The golden copies that its counts began from: each its key, and when it was made, if here.

@@ -10,7 +10,7 @@ from pathlib import Path
 from dbdyno import workload
 from dbdyno.engine import preset
 from dbdyno.model import Step, WorkloadUse
-from dbdyno.model.bisection import Question
+from dbdyno.model.bisection import Question, StepWork
 from dbdyno.model.error import PlanError
 from dbdyno.model.version import NUMBER, Version
 from dbdyno.plan import counted_step
@@ -81,11 +81,12 @@ def text(
 
 
 def count_text(
-    question: Question, side: BisectBuild, *, index: int, operations: Mapping[str, int], at: Path
+    question: Question, side: BisectBuild, *, index: int, good: Mapping[str, StepWork], at: Path
 ) -> str:
     """The plan that counts a commit's work once, as TOML. `at`: the file that it is for.
 
-    `operations`: of each step, as the good commit has counted them; none where that is this one.
+    `good`: each step's work by the good commit, whose operations are counted; none where that is
+    this one.
     Raises PlanError, WorkloadError.
     """
     race = Race(
@@ -98,8 +99,11 @@ def count_text(
         count=True,
     )
     lines = [text_of(race, at, question.host), "repeats = 1  # a second one is a plan of its own\n"]
-    if operations:
+    if good:
+        operations = {step: work.operations for step, work in good.items()}
+        warmup = {step: work.warmup for step, work in good.items()}
         lines.append(f"operations = {value_of(operations)}  # as many as of the good commit\n")
+        lines.append(f"warmup = {value_of(warmup)}\n")
     return "".join(lines)
 
 

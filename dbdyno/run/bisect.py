@@ -104,7 +104,7 @@ def check(question: Question, worktree: Worktree, versions: tuple[str, str]) -> 
     }
     if question.counts:
         texts = {
-            index: plans.count_text(question, side, index=index, operations={}, at=path)
+            index: plans.count_text(question, side, index=index, good={}, at=path)
             for index, side in zip(ends, sides, strict=True)
         }
     else:

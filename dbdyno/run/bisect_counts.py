@@ -116,7 +116,10 @@ def counted(search: Bisection, at: CountSearch, index: int, side: BisectBuild) -
     before = search.counts.get(index)
     number = 1 if before is None else before.many + 1
     path = at.folder.plan_of(index, question.commits[index], number)
-    text = plans.count_text(question, side, index=index, operations=operations_of(search), at=path)
+    good = search.counts.get(0)
+    text = plans.count_text(
+        question, side, index=index, good={} if good is None else good.steps, at=path
+    )
     write_atomically(made(path.parent) / path.name, text.encode())
     began_s = time.monotonic()
     steps = at.count(parse(text, path), path.parent)
@@ -134,12 +137,6 @@ def joined(before: StepWork, now: StepWork) -> StepWork:
     counts = (*before.counts, *now.counts)
     copies = tuple(dict.fromkeys((*before.copies, *now.copies)))
     return replace(now, instructions=median(counts), counts=counts, copies=copies)
-
-
-def operations_of(search: Bisection) -> Mapping[str, int]:
-    """By step: how many operations the good commit did; none before it is counted."""
-    good = search.counts.get(0)
-    return {} if good is None else {name: step.operations for name, step in good.steps.items()}
 
 
 # --- What follows from the counts -------------------------------------------------------------

@@ -57,8 +57,8 @@ class Development:
             level = sum(size for place, size in self.changes[step].items() if place <= index)
             work = round(40_000 * math.exp(level + self.machine), 2)
             now = StepWork(
-                instructions=work, counts=(work,), operations=500, warmup=200, margin=0.001, writes=writes,
-                copies=("key 1",),
+                instructions=work, counts=(work,), operations=500, warmup=200, margin=0.001,
+                writes=writes, copies=("key 1",),
             )  # fmt: skip
             steps[step] = now if before is None else runner.joined(before.steps[step], now)
         first = before or CommitCount(index=index, steps={}, folders=())

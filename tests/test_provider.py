@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
+import command
+import result_builder
 from dbdyno.analysis import compare
 from dbdyno.analysis.compare import provider
 from dbdyno.model import ToldFacts
 from dbdyno.model.error import ResultError
-from dbdyno.run import blocks
 from dbdyno.store import Results, imported
 from dbdyno.store.imported import ImportFormat
-from test_hooks import hooked
 
 TABLE = """Time,CPU Utilization [%],IOPS
 2026-11-24T12:00:00Z,50,100
@@ -77,29 +77,34 @@ def test_what_is_wrong_with_a_table_is_one_line(text: str, line: str) -> None:
     assert str(raised.value).startswith(f"m.csv: {line}")
 
 
-@pytest.mark.long
 def test_an_imported_table_stands_with_what_steps_tell_and_is_kept_as_it_came(tmp_path: Path):
-    folder = blocks.run(hooked(tmp_path), tmp_path / "results", wait=True).folder
+    folder = result_builder.build(tmp_path, arms=("old", "new"), blocks=1, steps=("l.i0", "qr100"))
+    file = tmp_path / "cloud.csv"
+    words = ("import", "metrics", folder, file)
+
+    def refused(*options: str) -> str:
+        ended = command.dyno(*words, *options)
+        assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
+        return ended.stderr
+
+    assert f"{file}: cannot be read: No such file" in refused()
+    file.write_bytes(b"time,\xe9\n")
+    assert f"{file}: not UTF-8; save it as UTF-8" in refused()
     (block,) = Results.open(folder).blocks()
     steps = [step for run in block.runs() for step in run.steps()]
     ends = [end for step in steps if (at := provider.window(step)) is not None for end in at]
-    file = tmp_path / "cloud.csv"
     begin, step_s = min(ends), (max(ends) - min(ends)) / 400
     lines = [f"{begin + place * step_s:.6f},{place}" for place in range(401)]
-    file.write_text("timestamp,iops\n" + "\n".join(lines) + "\n")
-    said = provider.add(folder, file, ImportFormat(name=file.name))
-    assert said == f"1 metrics of 401 times: {len(steps)} of {len(steps)} measured steps have some"
-    assert provider.add(folder, file, ImportFormat(name=file.name)) == "cloud.csv is there already"
+    file.write_text("timestamp,iops\n\n" + "\n".join(lines) + "\n")
+    said = f"1 metrics of 401 times: {len(steps)} of {len(steps)} measured steps have some\n"
+    assert command.dyno(*words).stderr == said
+    assert command.dyno(*words).stderr == "cloud.csv is there already\n"
     (kept,) = imported.all_of(folder)
     assert kept.text == file.read_text()
     told = [facts.numbers for step in compare.load(folder).steps for facts in step.each(ToldFacts)]
     assert told
     assert all((numbers["provider.iops.max"] or 0) <= 400 for numbers in told)
-    assert provider.add(folder, file, ImportFormat(name=file.name, arm="old")).startswith(
-        "1 metrics"
-    )
-    with pytest.raises(ResultError, match=r"--arm: no arm `odl`; did you mean `old`"):
-        provider.add(folder, file, ImportFormat(name=file.name, arm="odl"))
-    with pytest.raises(ResultError, match="check its zone, or give `--shift-s`"):
-        provider.add(folder, file, ImportFormat(name=file.name, shift_s=1e6))
+    assert command.dyno(*words, "--arm", "old").stderr.startswith("1 metrics")
+    assert "--arm: no arm `odl`; did you mean `old`" in refused("--arm", "odl")
+    assert "check its zone, or give `--shift-s`" in refused("--shift-s", "1e6")
     assert len(list(imported.all_of(folder))) == 2, "what is refused is not kept"

@@ -2,9 +2,11 @@
 
 import io
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbdyno.engine.postgres import refused
 from dbdyno.engine.postgres.needed import monitors, need_of
 from dbdyno.engine.postgres.sections import DumpSupport, PostgresFeed
 from dbdyno.model.job.external import SuitedQuery
@@ -128,3 +130,50 @@ def test_queries_need_what_their_texts_name() -> None:
     assert monitors([query]) == []
     seen = SuitedQuery(name="s", role="monitor", names=("pg_stat_bgwriter",))
     assert monitors([query, seen]) == ["monitor"]
+
+
+# --- What a server says against it --------------------------------------------------------------
+
+SAID = """\
+psql:<stdin>:7: ERROR:  42P01: relation "app.t" does not exist
+LINE 1: SELECT 1 FROM app.t
+CONTEXT:  SQL function "app.total" during inlining
+psql:<stdin>:9: WARNING:  01000: {mark} 42883 function "f" does not exist
+psql:<stdin>:11: ERROR:  22P02: invalid input syntax for type integer: "secret"
+DETAIL:  secret
+"""
+
+
+def test_each_complaint_has_its_line_and_words_and_no_value_of_a_row() -> None:
+    lines = ["a notice", *SAID.format(mark=refused.MARK).splitlines()]
+    told = list(refused.complaints(lines))
+    assert [(each.level, each.line, each.code) for each in told] == [
+        ("ERROR", 7, "42P01"), ("WARNING", 9, "01000"), ("ERROR", 11, "22P02"),
+    ]  # fmt: skip
+    assert told[0].text == "relation `app.t` does not exist" and len(told[0].more) == 2
+    assert "secret" not in told[2].text
+    assert [refused.refused(each) for each in told] == [
+        None, ("42883", "function `f` does not exist"), None,
+    ]  # fmt: skip
+    assert list(refused.complaints(["a notice"])) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "more", "absent", "cure"),
+    [
+        ("42704", 'type "abstime" does not exist', "", (), "PostgreSQL 12 ended the type"),
+        ("42601", "syntax error", "LINE 1: ... WITH OIDS", (), "dump without `--oids`"),
+        ("42601", "syntax error", "DETAIL: OIDS", (), None),
+        ("53100", "no space left", "", (), "free space where `data_dir` lies"),
+        ("42P01", "no relation", "", ("postgis", "x"), "of extension `postgis`, `x`, which this"),
+        ("42P01", "no relation", "", (), None),
+        ("42P01", "no relation", 'CONTEXT: PL/pgSQL function "s.f" line 3', (), "FUNCTION s.f SET"),
+        ("23505", "duplicate key", 'CONTEXT: SQL function "s.f"', ("postgis",), None),
+    ],
+)
+def test_what_cures_an_error_is_told_where_it_is_known(
+    code: str, said: str, more: str, absent: tuple[str, ...], cure: str | None
+) -> None:
+    told = refused.cure(refused.Complaint("ERROR", 1, code, said, [more]), absent)
+    assert cure is None if told == "" else cure is not None and told.startswith(": ")
+    assert (cure or "") in told

@@ -244,6 +244,8 @@ def test_an_address_that_is_taken_is_refused_with_a_remedy() -> None:
     with pytest.raises(DynoError, match=rf"--port {port}: .*`--port 0`"):
         server.listen("127.0.0.1", port)
     taken.close()
+    with pytest.raises(DynoError, match=r"^--host db\.\.x: is no name of a host"):
+        server.listen("db..x", 0)
 
 
 def test_a_folder_that_is_not_there_is_bad_input(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -100,7 +101,13 @@ def compared(builds: dict[str, str], base: str, is_slow: Callable[[str], bool]) 
         base=base, arms=tuple(builds), repeats=2, tool="valgrind", left_out=(),
         scatter=0.0001, scatter_of_writes=0.0001, changes=changes,
     )  # fmt: skip
-    return replace(comparison(), steps=(), findings={"WorkComparison": work})
+    return replace(bare(), findings={"WorkComparison": work})
+
+
+@cache
+def bare() -> Comparison:
+    """A comparison without steps: the example takes a tenth of a second to make."""
+    return replace(comparison(), steps=())
 
 
 def change(base: float, arm: float, name: str) -> WorkChange:
@@ -122,7 +129,6 @@ def change(base: float, arm: float, name: str) -> WorkChange:
 # --- From a look to a report ------------------------------------------------------------------
 
 
-@pytest.mark.long
 def test_a_slower_commit_is_named_with_its_function_and_reported_once(
     tree: Path, counted: list[str]
 ) -> None:
@@ -144,7 +150,6 @@ def test_a_slower_commit_is_named_with_its_function_and_reported_once(
     assert len(counted) == len(set(counted)) == 4, "a head was measured twice, or none"
 
 
-@pytest.mark.long
 def test_a_plan_of_a_head_has_three_arms_of_the_same_blocks(tree: Path, counted: list[str]) -> None:
     command.dyno("watch", "farm.toml", "--once")
     texts = {path.parent.name: path.read_text() for path in tree.parent.glob("farm/*/work.toml")}
@@ -201,7 +206,6 @@ def test_a_second_watcher_is_refused(tree: Path, counted: list[str]) -> None:
     assert ended.stderr.count("\n") == 1
 
 
-@pytest.mark.long
 def test_a_second_file_of_the_same_folder_is_refused(tree: Path, counted: list[str]) -> None:
     assert command.dyno("watch", "farm.toml", "--once", "--quiet").returncode == 0
     (tree.parent / "other.toml").write_text(FARM)
@@ -273,7 +277,7 @@ def failed(reason: str) -> Comparison:
         base="pinned", arms=("pinned", "head"), repeats=1, tool="", left_out=(), scatter=0.0,
         scatter_of_writes=0.0, changes=(change,),
     )  # fmt: skip
-    return replace(comparison(), findings={"WorkComparison": work})
+    return replace(bare(), findings={"WorkComparison": work})
 
 
 def test_a_server_that_does_not_start_is_its_head_s_fault_and_no_other_arm_s() -> None:

@@ -170,6 +170,8 @@ def looked_up(address: Address) -> Address:
                 return replace(address, ip=str(place[0]))
     except OSError as error:
         raise ServerError(f"cannot find the host `{address.host}`: {error.strerror}") from error
+    except UnicodeError:  # an empty label, or one that is too long
+        raise ServerError(f"`{address.host}` is no name of a host: correct it") from None
     raise ServerError(f"nothing answers at {address.host}:{address.port}: {reason}")
 
 

@@ -29,6 +29,8 @@ def listen(host: str, port: int) -> socket.socket:
             f"--host {host} --port {port}: {error.strerror}; name another, as `--port 0` for one "
             "that is free"
         ) from error
+    except UnicodeError:  # an empty label, or one that is too long
+        raise DynoError(f"--host {host}: is no name of a host; name another") from None
     return listener
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 
+import command
 import dbdyno
 from comparison_builder import comparison
 from dbdyno import plan
@@ -279,6 +280,23 @@ def test_the_command_runs_the_mixed_arms_and_names_the_factor(
     assert made.read_text() == before
     with pytest.raises(DynoError, match="from another command"):
         asked(tmp_path, capsys, design="one-at-a-time")
+
+
+def test_the_plan_of_a_dry_run_is_the_one_that_the_command_goes_on_with(
+    tmp_path: Path,
+) -> None:
+    file, made = tmp_path / "mine.toml", tmp_path / "mine-attribute-new.toml"
+    file.write_text(PLAN)
+    words = ("attribute", file, "--arm", "new", "--base", "old", "--dry-run", "--blocks", "2")
+    words += ("--design", "one-at-a-time", "--file", made, "--out", tmp_path / "results")
+    said = command.dyno(*words)
+    assert not made.exists() and said.returncode == 0, said.stderr
+    text = said.stdout[: said.stdout.index("\nplan ")]
+    made.write_text(text)
+    again = command.dyno(*words)
+    assert (again.stdout, again.stderr) == (said.stdout, f"goes on with {made}\n")
+    other = command.dyno(*words, "--together", "default_us,jitter")
+    assert other.returncode == 2 and "is there already, from another command" in other.stderr
 
 
 @pytest.mark.parametrize(

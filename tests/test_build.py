@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+import command
 import fake_source
 from dbdyno import engine
 from dbdyno.builds import cache as built
@@ -19,7 +21,7 @@ from dbdyno.builds.compile import BuildRequest
 from dbdyno.builds.source import Ref
 from dbdyno.cli.server import ref_of
 from dbdyno.engine import installed
-from dbdyno.host import lock
+from dbdyno.host import account, lock, place
 from dbdyno.host.account import Account
 from dbdyno.host.process import is_alive, start_ticks
 from dbdyno.model import Arm
@@ -227,9 +229,17 @@ def test_a_folder_that_dyno_did_not_make_is_neither_replaced_nor_removed(
         built.remove("mine", cache)
 
 
-def test_a_build_is_removed_with_its_log(cache: Path, tarball: Path):
+def test_a_build_is_listed_and_removed_with_its_log(
+    cache: Path, tarball: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(place, "cache_root", lambda: cache)
+    monkeypatch.setattr(account, "choose", lambda engine: SELF)
+    monkeypatch.setattr(installed, "rows", partial(installed.rows, root=cache))
     compile.build(a_wish(tarball), POSTGRES, quiet, cache)
-    built.remove("mine", cache)
+    (row,) = json.loads(command.dyno("server", "list", "--json").stdout)
+    assert (row["name"], row["version"], row["origin"]) == ("mine", "18.6", "built")
+    assert command.dyno("server", "list").stdout.startswith("postgres 18.6     built  build = mine")
+    assert command.dyno("server", "remove", "mine").stderr == "removed mine\n"
     assert left(cache) == set()
     assert not built.log_of("mine", cache).exists()
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 from msgspec.json import encode
 
+import command
 from dbdyno.engine import golden
 from dbdyno.engine.golden_copy import Copy, CopyOrigin
 from dbdyno.engine.postgres import fingerprint
@@ -287,12 +289,25 @@ def test_what_a_break_left_half_done_is_swept_up(tmp_path: Path) -> None:
 
 def test_copies_are_listed_in_a_line_each_and_removed_with_their_write_ahead_log(tmp_path: Path):
     kept = golden.keep(source(tmp_path, wal=True), PARTS, ORIGIN)
+    broken = tmp_path / "data" / "golden" / "broken"
+    shutil.copytree(tmp_path / "data" / "golden" / kept.key, broken, symlinks=True)
+    (broken / "golden.json").write_text("{")
+    of_data = ("--data-dir", tmp_path / "data")
+    by_key = sorted([kept.key, "broken"])
+    rows = json.loads(command.dyno("golden", "list", "--json", *of_data).stdout)
+    assert [(row["key"], "error" in row) for row in rows] == [(k, k == "broken") for k in by_key]
+    lines = command.dyno("golden", "list", *of_data).stdout.splitlines()
+    assert [line.split()[0] for line in lines] == by_key
+    for words in ([], ["--all", kept.key]):
+        refused = command.dyno("golden", "remove", *words, *of_data)
+        assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    shutil.rmtree(broken)
     (line,) = golden.listing(tmp_path / "data")
-    assert line.startswith(kept.key)
     assert line.endswith("a 17.6 after fill of w")
     with pytest.raises(ServerError, match=f"there are {kept.key}"):
         golden.remove(tmp_path / "data", [kept.key, "other"])
-    golden.remove(tmp_path / "data", [kept.key])
+    removed = command.dyno("golden", "remove", "--all", *of_data)
+    assert removed.stderr == f"removed {kept.key}\n"
     assert golden.listing(tmp_path / "data") == []
     assert not list((tmp_path / "wal" / "golden").iterdir())
 

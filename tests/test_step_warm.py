@@ -52,7 +52,10 @@ def test_a_server_that_cannot_is_refused_before_anything_runs(tmp_path: Path) ->
 
 POSTGRES = {
     cache_warming.RELATIONS: [(1, "t", "r", 80), (2, "t_pkey", "i", 8), (3, "t_gin", "i", 4)],
-    cache_warming.INDEXES: [("t_pkey", "t", "btree", "id > 0", "id"), ("t_gin", "t", "gin", "", "")],
+    cache_warming.INDEXES: [
+        ("t_pkey", "t", "btree", "id > 0", "id"),
+        ("t_gin", "t", "gin", "", ""),
+    ],
     "FROM unnest(ARRAY['t_pkey', 't'])": [(2, "t_pkey", None, 8), (1, "t", None, 80)],
     "FROM unnest(ARRAY['none'])": [(None, "none", None, None)],
     "IN (2, 1)": [(1, 40), (2, 8)],

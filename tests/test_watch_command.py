@@ -191,11 +191,17 @@ def test_a_race_of_a_head_has_the_hosts_of_the_file_and_blocks_that_fill_its_min
 
 
 def test_bad_input_is_one_line(tree: Path, counted: list[str]) -> None:
-    (tree.parent / "farm.toml").write_text(FARM.replace("pinned", "pined"))
-    ended = command.dyno("watch", "farm.toml", "--once")
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr.endswith("unknown key; did you mean `pinned`?\n")
-    assert ended.stderr.count("\n") == 1
+    good = command.dyno("watch", "farm.toml", "--check")
+    assert (good.stdout, good.stderr) == ("main: pg, good: point-query\n", "")
+    for was, now, said in (
+        ("pinned", "pined", "unknown key; did you mean `pinned`?\n"),
+        ("point-query", "pont-query", "did you mean `point-query`?\n"),
+    ):
+        (tree.parent / "farm.toml").write_text(FARM.replace(was, now))
+        ended = command.dyno("watch", "farm.toml", "--check")
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert ended.stderr.endswith(said), ended.stderr
+        assert ended.stderr.count("\n") == 1
 
 
 def test_a_second_watcher_is_refused(tree: Path, counted: list[str]) -> None:

@@ -2,7 +2,6 @@
 
 import math
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,12 +13,14 @@ from bisect_question import QUESTION
 from dbdyno.builds import cache as built
 from dbdyno.cli import bisect
 from dbdyno.cli.bisect import BisectOptions, CheckedSearch
+from dbdyno.cli.exit_status import NOT_YET
 from dbdyno.host import place
 from dbdyno.host.callgrind import program
 from dbdyno.model.bisection import Bisection, CommitTest
 from dbdyno.model.error import DynoError
 from dbdyno.report import bisection as report
 from dbdyno.run import bisect as runner
+from dbdyno.run import bisect_counts as counting
 from dbdyno.store.bisection import BisectionFolder
 from fake_source import commit, git
 
@@ -243,16 +244,25 @@ def test_the_status_says_if_the_answer_is_sure(
 ):
     search = searched(FOUND, relaid=relaid)
     monkeypatch.setattr(runner, "search", lambda begun, at: begun)
-    assert status_of(bisect.go, search, tmp_path) == status
+    assert status_of(search, tmp_path) == status
     assert (tmp_path / "search" / "report.html").exists()
 
 
-def status_of(go: Callable[..., None], search: Bisection, tmp_path: Path) -> int:
+def test_a_search_by_counts_that_has_counted_nothing_is_not_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(counting, "search", lambda begun, at: begun)
+    search = replace(searched({}), question=replace(QUESTION, by="instructions"))
+    assert status_of(search, tmp_path) == NOT_YET
+    assert (tmp_path / "search" / "report.html").exists()
+
+
+def status_of(search: Bisection, tmp_path: Path) -> int:
     """The exit status with which a search that is over ends."""
     folder = BisectionFolder(tmp_path / "search")
     begun = CheckedSearch(search=search, worktree=None, relaid=(), folder=folder, plan=[])  # type: ignore[arg-type]
     try:
-        go(begun, 1.0, quiet=True, as_json=True)
+        bisect.go(begun, 1.0, quiet=True, as_json=True)
     except typer.Exit as end:
         return end.exit_code
     return 0

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dbdyno.cli import options
-from dbdyno.cli.exit_status import INTERRUPTED, NOT_YET, say, sayer
+from dbdyno.cli.exit_status import NOT_YET, interruptible, say, sayer
 from dbdyno.model.error import DynoError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dbdyno.builds.worktree import Worktree
     from dbdyno.model import Plan
     from dbdyno.model.bisection import Bisection, Commit, Question
@@ -145,65 +147,51 @@ def bisect(
     if dry_run:
         show_outlook(begun)
         return
-    try:
-        if begun.search.question.counts:
-            go_counting(begun, minutes, quiet=quiet, as_json=as_json)
-        else:
-            go(begun, minutes, quiet=quiet, as_json=as_json)
-    except KeyboardInterrupt:
-        say("interrupted; everything measured is kept, the same command goes on")
-        raise typer.Exit(INTERRUPTED) from None
+    with interruptible():
+        go(begun, minutes, quiet=quiet, as_json=as_json)
 
 
 def go(begun: CheckedSearch, minutes: float, *, quiet: bool, as_json: bool) -> None:
-    """Searches by time, and shows the answer."""
+    """Searches, by counts or by time, and shows the answer."""
+    from dbdyno.cli import bisect_counts
     from dbdyno.report import bisection
     from dbdyno.run import bisect as runner
-    from dbdyno.run.bisect import BlockSearch
+    from dbdyno.run import bisect_counts as counting
     from dbdyno.store.bisection import document
 
-    at = BlockSearch(
+    tell = sayer(quiet=quiet)
+    if begun.search.question.counts:
+        ended = bisect_counts.searched(begun, minutes, tell, quiet=quiet)
+        view, answer = bisect_counts.answered(ended, begun.folder)
+        begun.folder.write(ended, answer)
+        is_sure = counting.is_sure(ended)
+    else:
+        ended = searched(begun, minutes, tell, quiet=quiet)
+        answer, found_by = runner.answer(ended), runner.found_by(ended)
+        view = bisection.page(ended, found_by, answer["posterior"], runner.layout_by(ended))
+        is_sure = bisection.is_sure(found_by)
+    text = json.dumps(document(ended) | answer, indent=2)
+    show(view, text, begun.folder, quiet=quiet, as_json=as_json)
+    if not is_sure:
+        raise typer.Exit(NOT_YET)
+
+
+def searched(
+    begun: CheckedSearch, minutes: float, tell: Callable[[str], None], *, quiet: bool
+) -> Bisection:
+    """A search by time as far as it came in these minutes. Raises DynoError."""
+    from dbdyno.run import bisect as runner
+
+    at = runner.BlockSearch(
         worktree=begun.worktree,
         folder=begun.folder,
         relaid=begun.relaid,
         measure=lambda plan, into, arm: measured(begun.search, plan, into, arm, quiet=quiet),
-        say=sayer(quiet=quiet),
-        minutes=minutes,
-    )
-    begun.folder.write(begun.search, runner.answer(begun.search))
-    ended = runner.search(begun.search, at)
-    answer = runner.answer(ended)
-    view = bisection.page(
-        ended, runner.found_by(ended), answer["posterior"], runner.layout_by(ended)
-    )
-    text = json.dumps(document(ended) | answer, indent=2)
-    show(view, text, begun.folder, quiet=quiet, as_json=as_json)
-    if not bisection.is_sure(runner.found_by(ended)):
-        raise typer.Exit(NOT_YET)
-
-
-def go_counting(begun: CheckedSearch, minutes: float, *, quiet: bool, as_json: bool) -> None:
-    """Searches by counts, and shows the answer."""
-    from dbdyno.cli import bisect_counts
-    from dbdyno.run import bisect_counts as runner
-    from dbdyno.run.bisect_counts import CountSearch
-    from dbdyno.store.bisection import document
-
-    at = CountSearch(
-        worktree=begun.worktree,
-        folder=begun.folder,
-        count=lambda plan, into: bisect_counts.count(plan, into, quiet=quiet),
-        say=sayer(quiet=quiet),
+        say=tell,
         minutes=minutes,
     )
     runner.keep(begun.search, at)
-    ended = runner.search(begun.search, at)
-    view, answer = bisect_counts.answered(ended, begun.folder)
-    begun.folder.write(ended, answer)
-    text = json.dumps(document(ended) | answer, indent=2)
-    show(view, text, begun.folder, quiet=quiet, as_json=as_json)
-    if not runner.is_sure(ended):
-        raise typer.Exit(NOT_YET)
+    return runner.search(begun.search, at)
 
 
 @dataclass(frozen=True, kw_only=True)

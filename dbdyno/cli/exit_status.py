@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from dbdyno.model import Comparison
     from dbdyno.model.tolerance import Answer
@@ -86,6 +87,20 @@ def words(fail: str | None) -> tuple[str, ...]:
 def of_answer(answer: Answer) -> int:
     """FAILED for no, NOT_YET for not yet, DONE for yes."""
     return {"no": FAILED, "not yet": NOT_YET, "yes": DONE}[answer]
+
+
+@contextmanager
+def interruptible(
+    kept: str = "everything measured is kept, the same command goes on",
+) -> Iterator[None]:
+    """Ends `dyno` where a person interrupts what stands within, and says what is kept of it."""
+    import typer
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(f"interrupted; {kept}")
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def say(text: str) -> None:

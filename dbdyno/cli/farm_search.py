@@ -215,15 +215,8 @@ class Searcher:
         from dbdyno.cli import bisect_counts
         from dbdyno.run import bisect_counts as runner
 
-        at = runner.CountSearch(
-            worktree=begun.worktree,
-            folder=begun.folder,
-            count=lambda plan, into: bisect_counts.count(plan, into, quiet=True),
-            say=self.origin.say,
-            minutes=self.origin.farm.search_minutes,
-        )
-        runner.keep(begun.search, at)
-        ended = runner.search(begun.search, at)
+        minutes = self.origin.farm.search_minutes
+        ended = bisect_counts.searched(begun, minutes, self.origin.say, quiet=True)
         changes = list(bisect_counts.changes(ended, begun.folder))
         if not changes:
             reasons = [reason for _, reason in runner.unnamed(ended)]
@@ -257,17 +250,8 @@ class Searcher:
         from dbdyno.cli import bisect
         from dbdyno.run import bisect as runner
 
-        at = runner.BlockSearch(
-            worktree=begun.worktree,
-            relaid=begun.relaid,
-            folder=begun.folder,
-            measure=lambda plan, into, arm: bisect.measured(
-                begun.search, plan, into, arm, quiet=True
-            ),
-            say=self.origin.say,
-            minutes=self.origin.farm.search_minutes,
-        )
-        ended = runner.search(begun.search, at)
+        minutes = self.origin.farm.search_minutes
+        ended = bisect.searched(begun, minutes, self.origin.say, quiet=True)
         answer = runner.found_by(ended)
         commits = ended.question.commits
         if answer is None or answer.first is None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dbdyno.cli import exit_status
-from dbdyno.cli.exit_status import INTERRUPTED, say
+from dbdyno.cli.exit_status import interruptible, say
 from dbdyno.cli.options import (
     RESULTS,
     AsJson,
@@ -359,7 +359,7 @@ def measure(
     from dbdyno.run import looks
 
     between = evidence.lines if plan.schedule.until_decided else None
-    try:
+    with interruptible():
         return looks.run(
             plan,
             out,
@@ -368,9 +368,6 @@ def measure(
             runner=runner or runner_of(plan, wait),
             quiet=quiet,
         )
-    except KeyboardInterrupt:
-        say("interrupted; everything measured is kept, the same command goes on")
-        raise typer.Exit(INTERRUPTED) from None
 
 
 def runner_of(plan: Plan, wait: bool) -> BlockRunner:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dbdyno.cli.exit_status import INTERRUPTED, say
+from dbdyno.cli.exit_status import interruptible, say
 from dbdyno.cli.options import AsList, Cflags, Configure, Jobs, Recipe
 from dbdyno.model.error import DynoError
 
@@ -85,11 +85,8 @@ def server_fetch(
 
     if engine not in (there := having("made")):
         raise DynoError(f"no engine `{engine}` can be fetched: there are {named(there)}")
-    try:
+    with interruptible("nothing of the download is kept"):
         print(engines.of(engine).fetch(version, say, md5=md5))  # noqa: T201
-    except KeyboardInterrupt:
-        say("interrupted; nothing of the download is kept")
-        raise typer.Exit(INTERRUPTED) from None
 
 
 @app.command("build")
@@ -193,11 +190,8 @@ def made(wish: BuildRequest, method: Method) -> None:
     """Makes a build and prints its folder."""
     from dbdyno.builds import compile
 
-    try:
+    with interruptible("only the log of the build is kept"):
         print(compile.build(wish, method, say))  # noqa: T201
-    except KeyboardInterrupt:
-        say("interrupted; only the log of the build is kept")
-        raise typer.Exit(INTERRUPTED) from None
 
 
 def ref_of(tag: str | None, branch: str | None, commit: str | None) -> Ref | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dbdyno.cli.exit_status import INTERRUPTED, say, sayer
+from dbdyno.cli.exit_status import interruptible, sayer
 from dbdyno.cli.options import Quiet
 from dbdyno.cli.slurm import Nodelist, Partition, SlurmChoice, SlurmOptions, UseSlurm
 from dbdyno.model.error import DynoError
@@ -60,16 +60,12 @@ def watch(
     choice.runner()  # options that do not go are refused before anything begins
     tell = sayer(quiet=quiet)
     hands = HostFarmWorker(farm=farm, say=tell, by_slurm=choice.runner)
-    try:
-        with Journal(farm.folder, leftovers.boot_id()) as journal:
-            watcher = Watcher(farm, journal, hands, tell)
-            if once:
-                watcher.once()
-            else:
-                watcher.always()
-    except KeyboardInterrupt:
-        say("interrupted; everything is kept, the same command goes on")
-        raise typer.Exit(INTERRUPTED) from None
+    with interruptible(), Journal(farm.folder, leftovers.boot_id()) as journal:
+        watcher = Watcher(farm, journal, hands, tell)
+        if once:
+            watcher.once()
+        else:
+            watcher.always()
 
 
 def check(farm: Farm) -> None:

@@ -61,9 +61,6 @@ class PackedSeries(Mapping[str, Series]):
     def __len__(self) -> int:
         return len(self.content.series)
 
-    def __repr__(self) -> str:
-        return f"PackedSeries({', '.join(self)})"
-
 
 def _unpacked(array: bytes) -> tuple[float, ...]:
     return tuple(np.frombuffer(zlib.decompress(array), dtype=_NUMBER).tolist())

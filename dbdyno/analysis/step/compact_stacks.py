@@ -37,6 +37,3 @@ class PackedStacks(Mapping[Stack, int]):
 
     def __len__(self) -> int:
         return len(self._all)
-
-    def __repr__(self) -> str:
-        return f"PackedStacks({len(self)})"

@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dbdyno.analysis import compare
+from dbdyno.analysis import compare, plans_only
 from dbdyno.analysis.step import metrics
 from dbdyno.model import Cell, Comparison, ResponseFacts
 from dbdyno.model.error import ResultError
 from dbdyno.report import page
 from dbdyno.report.render import markdown
 from dbdyno.store import Results, derived_cache
+from dbdyno.store.bisection import BisectionFolder
 from doubted import doubted, flat, void_blocks
 from result_builder import build
 
@@ -334,6 +335,14 @@ def test_a_plan_that_is_newer_or_damaged_is_refused_by_name(
     assert words in str(refused.value)
     assert str(path) in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_files_of_another_format_are_known_before_their_other_keys(tmp_path: Path) -> None:
+    for name in ("bisect.json", "plans.json"):
+        (tmp_path / name).write_text('{"format": 2, "dyno": "9.1"}')
+    for read in (BisectionFolder(tmp_path).read, lambda: plans_only.load(tmp_path)):
+        with pytest.raises(ResultError, match=r"`format` is 2, this version .* wrote it \(9.1\)$"):
+            read()
 
 
 FILES = [

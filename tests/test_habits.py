@@ -17,6 +17,7 @@ import pytest
 import command_reference
 import man_page
 from dbdyno import cli
+from dbdyno.cli import measuring, race
 from dbdyno.cli.exit_status import BAD_INPUT, DONE, FAILED, INTERRUPTED, MEANINGS, NOT_YET
 
 COLOR = re.compile(r"\x1b\[(\d+;)*([349]\d|10\d)[;m]")
@@ -104,6 +105,19 @@ def test_a_log_has_the_progress_of_who_is_not_quiet(here: Path, ran: Ended) -> N
     again = dyno("run", "small.toml", "--out", "again", at=here)
     assert "block 3/3" in again.stderr and "l.i0" in again.stderr
     assert "slower" in again.stdout and not again.stdout.startswith("{")
+
+
+def test_a_race_ends_with_its_page_and_the_lines_of_its_verdict(
+    here: Path, ran: Ended, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "report.html"
+    measuring.show_results(
+        here / "results" / "small", report, quiet=True, as_json=False,
+        lines=lambda comparison: race.verdict(comparison, report),
+    )  # fmt: skip
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) <= 10 and str(report) in printed[-1]
+    assert "slower" in report.read_text()
 
 
 def test_check_says_what_the_plan_would_do_as_json(here: Path) -> None:

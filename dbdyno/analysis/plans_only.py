@@ -24,7 +24,7 @@ from dbdyno.model.plans_only import (
     PlansRecord,
 )
 from dbdyno.model.query_change import PlanChange, PlanWord
-from dbdyno.store.file import read_struct
+from dbdyno.store.file import read_format
 
 WORDS: Mapping[PlanWord, FlipWord] = {
     "changed": "another plan",
@@ -54,13 +54,7 @@ def load(folder: Path) -> PlansRecord:
     path = folder / FILE
     if not path.is_file():
         raise ResultError(f"{path}: is not there: name the folder that `dyno plans` wrote")
-    record = read_struct(path, PlansRecord)
-    if record.format != FORMAT:
-        raise ResultError(
-            f"{path}: key `format` is {record.format}, this version of dyno reads {FORMAT}; use "
-            "the version that wrote it"
-        )
-    return record
+    return read_format(path, PlansRecord, FORMAT)
 
 
 def flipped(record: PlansRecord) -> tuple[FlippedQuery, ...]:

@@ -39,8 +39,7 @@ def draw_missing(wanted: Race) -> None:
     if not path.is_file() or not (base.elsewhere or wanted.restore):
         return
     places_of = engines.places(base.engine)
-    queries = workload.undrawn(path) if places_of is not None else ()
-    if places_of is None or not queries:
+    if places_of is None or not (queries := workload.undrawn(path)):
         return
     say(f"draws values for {number.queries(len(queries))} that no log has, from the base's data")
     with tempfile.TemporaryDirectory(prefix="dyno-draw-") as scratch:

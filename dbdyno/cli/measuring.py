@@ -385,10 +385,12 @@ def show_results(
     quiet: bool,
     as_json: bool,
     only: Callable[[Comparison], Iterable[AnyPart]] | None = None,
+    lines: Callable[[Comparison], Iterable[str]] | None = None,
 ) -> Comparison:
     """Prints the tables of `folder`, writes the report where `html` names a file; what they show.
 
-    `only`: prints these parts and doubts; the whole page where there are none.
+    `only`: prints these parts and doubts; the whole page where there are none. `lines`: prints
+    these in its place.
     """
     from dbdyno.analysis import compare as analysis
     from dbdyno.host import flame
@@ -400,16 +402,18 @@ def show_results(
 
     comparison = analysis.load(folder)
     view = page.make(comparison)
+    if html is not None:  # first: what has a page is over, whoever reads what is printed
+        write.publish({html: as_html.render(view, draw=flame.draw).encode()})
     if as_json:
         print(json_document.render(comparison))  # noqa: T201
+    elif lines is not None:
+        print("\n".join(lines(comparison)))  # noqa: T201
     else:
         told = tuple(only(comparison)) if only is not None else ()
         if told:
             told += tuple(part for part in view.parts if isinstance(part, Callout))
         show = terminal.print_page if told else terminal.print_answer
         show(replace(view, parts=told or view.parts), VisibleConsole())
-    if html is not None:
-        write.publish({html: as_html.render(view, draw=flame.draw).encode()})
     wrote = f"results: {folder}; the report: {hints.page(str(folder))}"
     if not quiet:
         say(wrote if html is None else f"wrote {html}")

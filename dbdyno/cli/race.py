@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -100,7 +101,10 @@ def race(
         plan = planned(wanted, out, quiet=quiet)
         runner = LocalRunner(held=True)  # else another lab could begin before its first block
         outcome = measuring.measure(plan, out, wait, quiet=quiet, runner=runner)
-    comparison = show(outcome.folder, as_json=as_json)
+    report = outcome.folder / REPORT
+    comparison = measuring.show_results(
+        outcome.folder, report, quiet=True, as_json=as_json, lines=partial(verdict, report=report)
+    )
     raise typer.Exit(exit_status.of(comparison, outcome.folder, fail=fail, as_json=as_json))
 
 
@@ -472,28 +476,13 @@ def keep(path: Path, text: str) -> None:
         raise DynoError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def show(folder: Path, *, as_json: bool = False) -> Comparison:
-    """Writes the report of a race that is over, and prints its verdict; what they show."""
-    from dbdyno.analysis import compare as analysis
+def verdict(comparison: Comparison, report: Path) -> Iterable[str]:
+    """What a race that is over has shown, in lines; `report`: its page."""
     from dbdyno.findings.work import terminal
-    from dbdyno.host import flame
     from dbdyno.model.work import WorkComparison
-    from dbdyno.report import json_document, page, write
-    from dbdyno.report import race as verdict
-    from dbdyno.report.render import html
+    from dbdyno.report import race
 
-    comparison = analysis.load(folder)
-    made = html.render(page.make(comparison), draw=flame.draw)
-    write.publish({folder / REPORT: made.encode()})
-    if as_json:
-        print(json_document.render(comparison))  # noqa: T201
-        return comparison
     counts = comparison.of(WorkComparison)
-    lines = (
-        [*verdict.of_applications(comparison), *terminal.lines(counts, folder / REPORT)]
-        if counts.repeats and not comparison.blocks
-        else verdict.lines(comparison, folder / REPORT)
-    )
-    for line in lines:
-        print(line)  # noqa: T201
-    return comparison
+    if counts.repeats and not comparison.blocks:
+        return [*race.of_applications(comparison), *terminal.lines(counts, report)]
+    return race.lines(comparison, report)

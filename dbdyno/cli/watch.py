@@ -90,13 +90,11 @@ def refuse_unknown_steps(farm: Farm, branch: Branch) -> None:
     from dbdyno.model.engine import having
     from dbdyno.plan import bisect as plans
 
-    said: DynoError | None = None
+    refusals = []
     for engine in having("source"):
         try:
             plans.measured(farm_plans.workload_of(farm, branch), branch.steps, engine)
-        except DynoError as error:
-            said = said or error
-        else:
             return
-    if said is not None:
-        raise type(said)(f"branch `{branch.name}`: {said}")
+        except DynoError as error:
+            refusals.append(error)
+    raise type(refusals[0])(f"branch `{branch.name}`: {refusals[0]}")

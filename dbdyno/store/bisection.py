@@ -9,12 +9,10 @@ OUT/<name>/report.html                 the answer, written at the end of each co
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from msgspec import Struct
-
 from dbdyno.model import Json
 from dbdyno.model.bisection import Bisection, Commit, Question
 from dbdyno.model.error import ResultError
-from dbdyno.store.file import made, read_struct, read_struct_if_there, write_json
+from dbdyno.store.file import made, read_format, write_json
 
 FORMAT = 1
 FILE = "bisect.json"
@@ -22,12 +20,6 @@ TESTS = "tests"
 REPORT = "report.html"
 FREE = ("command", "minutes", "host", "processor")
 """Of a question: what a search keeps from its first command, whatever a later one says."""
-
-
-class BisectionFormat(Struct, frozen=True):
-    """The key by which bisect.json says how the rest is written."""
-
-    format: int
 
 
 @dataclass(frozen=True)
@@ -60,15 +52,7 @@ class BisectionFolder:
         Raises ResultError where bisect.json is damaged.
         """
         path = self.folder / FILE
-        head = read_struct_if_there(path, BisectionFormat)
-        if head is None:
-            return None
-        if head.format != FORMAT:
-            raise ResultError(
-                f"{path}: key `format` is {head.format}, this version of dyno reads {FORMAT}; "
-                "use the version that wrote it"
-            )
-        return read_struct(path, Bisection)
+        return read_format(path, Bisection, FORMAT) if path.exists() else None
 
     def opened(self, question: Question) -> Bisection:
         """The search of this question: gone on with, or begun.

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -126,6 +126,24 @@ def read_struct(path: Path, form: type[Value]) -> Value:
     if value is None:
         raise ResultError(f"{path}: is missing; {REMEDY}")
     return value
+
+
+class FileFormat(msgspec.Struct, frozen=True):
+    """The keys by which a file says how the rest is written, and by which dyno."""
+
+    format: Any = None
+    dyno: Any = "unknown"
+
+
+def read_format(path: Path, form: type[Value], number: int) -> Value:
+    """The object in `path`, whose key `format` has to be this number. Raises ResultError."""
+    head = read_struct(path, FileFormat)
+    if head.format != number:
+        raise ResultError(
+            f"{path}: key `format` is {head.format!r}, this version of dyno reads {number}; use "
+            f"the version that wrote it ({head.dyno})"
+        )
+    return read_struct(path, form)
 
 
 def read_struct_if_there(path: Path, form: type[Value]) -> Value | None:

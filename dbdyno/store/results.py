@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -32,6 +31,7 @@ from dbdyno.store.derived_cache import Shelf, code_version
 from dbdyno.store.file import (
     UNFINISHED,
     made,
+    read_format,
     read_struct,
     read_struct_if_there,
     read_structs,
@@ -55,13 +55,6 @@ EARLIER = re.compile(r"(.+)\.\d{3,}")
 """The name of a file of earlier facts of a host, without its ending."""
 
 
-class _PlanFormat(msgspec.Struct):
-    """How plan.json was written."""
-
-    format: Any = None
-    dyno: Any = "unknown"
-
-
 @dataclass(frozen=True)
 class Results:
     """The result folder of one plan."""
@@ -78,13 +71,7 @@ class Results:
             inside = [item.name for item in folders(folder) if (item / "plan.json").exists()]
             hint = f"; did you mean {folder / inside[0]}?" if inside else ""
             raise ResultError(f"{folder}: is no result folder (it has no plan.json){hint}")
-        written = read_struct(folder / "plan.json", _PlanFormat)
-        if written.format != FORMAT:
-            raise ResultError(
-                f"{folder}/plan.json: key `format` is {written.format!r}, this version of dyno "
-                f"reads {FORMAT}; use the version that wrote it ({written.dyno})"
-            )
-        return cls(folder, read_struct(folder / "plan.json", PlanRecord))
+        return cls(folder, read_format(folder / "plan.json", PlanRecord, FORMAT))
 
     @classmethod
     def begun_plan(cls, folder: Path) -> Json | None:

@@ -9,6 +9,8 @@ from msgspec import structs
 
 import farm_world
 import profile_builder
+import result_builder
+import run_builder
 from dbdyno.analysis import compare
 from dbdyno.cli.farm_plans import HeadPlan
 from dbdyno.cli.farm_search import Searcher
@@ -19,7 +21,7 @@ from dbdyno.farm.state import FarmFinding
 from dbdyno.findings.profiles.facts import ProfileFacts
 from dbdyno.host import perf
 from dbdyno.host.callgrind import program
-from dbdyno.model.error import HostError, ResultError
+from dbdyno.model.error import HostError, ResultError, ServerError
 from dbdyno.model.json import decoder
 from farm_world import BRANCH, SERIES, World, sha
 
@@ -116,6 +118,20 @@ def test_worse_is_more_work_more_cpu_and_less_throughput(
 SLOWER = profile_builder.cost("_bt_compare", 0.9)
 GONE = profile_builder.cost("?", -1.5)
 UNSURE = profile_builder.cost("palloc", 3.0, changed=False)
+
+
+def test_a_race_gives_each_primary_metric_of_the_head_unless_it_failed(tmp_path: Path) -> None:
+    made = compare.load(result_builder.build(tmp_path, arms=("previous", "head"), steps=("l.i0",)))
+    told = dict(readings.ratios(made, tmp_path, "time"))
+    assert {step for step, _ in told} == {(made.steps[0].workload, "l.i0")}
+    assert all(ratio.standard_error >= 0 for ratio in told.values())
+    (step,) = made.steps
+    cells = [replace(cell, runs=tuple(map(run_builder.failed, cell.runs))) for cell in step.cells]
+    broken = replace(made, steps=(replace(step, cells=tuple(cells)),))
+    with pytest.raises(ServerError, match=r"step `l\.i0`: planted"):
+        list(readings.ratios(broken, tmp_path, "time"))
+    with pytest.raises(HostError, match="nothing was counted; see"):
+        list(readings.ratios(made, tmp_path, "work"))
 
 
 @dataclass(frozen=True, kw_only=True)

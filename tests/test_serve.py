@@ -6,17 +6,19 @@ import os
 import re
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pandas
 import pytest
 
+from comparison_builder import comparison
 from dbdyno import read
 from dbdyno.analysis import compare
 from dbdyno.cli.serve import serve
 from dbdyno.model.error import DynoError
 from dbdyno.report import json_document
-from dbdyno.serve import folders, numbers, server
+from dbdyno.serve import folders, judged, numbers, server
 from dbdyno.serve.access import is_loopback
 from dbdyno.store.glance import Stamp
 from serve_client import EXAMPLE, client, example, renamed
@@ -234,6 +236,18 @@ def test_only_a_server_of_this_machine_may_be_open() -> None:
     assert server.token("127.0.0.1") != server.token("127.0.0.1")
     with pytest.raises(DynoError, match=r"--open: other machines reach 0\.0\.0\.0"):
         server.token("0.0.0.0", open_to_all=True)
+
+
+def test_a_list_has_the_verdicts_of_each_arm_or_why_there_are_none() -> None:
+    made = comparison(names={"l.i0"})
+    ((arm, words),) = judged.headline(made).arms
+    assert arm == made.arms[1] and sum(word.count for word in words) == 1
+    for changed, instead in (
+        ({"blocks": 0}, "no block is complete"),
+        ({"blocks": 1}, "one block decides nothing"),
+        ({"arms": made.arms[:1]}, "one arm, nothing to compare"),
+    ):
+        assert judged.headline(replace(made, **changed)).instead == instead
 
 
 def test_an_address_that_is_taken_is_refused_with_a_remedy() -> None:

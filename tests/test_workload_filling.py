@@ -117,6 +117,10 @@ def test_the_likely_rows_of_children_stand_in_the_estimate(tmp_path: Path) -> No
         (":o_id > 7", ":l_number > 7", "no value `l_number`"),
         ("numbered = false\ncreate = \"CREATE TABLE l", 'create = "CREATE TABLE l',
          "there have to be as many `lines` as `orders`"),
+        ("fill.rows = 30", "fill.rows = 30\nfill.streams = 99999", "fill.streams`: at most "),
+        ("[4, 8]", "[9, 8]", "values.data.text.length`: the shortest, 9, is above 8"),
+        ("random = 1,", "random = 2,", "values.data.text.random`: is a share from 0 to 1, not 2"),
+        ('":data"', "{ row = 1, uniform = [1, 2] }", "needs exactly one value or maker, not 2"),
         ('"abc"', '"äbc"', "values.data.text.alphabet`: takes at most 128 ASCII characters"),
     ],
 )  # fmt: skip

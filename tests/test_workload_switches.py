@@ -161,6 +161,25 @@ roles.delete = { run = "take", pace = { tied = "insert", lead = 2 } }
 """
 
 
+@pytest.mark.parametrize(
+    ("was", "now", "line"),
+    [
+        ("lead = 2", "arrivals = 'even'", "pace.arrivals`: a tied role has its partner's arrivals"),
+        ('tied = "insert", ', "per_s = 1, ", "pace.lead`: only a tied role has a lead; remove it"),
+        ("lead = 2", "per_s = 1", "pace`: needs exactly one of `rows_per_s`, `per_s` and `tied`"),
+        ("pace", "stop.rows = 9, pace", "a tied role ends with `insert`; remove its `stop`"),
+        ("pace", 'per = "step", pace', "differs from `insert` in `per`; give both the same"),
+        ("pace", "connections = 200000, pace", "connections`: at most "),
+        ('run = "take", ', "", "needs either `run` or `choose`"),
+        ('run = "take"', "choose = {}", "choose`: names no statement"),
+        ('run = "take"', 'choose = "all"', "choose`: no choice `all`"),
+    ],
+)
+def test_a_role_that_cannot_be_is_one_line(was: str, now: str, line: str, tmp_path: Path) -> None:
+    assert was in QUEUE
+    assert line in complaint(QUEUE.replace(was, now, 1), tmp_path)
+
+
 def test_a_queued_cursor_is_for_the_one_statement_of_a_tied_role(tmp_path: Path) -> None:
     (step,) = steps(QUEUE, tmp_path)
     assert job_of(step)["cursors"][0]["queued"] is True

@@ -159,14 +159,12 @@ def go(begun: CheckedSearch, minutes: float, *, quiet: bool, as_json: bool) -> N
     from dbdyno.run import bisect_counts as counting
     from dbdyno.store.bisection import document
 
-    tell = sayer(quiet=quiet)
-    if begun.search.question.counts:
-        ended = bisect_counts.searched(begun, minutes, tell, quiet=quiet)
+    ended = searched(begun, minutes, sayer(quiet=quiet), quiet=quiet)
+    if ended.question.counts:
         view, answer = bisect_counts.answered(ended, begun.folder)
         begun.folder.write(ended, answer)
         is_sure = counting.is_sure(ended)
     else:
-        ended = searched(begun, minutes, tell, quiet=quiet)
         answer, found_by = runner.answer(ended), runner.found_by(ended)
         view = bisection.page(ended, found_by, answer["posterior"], runner.layout_by(ended))
         is_sure = bisection.is_sure(found_by)
@@ -179,9 +177,21 @@ def go(begun: CheckedSearch, minutes: float, *, quiet: bool, as_json: bool) -> N
 def searched(
     begun: CheckedSearch, minutes: float, tell: Callable[[str], None], *, quiet: bool
 ) -> Bisection:
-    """A search by time as far as it came in these minutes. Raises DynoError."""
+    """A search, by counts or by time, as far as it came in these minutes. Raises DynoError."""
+    from dbdyno.cli import bisect_counts
     from dbdyno.run import bisect as runner
+    from dbdyno.run import bisect_counts as counting
 
+    if begun.search.question.counts:
+        by_counts = counting.CountSearch(
+            worktree=begun.worktree,
+            folder=begun.folder,
+            count=lambda plan, into: bisect_counts.count(plan, into, quiet=quiet),
+            say=tell,
+            minutes=minutes,
+        )
+        counting.keep(begun.search, by_counts)
+        return counting.search(begun.search, by_counts)
     at = runner.BlockSearch(
         worktree=begun.worktree,
         folder=begun.folder,

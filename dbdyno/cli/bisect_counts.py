@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from dbdyno.cli.bisect import CheckedSearch
     from dbdyno.model import Json, Plan
     from dbdyno.model.bisection import Bisection, CommitChange, StepWork
     from dbdyno.parts.part import Page
@@ -21,23 +20,6 @@ def count(plan: Plan, out: Path, *, quiet: bool) -> Mapping[str, StepWork]:
     from dbdyno.cli import measuring
 
     return commit_work.works(measuring.measure(plan, out, wait=True, quiet=quiet).folder)
-
-
-def searched(
-    begun: CheckedSearch, minutes: float, tell: Callable[[str], None], *, quiet: bool
-) -> Bisection:
-    """A search by counts as far as it came in these minutes. Raises DynoError."""
-    from dbdyno.run import bisect_counts as runner
-
-    at = runner.CountSearch(
-        worktree=begun.worktree,
-        folder=begun.folder,
-        count=lambda plan, into: count(plan, into, quiet=quiet),
-        say=tell,
-        minutes=minutes,
-    )
-    runner.keep(begun.search, at)
-    return runner.search(begun.search, at)
 
 
 def changes(search: Bisection, folder: BisectionFolder) -> Iterator[CommitChange]:

@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dbdyno.builds.repository_clone import RepositoryClone
-    from dbdyno.cli.bisect import BisectOptions, CheckedSearch
+    from dbdyno.cli.bisect import BisectOptions
     from dbdyno.cli.farm_builds import BranchOrigin
     from dbdyno.cli.farm_plans import HeadPlan
     from dbdyno.farm.chain import Alarm
     from dbdyno.farm.state import FarmFinding
-    from dbdyno.model.bisection import CommitChange
+    from dbdyno.model.bisection import Bisection, CommitChange
+    from dbdyno.store.bisection import BisectionFolder
 
 SEARCHES = "searches"
 SMALLEST_MIN = 0.1
@@ -186,9 +187,11 @@ class Searcher:
         begun = bisect.begin(
             self.words(repository, good, first), self.origin.farm.folder / SEARCHES
         )
-        if begun.search.question.counts:
-            return self.by_counts(repository, begun)
-        return self.by_time(repository, begun)
+        minutes = self.origin.farm.search_minutes
+        ended = bisect.searched(begun, minutes, self.origin.say, quiet=True)
+        if ended.question.counts:
+            return self.by_counts(repository, begun.folder, ended)
+        return self.by_time(repository, ended)
 
     def words(self, repository: RepositoryClone, good: str, first: str) -> BisectOptions:
         """The question of the search."""
@@ -210,14 +213,14 @@ class Searcher:
             recipe=branch.build, cflags=branch.cflags, configure=list(branch.configure), jobs=None,
         )  # fmt: skip
 
-    def by_counts(self, repository: RepositoryClone, begun: CheckedSearch) -> Culprit:
+    def by_counts(
+        self, repository: RepositoryClone, folder: BisectionFolder, ended: Bisection
+    ) -> Culprit:
         """The commit by counts, with its functions."""
         from dbdyno.cli import bisect_counts
         from dbdyno.run import bisect_counts as runner
 
-        minutes = self.origin.farm.search_minutes
-        ended = bisect_counts.searched(begun, minutes, self.origin.say, quiet=True)
-        changes = list(bisect_counts.changes(ended, begun.folder))
+        changes = list(bisect_counts.changes(ended, folder))
         if not changes:
             reasons = [reason for _, reason in runner.unnamed(ended)]
             raise ServerError(
@@ -235,7 +238,7 @@ class Searcher:
             suspects=tuple(map(Head.of, unknown)) if len(unknown) > 1 else (),
             reverts=repository.reverts(commit.sha),
             functions=readings.costs(change.work.changes, self.steps),
-            folder=str(begun.folder.folder.relative_to(self.origin.farm.folder)),
+            folder=str(folder.folder.relative_to(self.origin.farm.folder)),
             command=self.command(before.sha, commit.sha),
         )
 
@@ -245,13 +248,10 @@ class Searcher:
         changes = [of.ratio.value for of in change.work.changes if of.step == step and of.ratio]
         return -min((abs(math.log(value) - wanted) for value in changes), default=math.inf)
 
-    def by_time(self, repository: RepositoryClone, begun: CheckedSearch) -> Culprit:
+    def by_time(self, repository: RepositoryClone, ended: Bisection) -> Culprit:
         """The commit by time, with the functions that its counts tell."""
-        from dbdyno.cli import bisect
         from dbdyno.run import bisect as runner
 
-        minutes = self.origin.farm.search_minutes
-        ended = bisect.searched(begun, minutes, self.origin.say, quiet=True)
         answer = runner.found_by(ended)
         commits = ended.question.commits
         if answer is None or answer.first is None:

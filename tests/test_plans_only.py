@@ -228,11 +228,11 @@ def test_statistics_say_on_their_first_line_that_they_hold_values(tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (None, "is not there: capture again with --statistics"),
-        ('{"note":"x",\n"format":1,"vers', "is torn"),
-        ('{"note":"x","format":2,"version_num":1}', "this version of dyno reads 1"),
-        ('{"format":1}', "is torn or no statistics file"),
-        ("[]", "is torn or no statistics file"),
+        (None, "is missing; restore it from a copy"),
+        ('{"note":"x",\n"format":1,"vers', "is not JSON"),
+        ('{"note":"x","format":2,"version_num":1}', "this version of dyno reads 1; use the v"),
+        ('{"format":1}', "the key `note` is missing"),
+        ("[]", "expected `object`, got `array`"),
     ],
 )
 def test_a_bad_statistics_file_is_refused_in_a_line(tmp_path: Path, text: str | None, said: str):
@@ -241,6 +241,7 @@ def test_a_bad_statistics_file_is_refused_in_a_line(tmp_path: Path, text: str | 
     with pytest.raises(ResultError, match=said) as refused:
         source_plans.read(tmp_path)
     assert "\n" not in str(refused.value)
+    assert str(refused.value).endswith(", or capture again with --statistics")
 
 
 # --- Bad input ------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import structs
 
 from dbdyno import workload
 from dbdyno.capture import engines
@@ -28,6 +28,7 @@ from dbdyno.model.planner_statistics import (
 )
 from dbdyno.run.own_calls import as_call, calls
 from dbdyno.run.plan_trees import tree
+from dbdyno.store.file import read_format
 from dbdyno.workload.queries import parameters_of
 
 TUPLES = 3
@@ -35,13 +36,6 @@ TUPLES = 3
 PLANS_S_MAX = 120.0
 """After so long the server is asked for no further plan; those of other queries are unproven."""
 NO_ROLE = "42501"
-AGAIN = "capture again with --statistics"
-
-
-class StatisticsFormat(Struct, frozen=True):
-    """The key by which statistics.json says how the rest is written."""
-
-    format: int
 
 
 def keep(server: ViewedServer, name: str, folder: Path, *, texts: bool) -> ServerStatistics:
@@ -95,22 +89,10 @@ def text_of(statistics: ServerStatistics) -> str:
 
 def read(folder: Path) -> ServerStatistics:
     """The statistics beside a captured application. Raises ResultError in one line."""
-    path = folder / FILE
     try:
-        content = path.read_bytes()
-        head = msgspec.json.decode(content, type=StatisticsFormat)
-        if head.format != FORMAT:
-            raise ResultError(
-                f"{path}: key `format` is {head.format}, this version of dyno reads {FORMAT}: "
-                f"use the version that wrote it, or {AGAIN}"
-            )
-        return msgspec.json.decode(content, type=ServerStatistics)
-    except FileNotFoundError:
-        raise ResultError(f"{path}: is not there: {AGAIN}") from None
-    except OSError as error:
-        raise ResultError(f"{path}: {error.strerror}: open it to the user of dyno") from None
-    except msgspec.MsgspecError:
-        raise ResultError(f"{path}: is torn or no statistics file: {AGAIN}") from None
+        return read_format(folder / FILE, ServerStatistics, FORMAT)
+    except ResultError as error:
+        raise ResultError(f"{error}, or capture again with --statistics") from None
 
 
 def queries_of(application: Application) -> Iterator[OwnQuery]:

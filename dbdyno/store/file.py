@@ -132,16 +132,17 @@ class FileFormat(msgspec.Struct, frozen=True):
     """The keys by which a file says how the rest is written, and by which dyno."""
 
     format: Any = None
-    dyno: Any = "unknown"
+    dyno: Any = None
 
 
 def read_format(path: Path, form: type[Value], number: int) -> Value:
     """The object in `path`, whose key `format` has to be this number. Raises ResultError."""
     head = read_struct(path, FileFormat)
     if head.format != number:
+        by = "" if head.dyno is None else f" ({head.dyno})"
         raise ResultError(
             f"{path}: key `format` is {head.format!r}, this version of dyno reads {number}; use "
-            f"the version that wrote it ({head.dyno})"
+            f"the version that wrote it{by}"
         )
     return read_struct(path, form)
 

@@ -187,11 +187,12 @@ def searched(
     levels: dict[int, float],
     skipped: dict[int, str] | None = None,
     relaid: dict[tuple[int, int, int], float] | None = None,
+    by: str = "throughput",
 ) -> Bisection:
     """A search with these tests; `relaid`: of two commits, with another layout by its number."""
     places = {(index, 0, 0): log for index, log in levels.items()} | (relaid or {})
     return Bisection(
-        question=QUESTION,
+        question=replace(QUESTION, by=by),
         tests=tuple(
             CommitTest(
                 index=index,
@@ -252,8 +253,7 @@ def test_a_search_by_counts_that_has_counted_nothing_is_not_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(counting, "search", lambda begun, at: begun)
-    search = replace(searched({}), question=replace(QUESTION, by="instructions"))
-    assert status_of(search, tmp_path) == NOT_YET
+    assert status_of(searched({}, by="instructions"), tmp_path) == NOT_YET
     assert (tmp_path / "search" / "report.html").exists()
 
 

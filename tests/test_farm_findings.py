@@ -11,7 +11,9 @@ import farm_world
 import profile_builder
 import result_builder
 import run_builder
+from bisect_question import QUESTION
 from dbdyno.analysis import compare
+from dbdyno.cli import bisect
 from dbdyno.cli.farm_plans import HeadPlan
 from dbdyno.cli.farm_search import Searcher
 from dbdyno.farm import findings, readings
@@ -21,9 +23,12 @@ from dbdyno.farm.state import FarmFinding
 from dbdyno.findings.profiles.facts import ProfileFacts
 from dbdyno.host import perf
 from dbdyno.host.callgrind import program
+from dbdyno.model.bisection import Bisection, Commit
 from dbdyno.model.error import HostError, ResultError, ServerError
 from dbdyno.model.json import decoder
+from dbdyno.store.bisection import BisectionFolder
 from farm_world import BRANCH, SERIES, World, sha
+from test_bisect_command import FOUND, THERE_AGAIN, searched
 
 CULPRIT = Culprit(
     commit=sha(2),
@@ -229,6 +234,75 @@ def test_a_host_that_can_neither_sample_nor_count_says_so_and_waits_for_nothing(
         "no µs of functions: `it` is not installed; "
         "no instructions of functions: `it` is not installed"
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Branched(Builds):
+    """The same of a repository with these commits since the last good head."""
+
+    commits: tuple[Commit, ...]
+    folder: Path = Path("/clone")
+    say: Callable[[str], None] = print
+
+    @property
+    def repository(self) -> "Branched":
+        return self
+
+    def is_on(self, good: str, first: str) -> bool:
+        return bool(self.commits)
+
+    def between(self, good: str, first: str) -> tuple[Commit, ...]:
+        return self.commits
+
+    def alone(self, commit: str) -> Commit:
+        return Commit(sha=commit, subject="slower")
+
+    def reverts(self, commit: str) -> tuple[str, ...]:
+        return ()
+
+
+@pytest.mark.parametrize(
+    ("commits", "instrument", "ended", "index", "why"),
+    [
+        (3, "time", None, 3, "no µs of functions: "),
+        (0, "time", None, None, " is no longer before it: the branch was rewritten in between; "),
+        (20, "time", searched(FOUND, relaid=THERE_AGAIN), 13, "no µs of functions: "),
+        (20, "time", searched({}), None, "the search ended: no commit was told within the min"),
+        (20, "work", searched({}, by="instructions"), None, "no commit was told by its counts"),
+    ],
+)
+def test_the_commit_of_a_finding_is_the_one_that_is_left_or_that_a_search_tells(
+    commits: int, instrument: str, ended: Bisection | None, index: int | None, why: str,
+    searcher: Searcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(perf, "find", absent)
+    monkeypatch.setattr(program, "find", absent)
+    asked: list[bisect.BisectOptions] = []
+
+    def begin(words: bisect.BisectOptions, out: Path) -> bisect.CheckedSearch:
+        asked.append(words)
+        folder = BisectionFolder(tmp_path / "search")
+        return bisect.CheckedSearch(search=ended, worktree=None, relaid=(), folder=folder, plan=[])  # type: ignore[arg-type]
+
+    monkeypatch.setattr(bisect, "begin", begin)
+    monkeypatch.setattr(bisect, "searched", lambda begun, *_, **__: begun.search)
+    made = QUESTION.commits[3:4] if commits == 3 else QUESTION.commits[1 : commits + 1]
+    origin = Branched(farm=searcher.origin.farm, commits=made)
+    alarms = tuple(
+        structs.replace(alarm, series=structs.replace(alarm.series, instrument=instrument))
+        for alarm in searcher.finding.alarms
+    )
+    finding = replace(searcher.finding, alarms=alarms)
+    culprit = replace(searcher, origin=origin, finding=finding).culprit()  # type: ignore[arg-type]
+    assert why in culprit.why
+    assert [words.by for words in asked] == (
+        [] if ended is None else ["cpu" if instrument == "time" else "instructions"]
+    )
+    if index is not None:
+        assert culprit.commit == QUESTION.commits[index].sha
+        assert f"/clone@{culprit.commit}" in culprit.command
+    elif commits:
+        assert (culprit.commit, len(culprit.suspects)) == ("", commits)
 
 
 def test_results_without_a_profile_are_refused(tmp_path: Path, sampling: Callable[..., None]):

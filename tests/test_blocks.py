@@ -262,10 +262,3 @@ def test_bad_input_gets_one_line_and_status_2(
     for word in [*words, "bad.toml"]:
         assert word in ended.stderr
     assert not (tmp_path / "out").exists()
-
-
-def test_a_folder_without_results_gets_one_line_and_status_2(tmp_path: Path) -> None:
-    ended = dyno("compare", tmp_path)
-    assert ended.returncode == 2
-    assert len(ended.stderr.splitlines()) == 1
-    assert "plan.json" in ended.stderr

@@ -1,7 +1,6 @@
 """Capture reads an application's queries from logs, each call once, and writes a whole folder."""
 
 import json
-import shutil
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -342,34 +341,6 @@ def test_three_formats_of_a_log_are_one_folder(log: WrittenLog, tmp_path: Path) 
         contents.append({str(path.relative_to(folder)): path.read_text() for path in files})
     assert contents[0] == contents[1] == contents[2]
     assert sum(name.startswith("queries/") for name in contents[0]) == 4
-
-
-@pytest.mark.parametrize(
-    ("name", "major"), [("csv", 12), ("csv", 13), ("csv", 14), ("json", 14), ("stderr", 14)]
-)
-@pytest.mark.long
-def test_a_log_cut_off_anywhere_ends_in_a_folder_or_one_line(name: str, major: int, tmp_path: Path):
-    log = WrittenLog(tmp_path / "postgresql.csv", major=major)
-    mixed(log)
-    path = formats(log)[name]
-    whole = path.read_bytes()
-    for other in set(formats(log).values()) - {path}:
-        other.unlink()
-    for end in range(0, len(whole), 11):
-        path.write_bytes(whole[:end])
-        folder = tmp_path / f"app{end}"
-        wish = CaptureRequest(
-            logs=[path], server=None, engine="postgres", out=folder, prefix=STDERR_PREFIX
-        )
-        try:
-            capture(wish, lambda line: None)
-        except DynoError as error:
-            assert "\n" not in str(error)
-            assert not folder.exists()
-        else:
-            assert (folder / "workload.toml").is_file()
-            shutil.rmtree(folder)
-    assert not list(tmp_path.glob(".*"))
 
 
 def test_a_log_without_databases_is_taken_for_that_of_the_one_that_is_named(

@@ -78,12 +78,6 @@ def test_lines_are_appended_where_they_go_on_and_never_rewritten(tmp_path: Path)
         store.JsonLines(path)
 
 
-def test_closing_twice_does_no_harm(tmp_path: Path) -> None:
-    lines = store.JsonLines(tmp_path / "lines.jsonl")
-    lines.close()
-    lines.close()
-
-
 @pytest.mark.parametrize(
     "torn", [b'{"mono_ns": 2, "ki', b'{"mono_ns"', b"{", b"\x00\x00\x00", b"\xc3"]
 )

@@ -76,13 +76,6 @@ def test_what_cannot_be_told_has_a_price_in_blocks_and_minutes() -> None:
     assert without.judgements[0].minutes_needed is None
 
 
-def test_one_block_decides_nothing() -> None:
-    found = verdict(series("base", [1_000.0]), series("other", [1_500.0]))
-    (judgement,) = found.judgements
-    assert (said(found), judgement.so_far.value) == ("one block", pytest.approx(1.5))
-    assert (judgement.so_far.low, judgement.p, judgement.q, judgement.sd) == (None,) * 4
-
-
 def test_the_aims_decide_what_is_the_same() -> None:
     base, other = series("base", SIX), series("other", lifted(0.0))
     assert verdict(base, other, aims=Aims(margin=0.001)).word == "open"
@@ -124,19 +117,6 @@ def test_costs_are_a_family_of_their_own_in_every_measured_step() -> None:
     assert found.costs["wal_bytes_per_op"].so_far.value == pytest.approx(1.5)
     assert found.costs["cs_per_op"].word == "same"
     assert found.verdict is not None and found.verdict.word == "same"
-
-
-def test_the_ratio_of_the_tables_is_that_of_the_verdict() -> None:
-    found = cell(
-        concluded([*series("base", SIX), *series("other", lifted(0.05))], plan_of(ARMS)), "other"
-    )
-    assert found.ratio is not None and found.verdict is not None
-    (judgement,) = found.verdict.judgements
-    assert (found.ratio.value, found.ratio.low, found.ratio.high) == (
-        pytest.approx(judgement.so_far.value),
-        pytest.approx(judgement.so_far.low),
-        pytest.approx(judgement.so_far.high),
-    )
 
 
 def test_the_interval_of_a_metric_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,11 +197,6 @@ def test_more_blocks_go_on_in_the_same_folder(once: Path) -> None:
     assert (once / "blocks/001/order.json").stat().st_mtime_ns == before
 
 
-def test_a_changed_plan_is_refused_naming_the_key(once: Path) -> None:
-    with pytest.raises(ResultError, match=r"arms\.new\.fake\.default_us"):
-        runner.run(with_threads(planted(new="default_us = 7", blocks=1)), once.parent, wait=True)
-
-
 def test_the_generators_threads_reach_every_job_and_are_not_changed_later(once: Path) -> None:
     jobs = [json.loads(path.read_text()) for path in once.glob("blocks/001/*/*/*/job.json")]
     assert len(jobs) == 6

@@ -325,13 +325,6 @@ def test_a_signature_of_another_key_or_another_file_or_none_is_refused(
 # --- Whole or not at all -----------------------------------------------------------------------
 
 
-def test_what_a_killed_fetch_left_is_swept_up(site: Site, cache: Path):
-    site.put("mysql", "9.7.2")
-    (cache / "mysql" / ".unfinished-9.7.1-x" / "tree").mkdir(parents=True)
-    fetched("mysql", "9.7")
-    assert left(cache) == ["9.7.2"]
-
-
 @pytest.mark.parametrize("content", ["no archive", None])
 def test_an_archive_without_a_server_is_refused(site: Site, cache: Path, content: str | None):
     tarball = site.put("mysql", "9.7.2")

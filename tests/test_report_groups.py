@@ -11,7 +11,6 @@ from dbdyno.model import Bound, Comparison, PairedEstimate, StepComparison
 from dbdyno.model.error import DynoError
 from dbdyno.parts import colors, step_groups
 from dbdyno.parts.part import (
-    Effects,
     Group,
     Page,
     Row,
@@ -19,7 +18,6 @@ from dbdyno.parts.part import (
     Table,
     TableCell,
     Text,
-    charts,
     flat,
 )
 from dbdyno.report import page
@@ -431,11 +429,3 @@ def test_steps_of_a_group_stand_by_their_words_in_the_answer(two: Comparison) ->
     effects = report_parts.effects(page.make(with_words(two, words)))
     assert effects["insert"].word == "slower" and effects["delete§"].word == "failed"
     assert effects["update-one"].word == "same"
-
-
-def test_one_block_leaves_every_step_open() -> None:
-    shown = page.make(comparison(blocks=1, seconds=20))
-    effects = report_parts.effects(shown)
-    assert {effect.word for effect in effects.values()} == {"open"}
-    (drawn,) = (data for chart in charts(shown.parts) if isinstance(data := chart.data, Effects))
-    assert drawn.common == "one block", "the reason of all stands once"

@@ -11,7 +11,7 @@ import pytest
 from bench import arms, command, figure, fill, jobs, pace, point, process, scale
 from bench.compare import Bench, Subject, compare
 from bench.figure import Figure, Target
-from bench.pairs import WARM_UP_S, BenchArm, Sample, alternate, steady
+from bench.pairs import WARM_UP_S, BenchArm, Sample, alternate, spread, steady
 from bench.process import Ended, ProgramFailed
 from dbdyno.host import program as binary
 from dbdyno.model import Address, Json
@@ -73,6 +73,11 @@ def constant(name: str, one: Sample, calls: list[tuple[str, float]]) -> BenchArm
 
 
 # --- Pairs and figures -------------------------------------------------------------------------
+
+
+def test_a_spread_is_the_median_with_the_smallest_and_the_largest() -> None:
+    assert spread([0.9, 0.5, 0.7, 0.6], 2) == "0.65 (0.50 to 0.90)"
+    assert spread([0.654], 2) == "0.65"
 
 
 def test_who_is_first_alternates_and_the_warm_up_is_thrown_away() -> None:

@@ -5,7 +5,9 @@ from hdrh.histogram import HdrHistogram
 
 from bench import pace
 from bench.process import ProgramFailed
-from dbdyno.model import Json
+from dbdyno.model import Address, Json
+
+ADDRESS = Address(host="/run/somewhere", port=5432, user="dyno", database="dyno")
 
 
 def histogram(*values_us: int) -> str:
@@ -51,3 +53,11 @@ def test_a_run_that_failed_gives_no_figures() -> None:
         pace.figures(failed, per_s=10, seconds=1.0)
     with pytest.raises(ProgramFailed, match="no end"):
         pace.figures([], per_s=10, seconds=1.0)
+
+
+def test_a_rate_is_of_all_connections_together() -> None:
+    job = pace.job(ADDRESS, per_s=10, seconds=3.0)
+    (role,) = job["roles"]
+    assert (role["per"], role["connections"]) == ("step", pace.CONNECTIONS)
+    assert role["pace"] == {"kind": "rate", "arrivals": "even", "per_s": 10.0}
+    assert job["stop"]["warmup_s"] == pace.WARMUP_S

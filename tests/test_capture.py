@@ -292,26 +292,6 @@ def test_a_folder_is_whole_or_not_there(log: WrittenLog, tmp_path: Path) -> None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["app", "postgresql.csv"]
 
 
-def test_logs_that_cannot_be_used_are_refused_in_a_line_that_says_what_to_do(
-    log: WrittenLog, tmp_path: Path
-) -> None:
-    for message, remedy in (
-        ("duration: 1.000 ms", "times without their statements: set log_min_duration_statement"),
-        ("statement: SELECT 1", "statements without their times: set log_min_duration_statement"),
-        ("Dauer: 1.000 ms  Anweisung: SELECT 1", "another language: set lc_messages = 'C'"),
-        (
-            "checkpoint starting: time",
-            "no statements among 1 records: set log_min_duration_statement = 0",
-        ),
-    ):
-        log.rows.clear()
-        log.add(message)
-        with pytest.raises(DynoError, match=remedy) as error:
-            captured(log, tmp_path / "app")
-        assert "\n" not in str(error.value)
-    assert not (tmp_path / "app").exists()
-
-
 def formats(log: WrittenLog) -> dict[str, Path]:
     """The log in each of its formats."""
     return {"csv": log.write(), "json": log.write_json(), "stderr": log.write_stderr()}

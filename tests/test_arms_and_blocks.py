@@ -332,6 +332,12 @@ def test_the_others_keep_their_order_whether_or_not_there_are_hidden_aa_arms(
     assert of_others(made) == of_others(plain)
 
 
+@given(st.integers(5, 20), st.integers(0, 1000), st.integers(1, 5))
+def test_more_blocks_leave_the_earlier_ones_as_they_are(others: int, seed: int, further: int):
+    few = schedule.blocks(with_others(others, seed=seed, blocks=3))
+    assert schedule.blocks(with_others(others, seed=seed, blocks=3 + further))[:3] == few
+
+
 @pytest.mark.long
 def test_every_way_of_laying_the_bases_runs_is_equally_likely() -> None:
     drawn = schedule.blocks(with_others(8, blocks=15_000))[::2]

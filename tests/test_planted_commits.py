@@ -69,6 +69,12 @@ def test_loops_of_several_functions_come_shrink_and_are_reverted(tarball: Path, 
     assert said == (f'Revert "Mix the address of an index scan"\n\nThis reverts commit {made[2]}.')
 
 
+def test_without_a_guilty_commit_none_touches_the_executor_s_scan(tarball: Path, tmp_path: Path):
+    made = planted_commits.make(tarball, tmp_path / "planted", Wish(commits=3))
+    assert len(made) == 4
+    assert (tmp_path / "planted" / GUILTY_FILE).read_text() == SCAN
+
+
 def test_a_broken_commit_is_mended_by_the_next_one_even_the_guilty(tarball: Path, tmp_path: Path):
     folder = tmp_path / "planted"
     made = planted_commits.make(tarball, folder, Wish(commits=4, at=3, turns=1, broken=(2, 3)))

@@ -290,6 +290,7 @@ def test_a_server_that_is_told_another_prefix_goes_on_in_the_same_file(tmp_path:
             "times without their statements: set log_min",
         ),
         (MANY.replace("duration: 1.000 ms  ", ""), "statements without their times: set log_min"),
+        (MANY.replace("1.000 ms", "one ms"), "among 300 records: set log_min_dur"),
         (MANY.replace(CALL, "connection received: host="), "among 300 records: set log_min_dur"),
         (MANY.replace("statement: SELECT", "plan:\n\t<explain>"), "300 plans that are neither"),
         ("secret\nmarker\n", "no known prefix fits line 1"),

@@ -78,6 +78,16 @@ def test_every_link_leads_to_a_file_of_the_folder(published: Path) -> None:
     assert published_folder.broken(published) == []
 
 
+def test_the_check_of_links_finds_a_broken_an_absolute_and_an_outer_one(tmp_path: Path) -> None:
+    (tmp_path / "out.html").write_text("")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/feed.xml").write_text("<feed/>")
+    wrong = ["no.html", "/x", "//h/x", "https://h/x", "../out.html", "#no", "a.html?x=1"]
+    page = "".join(f'<a href="{link}">x</a>' for link in [*wrong, "a.html#here", "#here"])
+    (tmp_path / "site/a.html").write_text(f'{page}<p id="here">')
+    assert published_folder.broken(tmp_path / "site") == [f"a.html: {link}" for link in wrong]
+
+
 def test_names_of_strangers_are_no_markup_and_lead_nowhere(published: Path) -> None:
     folders = [path.name for path in (published / "results").iterdir()]
     assert len(folders) == 2 and all(

@@ -119,6 +119,19 @@ def test_costs_are_a_family_of_their_own_in_every_measured_step() -> None:
     assert found.verdict is not None and found.verdict.word == "same"
 
 
+def test_the_ratio_of_the_tables_is_that_of_the_verdict() -> None:
+    found = cell(
+        concluded([*series("base", SIX), *series("other", lifted(0.05))], plan_of(ARMS)), "other"
+    )
+    assert found.ratio is not None and found.verdict is not None
+    (judgement,) = found.verdict.judgements
+    assert (found.ratio.value, found.ratio.low, found.ratio.high) == (
+        pytest.approx(judgement.so_far.value),
+        pytest.approx(judgement.so_far.low),
+        pytest.approx(judgement.so_far.high),
+    )
+
+
 def test_the_interval_of_a_metric_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[float, ...]] = []
     whole = interval.log_interval

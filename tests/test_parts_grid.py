@@ -2,7 +2,7 @@
 
 from dbdyno.findings.statements.facts import StatementFacts, StatementUse
 from dbdyno.parts.grid import Grid, GridFigure
-from dbdyno.parts.part import Table
+from dbdyno.parts.table import Table
 from run_builder import concluded, plan_of, run
 
 

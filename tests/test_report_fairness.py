@@ -15,7 +15,8 @@ from dbdyno.judge.doubts import groups
 from dbdyno.model import Comparison, ResponseFacts, StepComparison, StepRun
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import ArmRecord, PlanRecord, WorkloadRecord
-from dbdyno.parts.part import Group, Page, Table, TableCell
+from dbdyno.parts.part import Group, Page
+from dbdyno.parts.table import Table, TableCell
 from dbdyno.report import page
 from doubted import flat
 

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from dbdyno.model import Difference
 from dbdyno.model.comparison import OF_SOME
 from dbdyno.model.compiler import flags_of
+from dbdyno.model.grouping import grouped
 from dbdyno.model.plan_record import ArmRecord
 from dbdyno.model.server_facts import ServerFacts
 
@@ -179,9 +180,7 @@ def _options(written: Mapping[str, object] | None) -> set[str]:
 
 def by_engine(arms: Sequence[str], servers: Mapping[str, ServerFacts]) -> Iterable[list[str]]:
     """The arms of each engine that has several: settings of another are other settings."""
-    arms_of: dict[str | None, list[str]] = {}
-    for arm in arms:
-        arms_of.setdefault(servers[arm].engine if arm in servers else None, []).append(arm)
+    arms_of = grouped((servers[arm].engine if arm in servers else None, arm) for arm in arms)
     return (alike for alike in arms_of.values() if len(alike) > 1)
 
 

@@ -13,6 +13,7 @@ from dbdyno.judge.arm_vs_base import StepKey
 from dbdyno.model import StepComparison, StepRun, Void
 from dbdyno.model.disturbance import PERCENT
 from dbdyno.model.doubt import GRADES, Doubt, DoubtGroup, DoubtItem, DoubtSubject
+from dbdyno.model.grouping import grouped
 
 WEIGHT: Mapping[DoubtSubject, tuple[int, int]] = {
     subject: (GRADES.index(subject.grade), place) for place, subject in enumerate(DoubtSubject)
@@ -22,9 +23,7 @@ WEIGHT: Mapping[DoubtSubject, tuple[int, int]] = {
 
 def groups(arms: Sequence[str], *doubts: Iterable[Doubt]) -> tuple[DoubtGroup, ...]:
     """The doubts by subject, in order of weight, and by arm, in the order of `arms`."""
-    by_place: dict[tuple[DoubtSubject, str | None], list[Doubt]] = {}
-    for doubt in chain(*doubts):
-        by_place.setdefault((doubt.subject, doubt.arm), []).append(doubt)
+    by_place = grouped(((doubt.subject, doubt.arm), doubt) for doubt in chain(*doubts))
 
     def place(key: tuple[DoubtSubject, str | None]) -> tuple[tuple[int, int], int]:
         subject, arm = key
@@ -87,10 +86,9 @@ def _ending(run: StepRun) -> Iterator[Doubt]:
 
 def _items(doubts: Sequence[Doubt]) -> Iterator[DoubtItem]:
     """One for each place and its words."""
-    alike: dict[tuple[str | None, int | None, str | None, str], list[Doubt]] = {}
-    for doubt in doubts:
-        place = doubt.workload, doubt.ordinal, doubt.step, doubt.words
-        alike.setdefault(place, []).append(doubt)
+    alike = grouped(
+        ((doubt.workload, doubt.ordinal, doubt.step, doubt.words), doubt) for doubt in doubts
+    )
     for (workload, ordinal, step, words), own in alike.items():
         yield DoubtItem(
             words=words,

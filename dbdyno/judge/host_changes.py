@@ -7,6 +7,7 @@ from dbdyno.doctor import stable_facts
 from dbdyno.evidence.damaged_files import Damage
 from dbdyno.judge.nodes import in_order
 from dbdyno.model.doubt import Doubt, DoubtSubject
+from dbdyno.model.grouping import grouped
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.parts.number import few, listed, of_blocks
 from dbdyno.store import BlockFolder, Results
@@ -74,10 +75,7 @@ def _named(facts: Sequence[str]) -> str:
 
 def _by_host(fact: str, states: Mapping[str, Mapping[str, str]]) -> str | None:
     """`kernel is 6.1 on n1, n2 and 6.2 on n3`; None where it is one."""
-    hosts: dict[str, list[str]] = {}
-    for name, state in states.items():
-        if fact in state:
-            hosts.setdefault(state[fact], []).append(name)
+    hosts = grouped((state[fact], name) for name, state in states.items() if fact in state)
     if len(hosts) < 2:
         return None
     return f"{fact} is {listed(f'{value} on {few(names)}' for value, names in hosts.items())}"
@@ -91,10 +89,7 @@ def _host_at(hosts: Sequence[HostFacts], begun: int) -> HostFacts | None:
 
 def by_block(name: str, states: Mapping[int, Mapping[str, str]]) -> str | None:
     """`vm.swappiness was 60 in block 1 and 1 in blocks 2, 3`; None where it stayed as it was."""
-    blocks: dict[str, list[int]] = {}
-    for block, state in states.items():
-        if name in state:
-            blocks.setdefault(state[name], []).append(block)
+    blocks = grouped((state[name], block) for block, state in states.items() if name in state)
     if len(blocks) < 2:
         return None
     parts = [f"{value} in {of_blocks(alike)}" for value, alike in blocks.items()]

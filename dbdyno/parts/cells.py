@@ -8,7 +8,7 @@ from dbdyno.model.metric.over import Over, taken
 from dbdyno.model.ratio import OPPOSITE
 from dbdyno.parts import number
 from dbdyno.parts.colors import Tone
-from dbdyno.parts.part import Row, TableCell
+from dbdyno.parts.table import Row, TableCell
 
 MISSED = "†"
 INCOMPLETE = "‡"

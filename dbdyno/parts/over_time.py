@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from dbdyno.model import BackgroundFacts, Series, StepComparison, StepRun
 from dbdyno.parts import number
-from dbdyno.parts.part import Chart, Line, Lines
+from dbdyno.parts.drawing import Line, Lines
+from dbdyno.parts.part import Chart
 
 CHART_BLOCKS_MAX = 6
 """More blocks than these are measured but not drawn second by second."""

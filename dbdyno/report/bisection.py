@@ -7,7 +7,8 @@ from dbdyno import __version__
 from dbdyno.model.bisection import Bisection, CommitTest
 from dbdyno.model.ratio import Ratio
 from dbdyno.parts import number
-from dbdyno.parts.part import AnyPart, Callout, Column, Finding, Page, Row, Table, TableCell, Text
+from dbdyno.parts.part import AnyPart, Callout, Finding, Page, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.stats.bisection import LayoutNoise, ProbableChange
 from dbdyno.stats.interval import t_quantile
 

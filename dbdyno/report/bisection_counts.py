@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from dbdyno.findings.work import show as section
 from dbdyno.model.bisection import Bisection, CommitChange, CommitCount, StepWork
 from dbdyno.parts import number
-from dbdyno.parts.part import Column, Finding, Page, Row, Table, TableCell, Text
+from dbdyno.parts.part import Finding, Page, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.report.bisection import SUSPECTS_MAX, framed, short, skipped
 from dbdyno.stats.halving import Stretch
 

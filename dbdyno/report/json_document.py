@@ -17,6 +17,7 @@ from dbdyno.findings.application.show import ApplicationAnswer
 from dbdyno.model import Cell, Comparison, Json, StepComparison
 from dbdyno.model.application import ApplicationResult
 from dbdyno.model.doubt import DoubtGroup
+from dbdyno.model.grouping import grouped
 from dbdyno.model.looks import LookProgress
 from dbdyno.model.metric.primary import second_of
 from dbdyno.model.verdict import Explanation, Judgement, OverallRatio
@@ -90,11 +91,11 @@ def by_table(rows: Iterable[tuple[str, Json]]) -> dict[str, list[Json]]:
 
     Exports alone have these: a server has thousands.
     """
-    tables: dict[str, list[Json]] = {}
-    for table, row in rows:
-        if not row.items() >= UNCHANGED or row.items() >= SUBSYSTEM:
-            tables.setdefault(table, []).append(row)
-    return tables
+    return grouped(
+        (table, row)
+        for table, row in rows
+        if not row.items() >= UNCHANGED or row.items() >= SUBSYSTEM
+    )
 
 
 def aa_arm(comparison: Comparison) -> str | None:
@@ -120,10 +121,8 @@ def _doubt(group: DoubtGroup) -> Json:
 
 def _nodes(nodes: Mapping[int, str]) -> list[Json]:
     """Each node with the blocks that it measured; nothing where none has a name."""
-    found: dict[str, list[int]] = {}
-    for block, node in nodes.items():
-        found.setdefault(node, []).append(block)
-    return [{"node": node, "blocks": blocks} for node, blocks in found.items()]
+    by_node = grouped((node, block) for block, node in nodes.items())
+    return [{"node": node, "blocks": blocks} for node, blocks in by_node.items()]
 
 
 def _looks(looked: LookProgress) -> Json:

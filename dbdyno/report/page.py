@@ -8,6 +8,7 @@ from dbdyno.findings.application import own_query as own_query
 from dbdyno.findings.measured_steps import show as measured_steps
 from dbdyno.findings.repeat import show as repeat
 from dbdyno.model import Comparison, StepComparison
+from dbdyno.model.grouping import grouped
 from dbdyno.parts.colors import Scheme
 from dbdyno.parts.part import AnyPart, Group, Page, Section, Subject, anchored, flat
 
@@ -21,10 +22,7 @@ def _made(sections: Iterable[Section], subject: Subject) -> tuple[AnyPart, ...]:
 
 def _workloads(whole: Subject) -> Iterable[Group]:
     """Each workload of the comparison, with its steps."""
-    by_name: dict[str, list[StepComparison]] = {}
-    for step in whole.steps:
-        by_name.setdefault(step.workload, []).append(step)
-    for name, steps in by_name.items():
+    for name, steps in grouped((step.workload, step) for step in whole.steps).items():
         group = _workload(replace(whole, steps=tuple(steps), anchor=anchored(name)), name)
         if any(True for _ in flat(group.parts)):
             yield group

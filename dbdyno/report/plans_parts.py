@@ -6,20 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dbdyno.findings.application.own_query import share, short
+from dbdyno.model.grouping import grouped
 from dbdyno.model.plans_only import FlippedQuery, FlipWord, PlannedQuery, PlansRecord
 from dbdyno.parts import number
 from dbdyno.parts.colors import Tone
-from dbdyno.parts.part import (
-    AnyPart,
-    Callout,
-    Column,
-    Finding,
-    Group,
-    Row,
-    Table,
-    TableCell,
-    Text,
-)
+from dbdyno.parts.part import AnyPart, Callout, Finding, Group, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 SHOWN: Sequence[FlipWord] = ("fails", "another plan", "near", "not told")
 """The words of which queries are listed, in their order."""
@@ -199,10 +191,7 @@ def _trees(answer: ArmAnswer, row: FlippedQuery) -> Iterator[Text]:
 
 def lacking(record: PlansRecord) -> list[str]:
     """What the lab has otherwise than the server that was captured."""
-    arms: dict[str, list[str]] = {}
-    for arm in record.arms:
-        for sentence in arm.lacks:
-            arms.setdefault(sentence, []).append(arm.name)
+    arms = grouped((sentence, arm.name) for arm in record.arms for sentence in arm.lacks)
     return [
         *record.left_out,
         *(

@@ -13,19 +13,9 @@ from dbdyno.analysis.across.values import COST, RESPONSE, Values, title
 from dbdyno.analysis.across.work import Index, host_words
 from dbdyno.model import Ratio
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import (
-    AnyPart,
-    Callout,
-    Chart,
-    Column,
-    Finding,
-    RatioPoint,
-    Ratios,
-    Row,
-    Table,
-    TableCell,
-    Text,
-)
+from dbdyno.parts.drawing import RatioPoint, Ratios
+from dbdyno.parts.part import AnyPart, Callout, Chart, Finding, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.serve import charted
 from dbdyno.serve.charted import Search, View, day, link, report
 from dbdyno.serve.frame import ViewLink, ViewLinks

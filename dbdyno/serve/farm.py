@@ -15,7 +15,8 @@ from dbdyno import __version__
 from dbdyno.farm import journal, overview, state
 from dbdyno.farm.chain import HeadSeries
 from dbdyno.farm.overview import BranchOverview, Overview
-from dbdyno.parts.part import Column, Finding, Page, Row, Table, TableCell, Text
+from dbdyno.parts.part import Finding, Page, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.serve import farm_curve, farm_finding, farm_views
 from dbdyno.serve.charted import View, link, report
 from dbdyno.serve.farm_curve import Curve

@@ -6,7 +6,8 @@ from dbdyno.farm import findings
 from dbdyno.farm.findings import FindingReport
 from dbdyno.farm.overview import BranchOverview, FindingOverview
 from dbdyno.parts import number
-from dbdyno.parts.part import AnyPart, Column, Finding, Row, Table, TableCell, Text
+from dbdyno.parts.part import AnyPart, Finding, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.serve.charted import View
 from dbdyno.serve.farm_views import AT, FarmAddresses, words
 from dbdyno.serve.frame import ViewLink, ViewLinks

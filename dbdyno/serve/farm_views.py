@@ -11,7 +11,8 @@ from dbdyno.model.bisection import short
 from dbdyno.parts import number
 from dbdyno.parts.colors import Tone
 from dbdyno.parts.number import MISSING
-from dbdyno.parts.part import AnyPart, Callout, Column, Finding, Row, Table, TableCell, Text
+from dbdyno.parts.part import AnyPart, Callout, Finding, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.serve.charted import View, day
 from dbdyno.serve.frame import ViewLink, ViewLinks
 

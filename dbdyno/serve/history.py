@@ -24,17 +24,9 @@ from dbdyno.model import Difference
 from dbdyno.model.comparison import OF_SOME
 from dbdyno.model.plan_record import ArmRecord
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import (
-    Callout,
-    Chart,
-    Column,
-    Finding,
-    Row,
-    Table,
-    TableCell,
-    Text,
-)
-from dbdyno.parts.plateaus import Dot, PlateauLine, Plateaus
+from dbdyno.parts.drawing import Dot, PlateauLine, Plateaus
+from dbdyno.parts.part import Callout, Chart, Finding, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.serve import chained, charted, farm
 from dbdyno.serve.charted import Search, View, day, link, report
 from dbdyno.serve.frame import ViewLink, ViewLinks

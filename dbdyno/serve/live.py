@@ -16,7 +16,7 @@ from dbdyno.model.error import DynoError
 from dbdyno.model.metric.primary import CPU, called, is_second
 from dbdyno.model.verdict import Judgement
 from dbdyno.parts import colors, looks, number, undisturbed
-from dbdyno.parts.part import Column, Row, Table, TableCell
+from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.report.render import html
 from dbdyno.serve import listing
 from dbdyno.serve.folders import ListedResult

@@ -10,12 +10,14 @@ from dataclasses import replace
 from dbdyno.findings.application import own_query as own_query
 from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Cell, Comparison, Ratio, StepComparison, configuration, engine, metric
+from dbdyno.model.grouping import grouped
 from dbdyno.model.metric.primary import UNDISTURBED, called, is_cpu
 from dbdyno.model.step import StepName
 from dbdyno.model.verdict import CHANGED, TOO_FEW, Judgement, Verdict, is_wide
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import cells, colors, known, nodes, number, reasons, step_groups, tolerate
-from dbdyno.parts.part import AnyPart, ArmEffect, Chart, Effects, Finding, Group, Section, Text
+from dbdyno.parts.drawing import ArmEffect, Effects
+from dbdyno.parts.part import AnyPart, Chart, Finding, Group, Section, Text
 
 SHOWN_MAX = 3
 """So many challengers have their picture unfolded."""
@@ -275,10 +277,9 @@ def cells_of(comparison: Comparison, arm: str) -> list[tuple[StepComparison, Cel
 def counted(its: Sequence[tuple[StepComparison, Cell]]) -> str:
     """2 faster (1 within ±3 %), 1 same, 1 open."""
     judged = sorted((cell.verdict for _, cell in its if cell.verdict), key=verdicts.place)
-    by_word: dict[str, list[Verdict]] = {}
-    for verdict in judged:
-        words = verdicts.said(verdict, True) if verdict.against else verdict.word
-        by_word.setdefault(words, []).append(verdict)
+    by_word = grouped(
+        (verdicts.said(each, True) if each.against else each.word, each) for each in judged
+    )
     counts = (f"{len(alike)} {word}{_shade(alike)}" for word, alike in by_word.items())
     return ", ".join(counts) or "no step is judged"
 

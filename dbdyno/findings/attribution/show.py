@@ -8,7 +8,8 @@ from dbdyno.model import Comparison, Ratio, StepComparison
 from dbdyno.model.attribution import Design, DesignKind
 from dbdyno.model.metric.primary import called
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import AnyPart, Column, Finding, Row, Section, Table, TableCell, Text
+from dbdyno.parts.part import AnyPart, Finding, Section, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 NAMED_MAX = 4
 """So many factors without an effect that is told are named in a sentence, the others counted."""

@@ -9,7 +9,8 @@ from dbdyno.model.metric import title_of
 from dbdyno.model.metric.primary import called
 from dbdyno.model.verdict import Aims, Calibration, FillNoise, Noise
 from dbdyno.parts import cells, colors, number
-from dbdyno.parts.part import Column, Finding, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import Finding, Group, Section, Subject
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 NAMES_MAX = 4
 """So many steps are named in a sentence; the tables have them all."""

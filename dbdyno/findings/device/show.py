@@ -7,7 +7,8 @@ from dbdyno.model.host_facts import Storage
 from dbdyno.model.host_reading import Device
 from dbdyno.model.metric.device import COLUMNS, DEVICES, DeviceColumn, name_of
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table
+from dbdyno.parts.part import Group, Section, Subject
+from dbdyno.parts.table import Column, Row, Table
 
 SELDOM = ("discards", "flushes")
 """What is left out where there was none of it."""

@@ -6,7 +6,8 @@ from dataclasses import replace
 from dbdyno.findings.measured_on.show import UNKNOWN
 from dbdyno.model import Difference
 from dbdyno.model.comparison import OF_SOME
-from dbdyno.parts.part import AnyPart, Column, Group, Row, Section, Subject, Table
+from dbdyno.parts.part import AnyPart, Group, Section, Subject
+from dbdyno.parts.table import Column, Row, Table
 
 
 def table(found: Sequence[Difference], arms: Sequence[str]) -> Table | None:

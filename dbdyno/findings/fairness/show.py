@@ -12,18 +12,9 @@ from dbdyno.model import Cell, StepComparison, StepRun
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric.over import taken
 from dbdyno.parts import cells, number, over_time
-from dbdyno.parts.part import (
-    Chart,
-    Column,
-    Group,
-    Line,
-    Lines,
-    Row,
-    Section,
-    Subject,
-    Table,
-    TableCell,
-)
+from dbdyno.parts.drawing import Line, Lines
+from dbdyno.parts.part import Chart, Group, Section, Subject
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 EVEN_SHARE_MIN = 0.95
 """Where the slowest client has this much of the fastest one's rate all count as served alike."""

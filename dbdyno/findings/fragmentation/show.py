@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from dbdyno.findings.step_pairs.facts import StepPair, StepPairFacts
 from dbdyno.model import Cell, StepComparison
 from dbdyno.parts import cells, number, step_groups
-from dbdyno.parts.part import Column, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import Section, Subject
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 
 def _parts(subject: Subject) -> Iterable[Table]:

@@ -10,7 +10,7 @@ from dbdyno.model import Cell, StepComparison
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import Column, Row, Table, TableCell
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 SHORT: tuple[tuple[str, str, int, str], ...] = (
     ("cpu/o", "cpupq", 2, "CPU of the host, a load generator on it included, µs per operation"),

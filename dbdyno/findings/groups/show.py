@@ -16,20 +16,9 @@ from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.model.headlines import HeadlineKind
 from dbdyno.parts import cells, colors, step_groups, table_layout
 from dbdyno.parts.colors import Colors
-from dbdyno.parts.part import (
-    AnyPart,
-    Column,
-    Finding,
-    Group,
-    Row,
-    Section,
-    Subject,
-    Table,
-    TableCell,
-    Text,
-    anchored,
-)
+from dbdyno.parts.part import AnyPart, Finding, Group, Section, Subject, Text, anchored
 from dbdyno.parts.ratio_chart import ratio_chart
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 _MARKS = {
     cells.UNFOUND: f"under {100 * FOUND_MIN:.0f} % of the statements found a row",

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from dbdyno.model import Cell
 from dbdyno.model.find import METRIC
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import AnyPart, Column, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import AnyPart, Section, Subject
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 
 def _parts(subject: Subject) -> Iterable[AnyPart]:

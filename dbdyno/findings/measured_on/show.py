@@ -1,5 +1,6 @@
 """The machine, the servers, and the differences between the arms."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from dbdyno import doctor
@@ -8,11 +9,13 @@ from dbdyno.model import Comparison, engine
 from dbdyno.model.ceiling import Ceiling, CeilingLoad
 from dbdyno.model.compiler import flags_of
 from dbdyno.model.doubt import DoubtSubject
+from dbdyno.model.grouping import grouped
 from dbdyno.model.host_facts import Cpu, HostFacts, Storage
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.parts import cells, number
 from dbdyno.parts.number import of_blocks
-from dbdyno.parts.part import Column, Finding, Group, Row, Section, Subject, Table, Text
+from dbdyno.parts.part import Finding, Group, Section, Subject, Text
+from dbdyno.parts.table import Column, Row, Table
 
 UNKNOWN = "not known"
 GENERATOR = "Load generator"
@@ -126,9 +129,7 @@ def _ceiling(generator: Ceiling | None) -> str:
     """The load generator's ceiling on this host, against a server that costs nothing."""
     if generator is None:
         return "not measured on this host"
-    by_protocol: dict[str, list[CeilingLoad]] = {}
-    for load in generator.loads:
-        by_protocol.setdefault(load.protocol, []).append(load)
+    by_protocol = grouped((load.protocol, load) for load in generator.loads)
     said = {protocol: _loads(loads) for protocol, loads in by_protocol.items()}
     if set(said) == {OLDER_PROTOCOL}:
         return said[OLDER_PROTOCOL]
@@ -206,9 +207,7 @@ def _blocks(comparison: Comparison) -> str:
 
 def _by_node(comparison: Comparison) -> str:
     """How many blocks each node measured: ` (4 on n1, 2 on n2)`."""
-    counts: dict[str, int] = {}
-    for node in comparison.nodes.values():
-        counts[node] = counts.get(node, 0) + 1
+    counts = Counter(comparison.nodes.values())
     told = ", ".join(f"{count} on {node}" for node, count in counts.items())
     return f" ({told})" if told else ""
 

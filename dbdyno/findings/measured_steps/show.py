@@ -7,7 +7,8 @@ from dbdyno.findings.fairness.facts import never_stalled
 from dbdyno.findings.outcomes.facts import counted, throughput
 from dbdyno.model import StepComparison, StepRun
 from dbdyno.parts import cells, number, step_groups, table_layout
-from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import Group, Section, Subject
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 CACHED_READS_MAX = 0.01
 """Device reads for each operation up to which a step counts as cached: one in a hundred."""

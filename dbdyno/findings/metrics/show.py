@@ -6,7 +6,8 @@ from dataclasses import replace
 from dbdyno.model import Cell, StepComparison, metric
 from dbdyno.model.metric import device
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import Group, Section, Subject
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 _RESPONSE = (
     *("dps", "response", "service", "late", "connect_us_mean", "lag", "queue", "backlog"),

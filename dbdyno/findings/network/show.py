@@ -5,9 +5,11 @@ from statistics import median
 
 from dbdyno.findings.network.facts import HostLink, NetworkFacts, Way
 from dbdyno.model import Cell, Comparison
+from dbdyno.model.grouping import grouped
 from dbdyno.model.metric.over import taken
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import Column, Finding, Group, Row, Section, Subject, Table, TableCell, Text
+from dbdyno.parts.part import Finding, Group, Section, Subject, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 WAYS: tuple[Way, ...] = ("sent", "received")
 MIB = 1 << 20
@@ -28,13 +30,15 @@ Links = dict[tuple[str, str], list[HostLink]]
 
 def _links(comparison: Comparison) -> Links:
     """All that is known of each host beside each arm's server, in the plan's order."""
-    links: Links = {}
-    for arm in comparison.arms:
-        for step in comparison.steps:
-            for facts in (facts for cell in step.cells if cell.arm == arm for facts in _of(cell)):
-                for link in facts.network:
-                    links.setdefault((arm, link.host), []).append(link)
-    return links
+    return grouped(
+        ((arm, link.host), link)
+        for arm in comparison.arms
+        for step in comparison.steps
+        for cell in step.cells
+        if cell.arm == arm
+        for facts in _of(cell)
+        for link in facts.network
+    )
 
 
 def _of(cell: Cell) -> list[NetworkFacts]:

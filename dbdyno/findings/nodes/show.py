@@ -1,5 +1,6 @@
 """What each node found of an arm, whether nodes disagree, and what that says of such machines."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.findings.nodes.facts import NodeFacts
@@ -8,7 +9,8 @@ from dbdyno.model.metric.primary import called, is_second
 from dbdyno.model.nodes import NodeComparison, NodeRatio
 from dbdyno.parts import number
 from dbdyno.parts.colors import Tone
-from dbdyno.parts.part import Column, Finding, Group, Row, Section, Subject, Table, TableCell, Text
+from dbdyno.parts.part import Finding, Group, Section, Subject, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 NODES_SHOWN_MAX = 6
 """So many nodes have a column each; of more the least and the greatest, and a table of all."""
@@ -25,9 +27,7 @@ _TONES: Mapping[str, Tone] = {"disagree": "notice", "disagree, within the margin
 
 def sentences(comparison: Comparison) -> Iterable[str]:
     """Which nodes measured, whether they disagree, and what so many say of others."""
-    counts: dict[str, int] = {}
-    for node in comparison.nodes.values():
-        counts[node] = counts.get(node, 0) + 1
+    counts = Counter(comparison.nodes.values())
     if len(counts) == 1:
         yield (
             f"All blocks were measured on one machine, {next(iter(counts))}: nothing here is said "

@@ -8,7 +8,8 @@ from dbdyno.findings.statements.facts import StatementFacts
 from dbdyno.model import StepComparison
 from dbdyno.parts import cells
 from dbdyno.parts.grid import Grid, GridFigure
-from dbdyno.parts.part import Section, Subject, Table
+from dbdyno.parts.part import Section, Subject
+from dbdyno.parts.table import Table
 
 _OPERATIONS: Grid[Outcomes] = Grid(
     heading="operation",

@@ -10,7 +10,8 @@ from dbdyno.model.step_run import IDLE, SERVER_OWNERS
 from dbdyno.parts import number
 from dbdyno.parts.colors import Tone
 from dbdyno.parts.owner import words
-from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import Group, Section, Subject
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 Of = Callable[[OwnerCost], float | None]
 

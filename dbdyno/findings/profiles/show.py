@@ -12,18 +12,8 @@ from dbdyno.model import StepRun
 from dbdyno.model.profile import NO_SYMBOL, Profile
 from dbdyno.parts import hints, number
 from dbdyno.parts.colors import ARROWS, Tone
-from dbdyno.parts.part import (
-    Column,
-    Finding,
-    Flame,
-    Group,
-    Row,
-    Section,
-    Subject,
-    Table,
-    TableCell,
-    Text,
-)
+from dbdyno.parts.part import Finding, Flame, Group, Section, Subject, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 ROWS_MAX = 20
 """So many functions have a row of their own, the surest changes first."""

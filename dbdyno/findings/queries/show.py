@@ -14,7 +14,8 @@ from dbdyno.model.query_change import AnswerChange, PlanChange, QueryPlace
 from dbdyno.model.verdict import Verdict
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import colors, known, number, undisturbed
-from dbdyno.parts.part import AnyPart, Column, Group, Row, Section, Table, TableCell
+from dbdyno.parts.part import AnyPart, Group, Section
+from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.parts.table_layout import without_blank_columns
 
 DRAWN = "; values drawn from the data"

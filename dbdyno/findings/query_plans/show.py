@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dbdyno.findings.application import own_query as own_query
 from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Cell, Comparison
+from dbdyno.model.grouping import grouped
 from dbdyno.model.query_change import Effect, PlanChange
 from dbdyno.parts import colors, number
-from dbdyno.parts.part import AnyPart, Column, Finding, Group, Row, Section, Table, TableCell, Text
+from dbdyno.parts.part import AnyPart, Finding, Group, Section, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.parts.table_layout import without_blank_columns
 
 KINDS: Mapping[str, frozenset[Effect]] = {
@@ -30,9 +32,7 @@ NOTE = "Where the plans part, from the tables upwards; costs are the planner's o
 
 def parts(comparison: Comparison) -> Iterable[AnyPart]:
     """Of each arm the changed plans; nothing where no plan was asked for."""
-    by_arm: dict[str, list[PlanChange]] = {}
-    for change in comparison.queries.plans:
-        by_arm.setdefault(change.arm, []).append(change)
+    by_arm = grouped((change.arm, change) for change in comparison.queries.plans)
     for place, (arm, changes) in enumerate(by_arm.items()):
         yield Group(
             name=f"query-plans-{place}",

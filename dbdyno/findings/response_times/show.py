@@ -9,7 +9,8 @@ from dbdyno.model.metric.over import taken
 from dbdyno.model.response_times import HEADINGS
 from dbdyno.parts import cells, number
 from dbdyno.parts.colors import Tone
-from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import Group, Section, Subject
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 BUCKETS = (*HEADINGS, f">{HEADINGS[-1]}")
 KINDS = ("query", "insert", "delete")

@@ -8,7 +8,8 @@ from dbdyno.model import Cell, StepComparison
 from dbdyno.model.metric.over import taken
 from dbdyno.model.metric.state import STATES, StateFacts, StateMetric, by_name
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import Group, Section, Subject
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 _GROUPS: Mapping[str, str] = {  # by the unit of a quantity; debt has a group of its own
     "bytes": "Size",

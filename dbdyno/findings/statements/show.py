@@ -10,7 +10,8 @@ from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.model.metric.over import over_of
 from dbdyno.parts import cells, number
 from dbdyno.parts.grid import Grid, GridFigure
-from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import Group, Section, Subject
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 Rate = tuple[str, tuple[str, ...], str]
 """A heading, the metrics whose sum it is, and what it means."""

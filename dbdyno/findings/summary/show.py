@@ -13,8 +13,9 @@ from dbdyno.findings.outcomes.facts import headline_of
 from dbdyno.model import Cell, StepComparison, TargetFacts
 from dbdyno.parts import cells, colors, number, step_groups
 from dbdyno.parts.colors import ARROWS, Colors, Scheme, Tone
-from dbdyno.parts.part import AnyPart, Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import AnyPart, Group, Section, Subject
 from dbdyno.parts.ratio_chart import ratio_chart
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 SPEEDS = 1e9
 """So many seconds are divided by a time for the published rule, which knows whole numbers."""

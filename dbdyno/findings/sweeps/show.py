@@ -6,20 +6,9 @@ from dbdyno.findings.sweeps.facts import Peak, Sweep, SweepFacts
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.sweep import CLIENTS, P99
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import (
-    AnyPart,
-    Chart,
-    Column,
-    CurvePoint,
-    Curves,
-    Group,
-    Row,
-    Section,
-    Subject,
-    Table,
-    TableCell,
-    anchored,
-)
+from dbdyno.parts.drawing import CurvePoint, Curves
+from dbdyno.parts.part import AnyPart, Chart, Group, Section, Subject, anchored
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 RATE = "rate"
 """The parameter that says how often operations are due; 0 is as fast as they can."""

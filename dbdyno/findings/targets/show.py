@@ -6,7 +6,8 @@ from dbdyno.model import Cell, StepComparison, TargetFacts
 from dbdyno.model.metric.over import taken
 from dbdyno.parts import cells, number
 from dbdyno.parts.colors import Tone
-from dbdyno.parts.part import Column, Group, Section, Subject, Table, TableCell
+from dbdyno.parts.part import Group, Section, Subject
+from dbdyno.parts.table import Column, Table, TableCell
 
 NAMES = {"insert": "inserts", "delete": "deletes"}
 

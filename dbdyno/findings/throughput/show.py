@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from dbdyno.findings.outcomes.facts import throughput
 from dbdyno.model import Cell, StepComparison
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import Bar, Bars, Chart, Section, Subject
+from dbdyno.parts.drawing import Bar, Bars
+from dbdyno.parts.part import Chart, Section, Subject
 
 
 def _parts(subject: Subject) -> Iterable[Chart]:

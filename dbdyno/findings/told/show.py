@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dbdyno.model import Cell, StepComparison, ToldFacts, ToldValue
 from dbdyno.model.metric.over import over_of
 from dbdyno.parts import cells
-from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import Group, Section, Subject
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 DIGITS = 3
 """Of a difference, whose unit is the workload's."""

@@ -3,17 +3,19 @@
 from collections.abc import Iterable
 
 from dbdyno.findings.undisturbed.facts import ComparedMode, UndisturbedFacts
-from dbdyno.parts.density import Densities, DensityPoint
+from dbdyno.model.grouping import grouped
+from dbdyno.parts.drawing import Densities, DensityPoint
 from dbdyno.parts.part import Chart, Group, Section, Subject
 
 
 def _parts(subject: Subject) -> Iterable[Group]:
     """A chart for each operation whose undisturbed time is compared."""
     step = subject.step
-    by_operation: dict[str, list[ComparedMode]] = {}
-    for mode in subject.comparison.of(UndisturbedFacts).modes:
-        if mode.place == (step.workload, step.ordinal):
-            by_operation.setdefault(mode.operation, []).append(mode)
+    by_operation = grouped(
+        (mode.operation, mode)
+        for mode in subject.comparison.of(UndisturbedFacts).modes
+        if mode.place == (step.workload, step.ordinal)
+    )
     drawn = tuple(
         Chart(
             name=f"{subject.anchor}-undisturbed-{operation}",

@@ -14,7 +14,8 @@ from dbdyno.model.service_profile import ServiceProfiles
 from dbdyno.model.verdict import CHANGED, TOO_FEW, Judgement, Verdict, shaded
 from dbdyno.parts import cells, known, nodes, number, step_groups, undisturbed
 from dbdyno.parts.colors import ARROWS, tone, trusted
-from dbdyno.parts.part import Column, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import Section, Subject
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 NOT_JUDGED = "not judged"
 """Said of a step that has a ratio and no verdict, as where an estimate is all that was wanted."""
@@ -57,11 +58,7 @@ def place(verdict: Verdict | None) -> int:
 
 def by_word(judged: Iterable[Verdict], sure: bool) -> dict[str, list[Verdict]]:
     """The verdicts by what is said of them, in the order in which that is told."""
-    ordered = sorted(judged, key=place)
-    words: dict[str, list[Verdict]] = {}
-    for verdict in ordered:
-        words.setdefault(said(verdict, sure), []).append(verdict)
-    return words
+    return grouped((said(verdict, sure), verdict) for verdict in sorted(judged, key=place))
 
 
 def change(judgement: Judgement, of: Bound = "exact") -> str:
@@ -292,10 +289,7 @@ def _seconds(judgements: Sequence[Judgement]) -> Iterable[str]:
 
 def _left_out(steps: Sequence[StepComparison]) -> str:
     """Why steps have no undisturbed time."""
-    reasons: dict[str, list[str]] = {}
-    for step in steps:
-        if step.left_out:
-            reasons.setdefault(step.left_out, []).append(step.step)
+    reasons = grouped((step.left_out, step.step) for step in steps if step.left_out)
     words = (f"{number.few(names)}: {reason}" for reason, names in reasons.items())
     return f"No undisturbed time of {'; of '.join(words)}" if reasons else ""
 

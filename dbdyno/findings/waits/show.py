@@ -11,19 +11,9 @@ from dbdyno.model.metric.primary import REMAINDER, SAMPLED, SESSIONS_CPU, TIME
 from dbdyno.parts import cells, number, over_time
 from dbdyno.parts import owner as owners
 from dbdyno.parts.colors import Tone
-from dbdyno.parts.part import (
-    AnyPart,
-    Chart,
-    Column,
-    Group,
-    Layers,
-    Row,
-    Section,
-    Stack,
-    Subject,
-    Table,
-    TableCell,
-)
+from dbdyno.parts.drawing import Layers, Stack
+from dbdyno.parts.part import AnyPart, Chart, Group, Section, Subject
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 ROWS_MAX = 24
 """So many of what sessions did have a row of their own, the most frequent; the rest have one."""

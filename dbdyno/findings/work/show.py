@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from dbdyno.model.grouping import grouped
 from dbdyno.model.profile import NO_SYMBOL
 from dbdyno.model.work import (
     Amounts,
-    Event,
     EventChange,
     FunctionChange,
     WorkChange,
@@ -13,18 +13,8 @@ from dbdyno.model.work import (
     WorkWord,
 )
 from dbdyno.parts import number
-from dbdyno.parts.part import (
-    AnyPart,
-    Column,
-    Finding,
-    Group,
-    Row,
-    Section,
-    Subject,
-    Table,
-    TableCell,
-    Text,
-)
+from dbdyno.parts.part import AnyPart, Finding, Group, Section, Subject, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 NOTICE = (
     "Counts user-space instructions of the server: not the kernel, waiting, cache misses or clock "
@@ -99,12 +89,12 @@ def of_operation(base: float, arm: float) -> str:
 
 def open_events(work: WorkComparison) -> Iterator[str]:
     """system calls open in q1, q2: one more shows from 16 operations on."""
-    rows: dict[tuple[Event, bool], list[tuple[str, int | None]]] = {}
-    for change in work.changes:
-        for event in change.events:
-            if event.word == "open":
-                of = event.event, event.operations_needed is None
-                rows.setdefault(of, []).append((change.step, event.operations_needed))
+    rows = grouped(
+        ((event.event, event.operations_needed is None), (change.step, event.operations_needed))
+        for change in work.changes
+        for event in change.events
+        if event.word == "open"
+    )
     for (name, _), of_steps in rows.items():
         steps = ", ".join(dict.fromkeys(step for step, _ in of_steps))
         yield f"{name} open in {steps}: {why_open(needed for _, needed in of_steps)}"

@@ -10,20 +10,18 @@ import textwrap
 from collections.abc import Iterable
 
 from dbdyno.model import Json
-from dbdyno.parts.density import Densities
-from dbdyno.parts.part import (
+from dbdyno.parts.drawing import (
     Bars,
-    Chart,
     Curves,
+    Densities,
     Effects,
     Layers,
     Lines,
-    Page,
+    Plateaus,
     Ratios,
     ScaleUp,
-    charts,
 )
-from dbdyno.parts.plateaus import Plateaus
+from dbdyno.parts.part import Chart, Page, charts
 from dbdyno.report.chart import bars, curves, densities, effects, layers, lines, plateaus, style
 
 PICTURE_WIDTH = 760  # pixels of a picture's drawing, without what stands around it

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from dbdyno.model import Bound, Json
-from dbdyno.parts.part import Bar, Bars, RatioPoint, Ratios, ScaleUp
+from dbdyno.parts.drawing import Bar, Bars, RatioPoint, Ratios, ScaleUp
 from dbdyno.report.chart.lines import PANEL_WIDTH, color, named, short
 
 ROW_HEIGHT = 17  # of a step in the chart of ratios, with one arm
@@ -258,10 +258,10 @@ def _scale_data(chart: ScaleUp) -> list[Json]:
     others = [
         {
             "arm": point.arm,
-            "clients": point.clients,
-            "ratio": short(point.ratio.value),
-            "low": None if point.ratio.low is None else short(point.ratio.low),
-            "high": None if point.ratio.high is None else short(point.ratio.high),
+            "clients": point.x,
+            "ratio": short(point.figure.value),
+            "low": None if point.figure.low is None else short(point.figure.low),
+            "high": None if point.figure.high is None else short(point.figure.high),
         }
         for point in chart.points
     ]

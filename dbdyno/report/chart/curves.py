@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from dbdyno.model import Json
-from dbdyno.parts.part import CurvePoint, Curves
+from dbdyno.parts.drawing import CurvePoint, Curves
 from dbdyno.report.chart.lines import PANEL_WIDTH, color, short
 
 HEIGHT = 220

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from dbdyno.model import Json
-from dbdyno.parts.density import Densities
+from dbdyno.parts.drawing import Densities
 from dbdyno.report.chart.lines import PANEL_WIDTH, color, short
 
 HEIGHT = 160

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from dbdyno.findings.waits.facts import KINDS, kind_place
 from dbdyno.model import Json, Series
-from dbdyno.parts.part import Layers, Stack
+from dbdyno.parts.drawing import Layers, Stack
 from dbdyno.report.chart import lines, style
 
 PANEL_HEIGHT = 84

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy
 
 from dbdyno.model import Json, Series, Span
-from dbdyno.parts.part import Line, Lines
+from dbdyno.parts.drawing import Line, Lines
 from dbdyno.report.chart.style import PANEL_GAP
 
 POINTS_MAX = 2_000  # of one arm in one chart, over all its blocks

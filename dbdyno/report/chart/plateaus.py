@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from dbdyno.model import Json
-from dbdyno.parts.plateaus import Dot, PlateauLine, Plateaus
+from dbdyno.parts.drawing import Dot, PlateauLine, Plateaus
 from dbdyno.report.chart.lines import PANEL_WIDTH, color, short
 
 HEIGHT = 260

@@ -9,27 +9,20 @@ from typing import TYPE_CHECKING
 
 from dbdyno.parts import cells, hints, number
 from dbdyno.parts.colors import Tone
+from dbdyno.parts.drawing import Bar, Bars, Effects, Layers, Lines
 from dbdyno.parts.part import (
     AnyPart,
-    Bar,
-    Bars,
     Callout,
     Chart,
-    Column,
-    Effects,
     Finding,
     Flame,
     Group,
-    Layers,
-    Lines,
     Page,
-    Row,
-    Table,
-    TableCell,
     Text,
     flat,
     scoped,
 )
+from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.parts.table_layout import (
     GAP,
     aligned,

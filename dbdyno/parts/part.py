@@ -6,7 +6,7 @@ Strings are final; formats lay them out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from dbdyno.model import Comparison, StepComparison
@@ -30,6 +30,11 @@ class Finding:
     items: tuple[Finding, ...] = ()
     label: str = ""  # what sets it apart: a verdict, a group of steps, the name of a fact
     tone: Tone = ""  # the label's
+
+    @classmethod
+    def each(cls, texts: Iterable[str]) -> tuple[Finding, ...]:
+        """A sentence of each text."""
+        return tuple(cls(text=text) for text in texts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +95,7 @@ class Group:
 
     name: str  # its anchor; none where it only sets parts side by side
     title: str = ""
-    parts: tuple[AnyPart, ...]
+    parts: tuple[AnyPart, ...] = ()
     depth: Depth = "report"
     of: Scope | Literal[""] = ""
     subtitle: str = ""
@@ -181,6 +186,18 @@ class Section:
 
     of: Scope
     make: Callable[[Subject], Iterable[AnyPart]]
+
+    @classmethod
+    def grouped(
+        cls, of: Scope, make: Callable[[Subject], Iterable[AnyPart]], group: Group
+    ) -> Section:
+        """What is made of a subject, in a group where there is any; an anchor before its name."""
+
+        def within(subject: Subject) -> Iterable[Group]:
+            if parts := tuple(make(subject)):
+                yield replace(group, name=f"{subject.anchor}{group.name}", parts=parts)
+
+        return cls(of, within)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,7 +46,7 @@ def framed(searched: str, answer: Iterable[str], parts: Iterable[AnyPart]) -> Pa
         name="answer",
         depth="brief",
         form="sayings",
-        items=tuple(Finding(text=line) for line in answer),
+        items=Finding.each(answer),
     )
     return Page(
         title=f"{searched}: which commit?",
@@ -260,7 +260,7 @@ def how(search: Bisection, layout: LayoutNoise | None) -> Text:
     return Text(
         name="how",
         title="How it was searched",
-        items=tuple(Finding(text=line) for line in lines),
+        items=Finding.each(lines),
         form="paragraphs",
     )
 

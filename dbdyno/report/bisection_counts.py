@@ -186,6 +186,6 @@ def how(search: Bisection) -> Text:
     return Text(
         name="how",
         title="How it was searched",
-        items=tuple(Finding(text=line) for line in lines),
+        items=Finding.each(lines),
         form="paragraphs",
     )

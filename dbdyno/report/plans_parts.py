@@ -125,7 +125,7 @@ def parts(record: PlansRecord, rows: Sequence[FlippedQuery]) -> Iterator[AnyPart
             name="lacks",
             title="What the lab lacks",
             depth="brief",
-            items=tuple(Finding(text=text) for text in lacks),
+            items=Finding.each(lacks),
         )
 
 

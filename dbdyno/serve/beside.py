@@ -230,7 +230,7 @@ def _warning(found: ArmPair) -> Callout:
 
 
 def _findings(items: Iterable[str]) -> tuple[Finding, ...]:
-    return tuple(Finding(text=text) for text in items)
+    return Finding.each(items)
 
 
 def _ratios(found: ArmPair, names: tuple[str, str]) -> Chart | None:

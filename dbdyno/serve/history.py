@@ -173,9 +173,7 @@ def _warning(found: History) -> Callout:
             f"{found.without} of these arms' results lack this figure: the step failed there, its "
             "files are damaged, or nothing tells the figure."
         )
-    return Callout(
-        name="not-paired", title="Not paired", items=tuple(Finding(text=text) for text in items)
-    )
+    return Callout(name="not-paired", title="Not paired", items=Finding.each(items))
 
 
 def figure_words(metric: str, value: float) -> str:

@@ -177,7 +177,7 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
         name="attributed",
         title="Which factor",
         depth="brief",
-        items=tuple(Finding(text=text) for text in sentences),
+        items=Finding.each(sentences),
     )
     yield table(facts, steps, design)
     yield factors(design)

@@ -39,7 +39,7 @@ def findings(comparison: Comparison) -> Iterable[Finding]:
         Finding(text=_seen(metric, [noise for noise in one.noise if noise.metric in names], aims))
         for metric, names in _by_metric(one.noise).items()
     ]
-    items += [Finding(text=text) for text in of_fills(one.fills)]
+    items += [*Finding.each(of_fills(one.fills))]
     yield Finding(text=_rates(comparison.base, one, aims), items=tuple(items))
 
 

@@ -7,7 +7,7 @@ from dbdyno.model.host_facts import Storage
 from dbdyno.model.host_reading import Device
 from dbdyno.model.metric.device import COLUMNS, DEVICES, DeviceColumn, name_of
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import Group, Section, Subject
+from dbdyno.parts.part import Group, Section
 from dbdyno.parts.table import Column, Row, Table
 
 SELDOM = ("discards", "flushes")
@@ -105,17 +105,14 @@ def _named(storage: Storage) -> str:
     return f", {storage.device}" if storage.device else ""
 
 
-def _parts(subject: Subject) -> Iterable[Group]:
-    parts = tuple(tables(subject.step, subject.comparison, subject.anchor))
-    if parts:
-        yield Group(
-            name=f"{subject.anchor}-device",
-            parts=parts,
-            depth="detail",
-            entry="device",
-            click="The device, as iostat tells it",
-            fold="the device, as iostat tells it",
-        )
-
-
-SECTION = Section("step", _parts)
+SECTION = Section.grouped(
+    "step",
+    lambda subject: tables(subject.step, subject.comparison, subject.anchor),
+    Group(
+        name="-device",
+        depth="detail",
+        entry="device",
+        click="The device, as iostat tells it",
+        fold="the device, as iostat tells it",
+    ),
+)

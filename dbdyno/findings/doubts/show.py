@@ -27,7 +27,7 @@ def parts(comparison: Comparison) -> Iterator[Callout]:
         yield Callout(
             name="doubts",
             title="Doubts",
-            items=tuple(Finding(text=text) for text in texts),
+            items=Finding.each(texts),
             depth="answer",
             brief=(*brief, *([f"and {more} more"] if more > 0 else [])),
         )
@@ -82,7 +82,7 @@ def of_step(subject: Subject) -> Iterable[Callout]:
         for item in group.of_step(step.workload, step.ordinal)
     ]
     if texts:
-        items = tuple(Finding(text=text) for text in texts)
+        items = Finding.each(texts)
         yield Callout(name=f"{subject.anchor}-doubts", title="", items=items)
 
 

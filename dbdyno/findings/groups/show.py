@@ -41,7 +41,7 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
     legend = (f"Relative to: {base}", *columns) if len(others) > 1 else ()
     yield Text(
         name=f"{subject.anchor}-legend",
-        items=tuple(Finding(text=line) for line in legend),
+        items=Finding.each(legend),
         depth="brief",
         form="legend",
     )

@@ -169,7 +169,7 @@ def _failures(comparison: Comparison) -> list[Finding]:
 
 def _listed(text: str, items: Sequence[str]) -> list[Finding]:
     """A sentence with its list; nothing where the list is empty."""
-    return [Finding(text=text, items=tuple(Finding(text=item) for item in items))] if items else []
+    return [Finding(text=text, items=Finding.each(items))] if items else []
 
 
 def _parts(subject: Subject) -> Iterable[Text]:

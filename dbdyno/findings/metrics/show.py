@@ -6,7 +6,7 @@ from dataclasses import replace
 from dbdyno.model import Cell, StepComparison, metric
 from dbdyno.model.metric import device
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import Group, Section, Subject
+from dbdyno.parts.part import Group, Section
 from dbdyno.parts.table import Column, Row, Table, TableCell
 
 _RESPONSE = (
@@ -176,15 +176,8 @@ def _group(name: str) -> str:
     return next(of, "Other")
 
 
-def _parts(subject: Subject) -> Iterable[Group]:
-    found = tuple(tables(subject.step, subject.base, subject.anchor))
-    if found:
-        yield Group(
-            name=f"{subject.anchor}-metrics-part",
-            parts=found,
-            entry="metrics",
-            click="Published metrics",
-        )
-
-
-SECTION = Section("step", _parts)
+SECTION = Section.grouped(
+    "step",
+    lambda subject: tables(subject.step, subject.base, subject.anchor),
+    Group(name="-metrics-part", entry="metrics", click="Published metrics"),
+)

@@ -190,7 +190,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
     links = _links(subject.comparison)
     if not links:
         return
-    items = tuple(Finding(text=text) for text in sentences(links))
+    items = Finding.each(sentences(links))
     means = Text(name="network-means", title=MEANS, items=items, form="paragraphs", look="block")
     by_step = steps(subject.comparison)
     yield Group(

@@ -267,7 +267,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
     several = len(set(comparison.nodes.values())) > 1
     said = Text(
         name="nodes-said",
-        items=tuple(Finding(text=text) for text in sentences(comparison)),
+        items=Finding.each(sentences(comparison)),
         depth="brief" if several else "report",
         form="paragraphs",
     )

@@ -67,7 +67,7 @@ def _sentences(profiles: Iterable[ProfileComparison], prefix: str) -> Iterable[T
         yield Text(
             name=f"{prefix}-functions-changed",
             title="Functions whose cost changed",
-            items=tuple(Finding(text=text) for text in items),
+            items=Finding.each(items),
         )
 
 

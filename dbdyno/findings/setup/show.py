@@ -212,7 +212,7 @@ def _parts(subject: Subject) -> Iterable[Text]:
     yield Text(
         name="introduction",
         title="Builds, configuration and hardware",
-        items=tuple(Finding(text=text) for text in paragraphs(subject.comparison)),
+        items=Finding.each(paragraphs(subject.comparison)),
         form="paragraphs",
         look="introduction",
     )

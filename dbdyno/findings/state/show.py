@@ -8,7 +8,7 @@ from dbdyno.model import Cell, StepComparison
 from dbdyno.model.metric.over import taken
 from dbdyno.model.metric.state import STATES, StateFacts, StateMetric, by_name
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import Group, Section, Subject
+from dbdyno.parts.part import Group, Section
 from dbdyno.parts.table import Column, Row, Table, TableCell
 
 _GROUPS: Mapping[str, str] = {  # by the unit of a quantity; debt has a group of its own
@@ -99,10 +99,8 @@ def _cell(result: Cell, moment: str, name: str) -> TableCell:
     return replace(cells.over_blocks(blocks, partial(words, name)), detail="")
 
 
-def _parts(subject: Subject) -> Iterable[Group]:
-    parts = tuple(tables(subject.step, subject.anchor))
-    if parts:
-        yield Group(name=f"{subject.anchor}-state", parts=parts, entry="state", pair=True)
-
-
-SECTION = Section("step", _parts)
+SECTION = Section.grouped(
+    "step",
+    lambda subject: tables(subject.step, subject.anchor),
+    Group(name="-state", entry="state", pair=True),
+)

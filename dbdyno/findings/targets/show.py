@@ -6,7 +6,7 @@ from dbdyno.model import Cell, StepComparison, TargetFacts
 from dbdyno.model.metric.over import taken
 from dbdyno.parts import cells, number
 from dbdyno.parts.colors import Tone
-from dbdyno.parts.part import Group, Section, Subject
+from dbdyno.parts.part import Group, Section
 from dbdyno.parts.table import Column, Table, TableCell
 
 NAMES = {"insert": "inserts", "delete": "deletes"}
@@ -66,10 +66,8 @@ def percent(value: float | None) -> str:
     return number.number(value, 1)
 
 
-def _parts(subject: Subject) -> Iterable[Group]:
-    parts = tuple(tables(subject.step, subject.anchor))
-    if parts:
-        yield Group(name=f"{subject.anchor}-targets", parts=parts, entry="targets")
-
-
-SECTION = Section("step", _parts)
+SECTION = Section.grouped(
+    "step",
+    lambda subject: tables(subject.step, subject.anchor),
+    Group(name="-targets", entry="targets"),
+)

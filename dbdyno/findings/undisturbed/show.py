@@ -8,7 +8,7 @@ from dbdyno.parts.drawing import Densities, DensityPoint
 from dbdyno.parts.part import Chart, Group, Section, Subject
 
 
-def _parts(subject: Subject) -> Iterable[Group]:
+def _charts(subject: Subject) -> Iterable[Chart]:
     """A chart for each operation whose undisturbed time is compared."""
     step = subject.step
     by_operation = grouped(
@@ -16,8 +16,8 @@ def _parts(subject: Subject) -> Iterable[Group]:
         for mode in subject.comparison.of(UndisturbedFacts).modes
         if mode.place == (step.workload, step.ordinal)
     )
-    drawn = tuple(
-        Chart(
+    for operation, modes in by_operation.items():
+        yield Chart(
             name=f"{subject.anchor}-undisturbed-{operation}",
             title=f"Service times of {operation}, % of operations in each percent of time; x: µs, "
             "log scale; filled: the operations that are compared",
@@ -25,11 +25,6 @@ def _parts(subject: Subject) -> Iterable[Group]:
             data=Densities(points=tuple(point for mode in modes for point in _points(mode))),
             depth="detail",
         )
-        for operation, modes in by_operation.items()
-    )
-    if drawn:
-        name = f"{subject.anchor}-undisturbed"
-        yield Group(name=name, title="Undisturbed time", parts=drawn, entry="undisturbed")
 
 
 def _points(mode: ComparedMode) -> Iterable[DensityPoint]:
@@ -38,4 +33,6 @@ def _points(mode: ComparedMode) -> Iterable[DensityPoint]:
         yield DensityPoint(arm=mode.arm, us=us, share=density, compared=compared)
 
 
-SECTION = Section("step", _parts)
+SECTION = Section.grouped(
+    "step", _charts, Group(name="-undisturbed", title="Undisturbed time", entry="undisturbed")
+)

@@ -42,7 +42,7 @@ def _listed(parts: Iterable[str]) -> str:
 
 
 def _parts(subject: Subject) -> Iterable[Callout]:
-    items = tuple(Finding(text=text) for text in words(subject.comparison))
+    items = Finding.each(words(subject.comparison))
     if items:
         yield Callout(name="unseen", title="Not seen", items=items)
 

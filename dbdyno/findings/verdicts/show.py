@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dbdyno.model import Bound, Cell, Comparison, PairedEstimate, StepComparison, metric
+from dbdyno.model.grouping import grouped
 from dbdyno.model.metric.primary import UNDISTURBED, called, is_cpu, is_second, second_of
 from dbdyno.model.ratio import OPPOSITE
 from dbdyno.model.service_profile import ServiceProfiles
@@ -152,7 +153,7 @@ def primary(verdict: Verdict, second: bool) -> Judgement | None:
 # --- Steps -----------------------------------------------------------------------------------
 
 
-def grouped(steps: Sequence[StepComparison]) -> dict[str, list[StepComparison]]:
+def by_group(steps: Sequence[StepComparison]) -> dict[str, list[StepComparison]]:
     """The steps that are told, by group; those of none first, those before the writes last."""
     found = {"": [step for step in steps if step_groups.alone(step)]}
     found |= step_groups.ordered(steps)
@@ -209,7 +210,7 @@ def _table(
             ),
             group=title,
         )
-        for title, some in grouped(steps).items()
+        for title, some in by_group(steps).items()
         for step in some
         for result in step.cells
         if result.arm == arm and result.verdict is not None

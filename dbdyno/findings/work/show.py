@@ -134,7 +134,7 @@ def of_result(work: WorkComparison) -> Iterator[AnyPart]:
         for change in work.changes
         for text in events(change)
     ]
-    unknown = [Finding(text=text) for text in open_events(work)]
+    unknown = [*Finding.each(open_events(work))]
     if findings or unknown:
         yield Text(
             name="work-events",

@@ -9,6 +9,7 @@ from dbdyno.model.compiler import flags_of
 from dbdyno.model.grouping import grouped
 from dbdyno.model.plan_record import ArmRecord
 from dbdyno.model.server_facts import ServerFacts
+from dbdyno.parts.number import few
 
 NAMES_MAX = 12
 
@@ -205,6 +206,4 @@ def _words(value: object) -> str:
 
 def names_of(names: Sequence[str]) -> str:
     """`a, b and 3 more`; of none `none`."""
-    more = len(names) - NAMES_MAX
-    text = ", ".join(names[:NAMES_MAX]) or "none"
-    return f"{text} and {more} more" if more > 0 else text
+    return few(names, NAMES_MAX) or "none"

@@ -55,7 +55,7 @@ def changes(
     changed = [words for name in names if (words := by_block(name, states)) is not None]
     if changed:
         where = f"{name} between blocks" if name else "between blocks"
-        yield DoubtSubject.CHANGED_HOST.doubt(f"{where} {_named(changed)}")
+        yield DoubtSubject.CHANGED_HOST.doubt(f"{where} {few(changed, FACTS_NAMED_MAX, '; ')}")
 
 
 def unlike(hosts: Mapping[str, HostFacts], nodes: Iterable[str]) -> Iterable[Doubt]:
@@ -65,12 +65,7 @@ def unlike(hosts: Mapping[str, HostFacts], nodes: Iterable[str]) -> Iterable[Dou
     facts = dict.fromkeys(fact for state in states.values() for fact in state)
     differing = [words for fact in facts if (words := _by_host(fact, states)) is not None]
     if differing:
-        yield DoubtSubject.UNLIKE_NODES.doubt(_named(differing))
-
-
-def _named(facts: Sequence[str]) -> str:
-    more = len(facts) - FACTS_NAMED_MAX
-    return "; ".join(facts[:FACTS_NAMED_MAX]) + (f"; and {more} more" if more > 0 else "")
+        yield DoubtSubject.UNLIKE_NODES.doubt(few(differing, FACTS_NAMED_MAX, "; "))
 
 
 def _by_host(fact: str, states: Mapping[str, Mapping[str, str]]) -> str | None:

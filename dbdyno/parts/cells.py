@@ -335,12 +335,19 @@ def ratio_words(ratio: Ratio) -> str:
     return f"{text}, 95 % interval {spread}, {number.blocks(ratio.blocks)}{look}"
 
 
+def figure(step: StepComparison, cell: Cell, name: str, digits: int | None = None) -> str:
+    """A metric of an arm, with the digits that it has for every arm: at most the metric's own."""
+    return number.number(cell.metrics.get(name), _digits(step, name, digits))
+
+
+def _digits(step: StepComparison, name: str, digits: int | None = None) -> int:
+    most = metric.by_name(name).digits if digits is None else digits
+    return number.digits_alike([cell.metrics.get(name) for cell in step.cells], most)
+
+
 def estimate_cell(step: StepComparison, result: Cell, name: str) -> TableCell:
     """A metric beside the base's, with the digits of a difference that the arms' figures have."""
-    values = [cell.metrics.get(name) for cell in step.cells]
-    return beside(
-        result.estimates.get(name), number.digits_alike(values, metric.by_name(name).digits)
-    )
+    return beside(result.estimates.get(name), _digits(step, name))
 
 
 def beside(estimate: PairedEstimate | None, digits: int) -> TableCell:

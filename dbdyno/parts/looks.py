@@ -41,15 +41,10 @@ def _taken(taken: Sequence[Look]) -> str:
     if len(taken) == 1:
         return f"{number.blocks(taken[0].blocks)} ({shares[0]} of the level)"
     if len(set(shares)) == 1:
-        which = _listed([str(look.blocks) for look in taken])
+        which = number.listed(look.blocks for look in taken)
         return f"{which} blocks ({shares[0]} of the level each)"
     each = [f"{look.blocks} ({text})" for look, text in zip(taken, shares, strict=True)]
-    return f"{_listed(each)} blocks, each with this share of the level"
-
-
-def _listed(texts: Sequence[str]) -> str:
-    *others, last = texts
-    return f"{', '.join(others)} and {last}" if others else last
+    return f"{number.listed(each)} blocks, each with this share of the level"
 
 
 def _coming(comparison: Comparison, looked: LookProgress) -> str:

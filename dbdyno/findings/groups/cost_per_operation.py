@@ -67,7 +67,7 @@ def _rows(step: StepComparison) -> Iterable[Row]:
     cpu = cpu_of(step.cells)
     for result in step.cells:
         yield Row.of(
-            *(_value(step, result, metric or cpu, digits) for _, metric, digits, _ in SHORT),
+            *(cells.figure(step, result, metric or cpu, digits) for _, metric, digits, _ in SHORT),
             _per_second(step, result),
             result.arm,
             group=step.step,
@@ -93,9 +93,3 @@ def _per_second(step: StepComparison, result: Cell) -> TableCell:
     if _rate(step) == step.headline:
         return cells.absolute_cell(result, "")
     return TableCell(text=number.number(result.metrics.get(_rate(step))))
-
-
-def _value(step: StepComparison, result: Cell, metric: str, digits: int) -> TableCell:
-    """A figure, with the digits that it has for every arm."""
-    alike = number.digits_alike([cell.metrics.get(metric) for cell in step.cells], digits)
-    return TableCell(text=number.number(result.metrics.get(metric), alike))

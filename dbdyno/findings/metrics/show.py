@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from dbdyno.model import Cell, StepComparison, metric
 from dbdyno.model.metric import device
-from dbdyno.parts import cells, number
+from dbdyno.parts import cells
 from dbdyno.parts.part import Group, Section
 from dbdyno.parts.table import Column, Row, Table, TableCell
 
@@ -98,10 +98,7 @@ def _means(step: StepComparison) -> str:
 
 
 def _value_cell(step: StepComparison, result: Cell, one: metric.Metric) -> TableCell:
-    """A metric's value, with the digits that it has for every arm."""
-    values = [other.metrics.get(one.name) for other in step.cells]
-    digits = number.digits_alike(values, one.digits)
-    text = number.number(result.metrics.get(one.name), digits)
+    text = cells.figure(step, result, one.name)
     return TableCell(text=cells.signed(text, cells.value_bound(step, result, one.name)))
 
 

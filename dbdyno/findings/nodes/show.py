@@ -14,8 +14,6 @@ from dbdyno.parts.table import Column, Row, Table, TableCell
 
 NODES_SHOWN_MAX = 6
 """So many nodes have a column each; of more the least and the greatest, and a table of all."""
-NAMES_MAX = 4
-"""So many steps are named in a sentence; the tables have them all."""
 FEW = {2: "Two nodes tell next to nothing", 3: "Three nodes tell little"}
 """What so few tell of other machines."""
 
@@ -52,7 +50,7 @@ def _agreement(comparison: Comparison, rows: Sequence[NodeComparison]) -> str:
     if apart:
         names = [_found(comparison, row) for row in apart]
         more = f"; within the margin in {within} more" if within else ""
-        return f"Nodes disagree: {'; '.join(names[:NAMES_MAX])}{_rest(names)}{more}."
+        return f"Nodes disagree: {number.few(names, between='; ')}{more}."
     if within:
         return (
             f"Nodes disagree by less than the margin in {within} of {len(rows)} comparisons, and "
@@ -67,11 +65,6 @@ def _agreement(comparison: Comparison, rows: Sequence[NodeComparison]) -> str:
         else ""
     )
     return f"No disagreement between nodes was seen.{reach}"
-
-
-def _rest(names: Sequence[str]) -> str:
-    more = len(names) - NAMES_MAX
-    return f"; and {more} more" if more > 0 else ""
 
 
 def _found(comparison: Comparison, row: NodeComparison) -> str:

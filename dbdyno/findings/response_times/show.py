@@ -68,15 +68,11 @@ def _times_tables(
     kinds = [work for work in KINDS if ("kind", work) in there and wanted(work)]
     names = [name for of, name in there if of == "operation" and name not in KINDS]
     operations = [name for name in names if wanted(name)] if len(names) > 1 or not kinds else []
-    if kinds:
-        rows = [row for work in kinds for row in _response_rows(step, sort, ("kind", work))]
-        yield _response_table(f"{prefix}-{sort.name}-times", sort.title, rows, sort)
-    if operations:
-        rows = [
-            row for name in operations for row in _response_rows(step, sort, ("operation", name))
-        ]
-        name = f"{prefix}-{sort.name}-operation-times"
-        yield _response_table(name, f"{sort.title} of each operation", rows, sort)
+    for of, some, of_each in (("kind", kinds, ""), ("operation", operations, " of each operation")):
+        rows = [row for name in some for row in _response_rows(step, sort, (of, name))]
+        if rows:
+            name = f"{prefix}-{sort.name}{'-operation' if of_each else ''}-times"
+            yield _response_table(name, f"{sort.title}{of_each}", rows, sort)
 
 
 def _response_table(name: str, title: str, rows: Sequence[Row], sort: _TimeSort) -> Table:

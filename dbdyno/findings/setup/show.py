@@ -105,9 +105,7 @@ def _build(name: str, server: ServerFacts | None, planned: ArmRecord | None) -> 
 
 
 def _named(names: Sequence[str]) -> str:
-    more = len(names) - SETTINGS_NAMED_MAX
-    text = ", ".join(names[:SETTINGS_NAMED_MAX])
-    return f"{text} and {more} more" if more > 0 else text
+    return number.few(names, SETTINGS_NAMED_MAX)
 
 
 def _differences(comparison: Comparison) -> Iterable[str]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from dbdyno.model import Bound, Json
 from dbdyno.parts.drawing import Bar, Bars, RatioPoint, Ratios, ScaleUp
-from dbdyno.report.chart.lines import PANEL_WIDTH, color, named, short
+from dbdyno.report.chart.lines import PANEL_WIDTH, color, legend, named, short
 
 ROW_HEIGHT = 17  # of a step in the chart of ratios, with one arm
 ARM_HEIGHT = 8  # more for each further arm
@@ -128,13 +128,13 @@ def ratios(chart: Ratios, arms: Sequence[str]) -> Json:
     place: Json = {"field": "step", "type": "nominal", "sort": list(chart.steps), "title": None}
     place["axis"] = {"grid": True}
     offset = {"field": "arm", "type": "nominal", "sort": shown, "scale": {"paddingOuter": 0.5}}
-    legend = color(arms) | {"legend": {"title": None, "values": shown}}
+    colors = legend(arms, shown)
     one = {"mark": {"type": "rule", "style": "base"}, "encoding": {"x": {"datum": 1}}}
     return {
         "data": {"values": [_ratio_datum(point) for point in chart.points]},
         "width": PANEL_WIDTH,
         "height": len(chart.steps) * (ROW_HEIGHT + ARM_HEIGHT * (len(shown) - 1)),
-        "layer": [one, *_points(chart, {"y": place, "yOffset": offset, "color": legend})],
+        "layer": [one, *_points(chart, {"y": place, "yOffset": offset, "color": colors})],
         "usermeta": {"kind": "ratios", "columns": 1},
     }
 
@@ -209,9 +209,7 @@ def scaling(chart: ScaleUp, arms: Sequence[str]) -> Json:
         "scale": {"type": "log", "base": 2, "nice": False},
         "axis": {"values": [clients / chart.clients[0] for clients in chart.clients]},
     }
-    shown = [arm for arm in arms if any(point.arm == arm for point in chart.points)]
-    legend = {"legend": {"title": None, "values": shown}}
-    lines: Json = {"x": x, "y": y, "color": color(arms) | legend}
+    lines: Json = {"x": x, "y": y, "color": legend(arms, (point.arm for point in chart.points))}
     ideal = {"type": "line", "strokeDash": [4, 4], "style": "base"}
     return {
         "data": {"values": [*_ideal(chart), *_scale_data(chart)]},

@@ -207,8 +207,8 @@ def spec(chart: Lines, arms: Sequence[str], points_max: int = POINTS_MAX) -> Jso
     }
 
 
-_SHORT_LABEL = "format(datum.value, abs(datum.value) < 1000 ? '~g' : '~s')"  # 0.05, 800, 12.5k
-_LINEAR: Json = {"scale": {"zero": True}, "axis": {"tickCount": 3, "labelExpr": _SHORT_LABEL}}
+SHORT_LABEL = "format(datum.value, abs(datum.value) < 1000 ? '~g' : '~s')"  # 0.05, 800, 12.5k
+_LINEAR: Json = {"scale": {"zero": True}, "axis": {"tickCount": 3, "labelExpr": SHORT_LABEL}}
 
 
 def _logarithmic(chart: Lines) -> Json:
@@ -238,6 +238,13 @@ def color(arms: Sequence[str]) -> Json:
     """An arm's colour by its place among all arms, whichever of them a chart shows."""
     scale = {"domain": list(arms)}
     return {"field": "arm", "type": "nominal", "scale": scale, "legend": None}
+
+
+def legend(arms: Sequence[str], drawn: Iterable[str], **look: object) -> Json:
+    """The colours of arms, with a legend of those that are drawn."""
+    there = set(drawn)
+    shown = [arm for arm in arms if arm in there]
+    return color(arms) | {"legend": {"title": None, "values": shown, **look}}
 
 
 def time_axis() -> Json:

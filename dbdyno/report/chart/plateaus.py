@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from dbdyno.model import Json
 from dbdyno.parts.drawing import Dot, PlateauLine, Plateaus
-from dbdyno.report.chart.lines import PANEL_WIDTH, color, short
+from dbdyno.report.chart.lines import PANEL_WIDTH, SHORT_LABEL, color, short
 
 HEIGHT = 260
 ROOM_SHARE = 0.08  # of the reach of all figures, above and below
@@ -64,9 +64,6 @@ def spec(chart: Plateaus, arms: Sequence[str]) -> Json:
     }
 
 
-_LABEL = "format(datum.value, abs(datum.value) < 1000 ? '~g' : '~s')"  # 0.05, 800, 12.5k
-
-
 def _plateau_marks(x: Json, y: Json, own: Json) -> list[Json]:
     """The means: in their arm's colour, or in ink where they are of several arms."""
     line = {"type": "rule", "strokeWidth": 5, "strokeCap": "round", "clip": True}
@@ -107,17 +104,12 @@ def _x(chart: Plateaus) -> Json:
         "scale": {"nice": False, "zero": False, "padding": PADDING},
         "axis": {
             "values": list(chart.marks),
-            "labelExpr": f"({_embedded(names)})[datum.value]",
+            "labelExpr": f"({json.dumps(names)})[datum.value]",  # Vega reads JSON's strings
             "labelAlign": "left",
             "labelOverlap": "greedy",
             "grid": True,
         },
     }
-
-
-def _embedded(names: dict[str, str]) -> str:
-    """An object of Vega's expressions, which reads the strings of JSON."""
-    return json.dumps(names)
 
 
 def _date_format(chart: Plateaus) -> str:
@@ -135,7 +127,7 @@ def _y(chart: Plateaus) -> Json:
         "type": "quantitative",
         "title": None,
         "scale": {"zero": False, "nice": False, "domain": domain},
-        "axis": {"tickCount": 5, "labelExpr": _LABEL},
+        "axis": {"tickCount": 5, "labelExpr": SHORT_LABEL},
     }
 
 

@@ -168,6 +168,13 @@ class Comparison:
         return tuple(Tolerance(arm=arm, steps=tuple(steps)) for arm, steps in by_arm.items())
 
     @property
+    def judgements(self) -> tuple[Judgement, ...]:
+        """Those of all steps and arms, then those over the steps of a workload."""
+        verdicts = (cell.verdict for step in self.steps for cell in step.cells)
+        of_steps = (each for verdict in verdicts if verdict for each in verdict.judgements)
+        return (*of_steps, *(whole.judgement for whole in self.overall))
+
+    @property
     def failed(self) -> bool:
         """Whether a step of an arm failed, was skipped or is damaged, in any block."""
         cells = (cell for step in self.steps for cell in step.cells)

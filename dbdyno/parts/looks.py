@@ -6,7 +6,6 @@ from fractions import Fraction
 from dbdyno.model import Comparison
 from dbdyno.model.looks import Look, LookProgress
 from dbdyno.model.open_steps import open_steps
-from dbdyno.model.verdict import Judgement
 from dbdyno.parts import number
 
 _GLYPHS = {Fraction(1, 2): "½", Fraction(1, 4): "¼", Fraction(1, 8): "⅛"}
@@ -73,18 +72,7 @@ def _over(looked: LookProgress) -> str:
 
 def _minutes_per_block(comparison: Comparison) -> float | None:
     """The minutes of a further block by a judgement's price; None if there is no price."""
-    for judgement in _judgements(comparison):
+    for judgement in comparison.judgements:
         if judgement.blocks_needed and judgement.minutes_needed is not None:
             return judgement.minutes_needed / judgement.blocks_needed
     return None
-
-
-def _judgements(comparison: Comparison) -> list[Judgement]:
-    of_steps = [
-        judgement
-        for step in comparison.steps
-        for cell in step.cells
-        if cell.verdict is not None
-        for judgement in cell.verdict.judgements
-    ]
-    return [*of_steps, *(one.judgement for one in comparison.overall)]

@@ -5,11 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dbdyno.model import Comparison
+from dbdyno.model.grouping import grouped
 from dbdyno.model.metric import title_of
 from dbdyno.model.metric.primary import called
 from dbdyno.model.verdict import Aims, Calibration, FillNoise, Noise
 from dbdyno.parts import cells, colors, number
-from dbdyno.parts.part import Finding, Group, Section, Subject
+from dbdyno.parts.part import Finding, Group, Section
 from dbdyno.parts.table import Column, Row, Table, TableCell
 
 NAMES_MAX = 4
@@ -35,11 +36,9 @@ def findings(comparison: Comparison) -> Iterable[Finding]:
                 "the arms makes them differ. Read a change below as “perhaps”.",
             )
         )
-    items += [
-        Finding(text=_seen(metric, [noise for noise in one.noise if noise.metric in names], aims))
-        for metric, names in _by_metric(one.noise).items()
-    ]
-    items += [*Finding.each(of_fills(one.fills))]
+    by_name = grouped((called(noise.metric), noise) for noise in one.noise)
+    items += Finding.each(_seen(name, noise, aims) for name, noise in by_name.items())
+    items += Finding.each(of_fills(one.fills))
     yield Finding(text=_rates(comparison.base, one, aims), items=tuple(items))
 
 
@@ -71,22 +70,9 @@ def _share(share: float, low: float, high: float) -> str:
     return f"{number.measured(share)} [{_figure(low)}, {_figure(high)}]"
 
 
-def _by_metric(noise: Iterable[Noise]) -> dict[str, set[str]]:
-    """The names of the metrics by what they are called: throughput is called so in every step."""
-    found: dict[str, set[str]] = {}
-    for one in noise:
-        found.setdefault(called(one.metric), set()).add(one.metric)
-    return found
-
-
 def _smallest(noise: Noise) -> float:
     """The smallest change that one comparison finds; infinite where it finds none."""
     return math.inf if noise.visible is None else noise.visible
-
-
-def _from(noise: Noise) -> str:
-    """From which change on a step shows it, in words."""
-    return "not at all" if noise.visible is None else f"from {number.visible(noise.visible)} %"
 
 
 def _seen(called: str, noise: Sequence[Noise], aims: Aims) -> str:
@@ -103,7 +89,15 @@ def _seen(called: str, noise: Sequence[Noise], aims: Aims) -> str:
     if not missed:
         return f"{text}."
     several = len({one.workload for one in noise}) > 1
-    names = [f"{f'{one.workload} ' if several else ''}{one.step} {_from(one)}" for one in missed]
+    names = [
+        (f"{noise.workload} " if several else "")
+        + (
+            f"{noise.step} not at all"
+            if noise.visible is None
+            else f"{noise.step} from {number.visible(noise.visible)} %"
+        )
+        for noise in missed
+    ]
     return f"{text}; {number.few(names, NAMES_MAX)}."
 
 
@@ -250,9 +244,10 @@ def tables(comparison: Comparison) -> Iterable[Table]:
         yield between_fills(comparison, calibration)
 
 
-def _parts(subject: Subject) -> Iterable[Group]:
-    for table in tables(subject.comparison):
-        yield Group(name="", parts=(table,), depth=table.depth, of="page", entry="")
-
-
-SECTION = Section("page", _parts)
+SECTION = Section(
+    "page",
+    lambda subject: (
+        Group(name="", parts=(table,), depth=table.depth, of="page", entry="")
+        for table in tables(subject.comparison)
+    ),
+)

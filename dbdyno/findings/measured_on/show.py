@@ -66,8 +66,8 @@ def _facts(
         ("CPU", _cpu(host.cpu)),
         ("Memory", _memory(host)),
         ("Storage", _storage(host.data)),
-        *_log(host),
-        ("System", joined([host.os, prefixed("kernel", host.kernel), _virtual(host)])),
+        *([("Storage of the log", _log(host, host.wal))] if host.wal else []),
+        ("System", _system(host)),
         ("Pages and clock", _pages(host)),
         (GENERATOR, _elsewhere(comparison) or _ceiling(generator)),
         ("What disturbs here", _disturbs(host)),
@@ -115,14 +115,14 @@ def hosts(comparison: Comparison) -> Table | None:
 
 def _elsewhere(comparison: Comparison) -> str:
     """The ceilings of the hosts that made the load; empty where it was made beside the servers."""
-    names = comparison.plan.generator.hosts
-    return "; ".join(f"on {name}: {_of_host(comparison, name)}" for name in names)
-
-
-def _of_host(comparison: Comparison, name: str) -> str:
-    """A host that made load: its processor, and the load generator's ceiling there."""
-    cpu = comparison.hosts.get(name, HostFacts()).cpu
-    return joined([_cpu(cpu), _ceiling(comparison.generators.get(name))])
+    by_host = {
+        name: [
+            _cpu(comparison.hosts.get(name, HostFacts()).cpu),
+            _ceiling(comparison.generators.get(name)),
+        ]
+        for name in comparison.plan.generator.hosts
+    }
+    return "; ".join(f"on {name}: {joined(words)}" for name, words in by_host.items())
 
 
 def _ceiling(generator: Ceiling | None) -> str:
@@ -130,23 +130,17 @@ def _ceiling(generator: Ceiling | None) -> str:
     if generator is None:
         return "not measured on this host"
     by_protocol = grouped((load.protocol, load) for load in generator.loads)
-    said = {protocol: _loads(loads) for protocol, loads in by_protocol.items()}
+    said = {}
+    for protocol, loads in by_protocol.items():
+        best, *others = sorted(loads, key=lambda load: -load.per_s)
+        said[protocol] = "; ".join([f"ceiling {_load(best)} of CPU each", *map(_load, others)])
     if set(said) == {OLDER_PROTOCOL}:
         return said[OLDER_PROTOCOL]
-    return "; ".join(f"{_protocol(protocol)}: {words}" for protocol, words in said.items())
-
-
-def _protocol(name: str) -> str:
-    """A protocol in words; of one that this version does not know the name."""
-    known = engine.TRAITS.get(name)
-    return name if known is None else f"{known.product}'s protocol"
-
-
-def _loads(loads: Sequence[CeilingLoad]) -> str:
-    """The loads of a protocol, that with the largest rate first."""
-    best = max(loads, key=lambda load: load.per_s)
-    others = [_load(load) for load in loads if load is not best]
-    return "; ".join([f"ceiling {_load(best)} of CPU each", *others])
+    # Of a protocol that this version does not know the name.
+    names = {name: f"{traits.product}'s protocol" for name, traits in engine.TRAITS.items()}
+    return "; ".join(
+        f"{names.get(protocol, protocol)}: {words}" for protocol, words in said.items()
+    )
 
 
 def _load(load: CeilingLoad) -> str:
@@ -193,7 +187,9 @@ def prefixed(name: str, value: object) -> str:
 
 
 def _blocks(comparison: Comparison) -> str:
-    words = [f"{comparison.blocks} judged{_by_node(comparison)}", comparison.incomplete]
+    nodes = Counter(comparison.nodes.values())
+    told = ", ".join(f"{count} on {node}" for node, count in nodes.items())
+    words = [f"{comparison.blocks} judged{f' ({told})' if told else ''}", comparison.incomplete]
     if comparison.unverified:
         words.append(f"{len(comparison.unverified)} unverified: an older dyno wrote no checksums")
     words += [
@@ -203,13 +199,6 @@ def _blocks(comparison: Comparison) -> str:
         for item in group.items
     ]
     return joined(words, "; ")
-
-
-def _by_node(comparison: Comparison) -> str:
-    """How many blocks each node measured: ` (4 on n1, 2 on n2)`."""
-    counts = Counter(comparison.nodes.values())
-    told = ", ".join(f"{count} on {node}" for node, count in counts.items())
-    return f" ({told})" if told else ""
 
 
 def _cpu(cpu: Cpu) -> str:
@@ -260,16 +249,14 @@ def _storage(data: Storage) -> str:
     )
 
 
-def _log(host: HostFacts) -> Iterable[tuple[str, str]]:
-    """The storage of a log that has a folder of its own; of one on the data's device only that."""
-    if host.wal:
-        here = f"on the data's device, in {host.wal.path}"
-        yield "Storage of the log", here if host.one_device else _storage(host.wal)
+def _log(host: HostFacts, wal: Storage) -> str:
+    return f"on the data's device, in {wal.path}" if host.one_device else _storage(wal)
 
 
-def _virtual(host: HostFacts) -> str:
-    words = prefixed("virtual machine:", host.virtual)
-    return joined([words, "in a container" if host.container else ""])
+def _system(host: HostFacts) -> str:
+    virtual = prefixed("virtual machine:", host.virtual)
+    inside = "in a container" if host.container else ""
+    return joined([host.os, prefixed("kernel", host.kernel), virtual, inside])
 
 
 def _pages(host: HostFacts) -> str:

@@ -83,17 +83,13 @@ def _published(step: StepComparison, base: str, prefix: str) -> Table:
         explained=True,
         columns=columns,
         rows=tuple(rows),
-        note=_means(step) + "docs/metrics.md explains each column.",
-    )
-
-
-def _means(step: StepComparison) -> str:
-    """How the figures are taken over blocks; nothing for one block."""
-    if step.blocks <= 1:
-        return ""
-    return (
-        "Geometric means of the blocks beside ratios, arithmetic ones beside differences, which "
-        "have a sign. "
+        note=cells.sentences(
+            "Geometric means of the blocks beside ratios, arithmetic ones beside differences, "
+            "which have a sign."
+            if step.blocks > 1
+            else "",
+            "docs/metrics.md explains each column.",
+        ),
     )
 
 

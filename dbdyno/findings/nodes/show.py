@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from dbdyno.findings.nodes.facts import NodeFacts
 from dbdyno.model import Comparison
@@ -152,7 +153,7 @@ def _summary(comparison: Comparison, arm: str, rows: Sequence[NodeComparison], n
             Row.of(
                 comparison.name_of(row),
                 *((TableCell(text=called(row.metric)),) if metrics else ()),
-                *(_of_nodes(row, names) if few else _ends(row)),
+                *(_of_nodes(row, names) if few else map(_end, (row.lowest, row.highest))),
                 *_together(row),
             )
             for row in rows
@@ -176,13 +177,9 @@ def _of_nodes(row: NodeComparison, names: Sequence[str]) -> Iterable[TableCell]:
         yield _change(found[name]) if name in found else TableCell(text="")
 
 
-def _ends(row: NodeComparison) -> Iterable[TableCell]:
-    """The least and the greatest, with their nodes."""
-    for node in (row.lowest, row.highest):
-        cell = _change(node)
-        yield TableCell(
-            text=cell.text, detail=f"{node.node} {cell.detail}".rstrip(), title=cell.title
-        )
+def _end(node: NodeRatio) -> TableCell:
+    cell = _change(node)
+    return replace(cell, detail=f"{node.node} {cell.detail}".rstrip())
 
 
 def _change(node: NodeRatio) -> TableCell:

@@ -111,13 +111,10 @@ def _row(
 
 
 def _parts(subject: Subject) -> Iterable[Group]:
-    yield Group(
-        name=f"{subject.anchor}-cost",
-        parts=tuple(cost_tables(subject.step, subject.anchor)),
-        depth="detail",
-        entry="cost",
-        pair=True,
-    )
+    """Also without costs: more metrics join it."""
+    parts = tuple(cost_tables(subject.step, subject.anchor))
+    name = f"{subject.anchor}-cost"
+    yield Group(name=name, parts=parts, depth="detail", entry="cost", pair=True)
 
 
 SECTION = Section("step", _parts)

@@ -9,7 +9,7 @@ from dbdyno.findings.work import show as work
 from dbdyno.model import Bound, Cell, Comparison
 from dbdyno.model.answer_word import WORDS
 from dbdyno.model.application import ApplicationResult
-from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
+from dbdyno.model.plan_record import QueryRecord
 from dbdyno.model.query_change import AnswerChange, PlanChange, QueryPlace
 from dbdyno.model.verdict import Verdict
 from dbdyno.model.work import WorkComparison
@@ -127,7 +127,7 @@ def _row(
             detail=query.name + (DRAWN if query.drawn else "") + cut,
         ),
         own_query.share(application.share(query)),
-        _rate(application, query),
+        "" if application.seconds is None else number.number(query.calls / application.seconds),
         TableCell(
             text=NOT_TIMED if cell is None else _word(cell, verdict, sure),
             tone="" if verdict is None else colors.tone(verdict, sure),
@@ -152,12 +152,6 @@ def _counted(comparison: Comparison, place: QueryPlace) -> str:
 def _word_of(changes: Sequence[AnswerChange | PlanChange], place: QueryPlace) -> str:
     """The word of a query's answers or plans; nothing where it was not asked."""
     return next((change.word for change in changes if change.place == place), "")
-
-
-def _rate(application: ApplicationRecord, query: QueryRecord) -> str:
-    if application.seconds is None:
-        return ""
-    return number.number(query.calls / application.seconds)
 
 
 def _word(cell: Cell, verdict: Verdict | None, sure: bool) -> str:

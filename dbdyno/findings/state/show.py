@@ -49,7 +49,17 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     rows = tuple(
         Row.of(
             TableCell(text=row.title, title=f"{row.name}: {row.how}"),
-            *(_cell(result, when, row.name) for result in step.cells for when in _MOMENTS),
+            *(
+                replace(
+                    cells.over_blocks(
+                        (facts.at(when).get(row.name) for facts in cell.each(StateFacts)),
+                        partial(words, row.name),
+                    ),
+                    detail="",
+                )
+                for cell in step.cells
+                for when in _MOMENTS
+            ),
             group=_group(row),
         )
         for row in shown
@@ -92,11 +102,6 @@ def _left(name: str, value: float, what: str) -> str:
 
 def _group(row: StateMetric) -> str:
     return _DEBT if row.debt else _GROUPS.get(row.unit, "Rows")
-
-
-def _cell(result: Cell, moment: str, name: str) -> TableCell:
-    blocks = [run.of(StateFacts).at(moment).get(name) for run in result.runs]
-    return replace(cells.over_blocks(blocks, partial(words, name)), detail="")
 
 
 SECTION = Section.grouped(

@@ -39,8 +39,7 @@ def _unread(comparison: Comparison, arm: str) -> dict[str, set[str]]:
 
 
 def _parts(subject: Subject) -> Iterable[Callout]:
-    items = Finding.each(words(subject.comparison))
-    if items:
+    if items := Finding.each(words(subject.comparison)):
         yield Callout(name="unseen", title="Not seen", items=items)
 
 

@@ -144,18 +144,15 @@ def _compared(
     own_values = {
         name: own_value
         for name in dict.fromkeys(name for facts in cell.each(ToldFacts) for name in facts.numbers)
-        if (own_value := _of_own(faced.own_value(name))) is not None
+        for compared in [faced.own_value(name)]
+        for over in [over_of(value for pair in compared.both.values() for value in pair)]
+        if (own_value := _estimate(compared, over)) is not None
     }
     estimates = {
         name: _beside(step, cell, base, name, estimate) for name, estimate in estimates.items()
     }
     ratio = estimates.get(step.headline or "")
     return replace(cell, estimates=estimates, own_values=own_values, ratio=ratio)
-
-
-def _of_own(compared: MetricComparison) -> PairedEstimate | None:
-    """What the workload tells of itself, which no verdict uses."""
-    return _estimate(compared, over_of(value for pair in compared.both.values() for value in pair))
 
 
 def _estimate(compared: MetricComparison, over: Over) -> PairedEstimate | None:

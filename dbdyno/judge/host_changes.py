@@ -28,14 +28,9 @@ def of_result(
         last = hosts.get(name or "")
         states = [*(lost.usable(read) or ()), *([] if last is None else [last])]
         measured = [block for block in judged if block.host == name]
-        doubts += changes(states, _begun(measured), name or "")
+        begun = {block.number: at for block in measured if (at := block.begun_unix_ns) is not None}
+        doubts += changes(states, begun, name or "")
     return [*doubts, *unlike(hosts, [block.host or "" for block in judged])]
-
-
-def _begun(judged: Sequence[BlockFolder]) -> dict[int, int]:
-    """When the blocks began, by wall-clock time, as far as they say it."""
-    begun = {block.number: block.begun_unix_ns for block in judged}
-    return {number: time_ns for number, time_ns in begun.items() if time_ns is not None}
 
 
 def changes(

@@ -111,7 +111,8 @@ def _state(rule: _Rule, blocks: Mapping[int, Runs]) -> Iterator[Doubt]:
     ahead: dict[str, dict[int, dict[str, float]]] = {}
     for block, runs in blocks.items():
         values = _values(rule, runs)
-        if len(values) > 1 and _differs(rule, list(values.values())):
+        low, high = min(values.values(), default=0.0), max(values.values(), default=0.0)
+        if high - low >= rule.least and high >= low * rule.factor:
             ahead.setdefault(max(values, key=values.__getitem__), {})[block] = values
     for alike in ahead.values():
         words = f"{rule.words} {_by_arm(_means(list(alike.values())), rule.shown)}"
@@ -158,11 +159,6 @@ def _value(name: str, run: StepRun) -> float | None:
 
 def _before(run: StepRun) -> Mapping[str, float]:
     return run.of(StateFacts).at("before")
-
-
-def _differs(rule: _Rule, values: Sequence[float]) -> bool:
-    low, high = min(values), max(values)
-    return high - low >= rule.least and high >= low * rule.factor
 
 
 # --- What ran in the window ------------------------------------------------------------------

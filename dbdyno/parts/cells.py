@@ -239,7 +239,12 @@ def absolute_cell(result: Cell, tone: Tone) -> TableCell:
     trouble = failure(result)
     if result.value is None:
         return TableCell(text=words_for_nothing(result), tone="failed", title=trouble)
-    titles = [_held(result), trouble, limits(result)]
+    held = result.sla_met
+    titles = [
+        "" if held is None else f"background insert rate held in {held} of {judged(result)}",
+        trouble,
+        limits(result),
+    ]
     return TableCell(
         text=signed(number.number(result.value), result.value_bound),
         mark=_mark(result),
@@ -250,13 +255,6 @@ def absolute_cell(result: Cell, tone: Tone) -> TableCell:
         ),
         title=". ".join(text for text in titles if text),
     )
-
-
-def _held(result: Cell) -> str:
-    """In how many runs the target rate was held, in words; nothing without a target."""
-    if result.sla_met is None:
-        return ""
-    return f"background insert rate held in {result.sla_met} of {judged(result)}"
 
 
 # --- Ratios ---------------------------------------------------------------------------------------

@@ -246,23 +246,26 @@ def skipped(search: Bisection) -> Callout:
 
 def how(search: Bisection, layout: LayoutNoise | None) -> Text:
     """What was asked, and what it took."""
-    question = search.question
     blocks = sum(test.blocks for test in search.tests)
-    compiled = f"{search.built} commit{'s' if search.built != 1 else ''}"
-    lines = [
-        f"{len({test.index for test in search.tests})} of {question.last} commits were tested, in "
-        f"{number.blocks(blocks)}: {number.minutes(search.test_s / 60)}.",
-        f"{compiled} compiled ({question.flags}): {number.minutes(search.build_s / 60)}.",
-        f"Repeat it: {question.command}",
-    ]
-    if layout is not None:
-        lines.append(f"Layout noise of a build, by these tests: {scatter(layout)}.")
-    return Text(
-        name="how",
-        title="How it was searched",
-        items=Finding.each(lines),
-        form="paragraphs",
+    tested = (
+        f"{len({test.index for test in search.tests})} of {search.question.last} commits were "
+        f"tested, in {number.blocks(blocks)}"
     )
+    noise = f"Layout noise of a build, by these tests: {scatter(layout)}." if layout else ""
+    return searched(search, tested, noise)
+
+
+def searched(search: Bisection, tested: str, noise: str = "") -> Text:
+    """How a search went: what it tested, and what compiling took."""
+    compiled = f"{search.built} commit{'s' if search.built != 1 else ''}"
+    lines = (
+        f"{tested}: {number.minutes(search.test_s / 60)}.",
+        f"{compiled} compiled ({search.question.flags}): {number.minutes(search.build_s / 60)}.",
+        f"Repeat it: {search.question.command}",
+        noise,
+    )
+    items = Finding.each(filter(None, lines))
+    return Text(name="how", title="How it was searched", items=items, form="paragraphs")
 
 
 def percent(chance: float) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dbdyno.findings.application.own_query import share, short
+from dbdyno.findings.query_plans.show import trees
 from dbdyno.model.grouping import grouped
 from dbdyno.model.plans_only import FlippedQuery, FlipWord, PlannedQuery, PlansRecord
 from dbdyno.parts import number
@@ -109,12 +110,19 @@ def parts(record: PlansRecord, rows: Sequence[FlippedQuery]) -> Iterator[AnyPart
         listed = [row for word in SHOWN for row in answer.of(word)]
         if listed:
             yield _table(answer, listed, place)
-        trees = [part for row in answer.flips[:TREES_MAX] for part in _trees(answer, row)]
-        if trees:
+        base = record.arms[0].name
+        both = [
+            tree
+            for row in answer.flips[:TREES_MAX]
+            for tree in trees(
+                row.query, row.arm, {base: "\n".join(row.base), row.arm: "\n".join(row.plan)}
+            )
+        ]
+        if both:
             yield Group(
                 name=f"plans-trees-{place}",
                 title="",
-                parts=tuple(trees),
+                parts=tuple(both),
                 depth="detail",
                 entry="",
                 click="both plans of each",
@@ -175,18 +183,6 @@ def said(row: FlippedQuery) -> str:
         UNPROVEN if not row.proven and row.word not in ("not told", "fails") else "",
     )
     return "; ".join(filter(None, (row.where, *more)))
-
-
-def _trees(answer: ArmAnswer, row: FlippedQuery) -> Iterator[Text]:
-    arms = ((answer.record.arms[0].name, row.base), (row.arm, row.plan))
-    for place, (arm, lines) in enumerate(arms):
-        yield Text(
-            name=f"tree-{row.query}-{row.arm}-{place}",
-            title=f"{row.query} on {arm}",
-            items=(Finding(text="\n".join(lines), label="text"),),
-            form="code",
-            depth="detail",
-        )
 
 
 def lacking(record: PlansRecord) -> list[str]:

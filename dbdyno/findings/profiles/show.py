@@ -178,17 +178,16 @@ def _total(
     words: str, form: CostForm, own: tuple[float, float], *, width: int, tone: Tone = ""
 ) -> Row:
     """A row of what has no figures with what it calls; `width`: its columns of words."""
-    empty = (TableCell(text=""),)
     figures = (
         TableCell(text=form.figure(value), tone=tone) for value in (own if form.beside else own[:1])
     )
     change = (TableCell(text=form.more(own[1] - own[0]), tone=tone),) if form.beside else ()
     return Row.of(
         TableCell(text=words, tone=tone),
-        *empty * (width - 1),
+        *[""] * (width - 1),
         *figures,
         *change,
-        *empty * (3 if form.beside else 1),
+        *[""] * (3 if form.beside else 1),
     )
 
 

@@ -71,11 +71,19 @@ def _of_arm(comparison: Comparison, changes: Sequence[PlanChange], place: int) -
             click=words,
             fold=words,
         )
-    trees = [tree for change in effective[:TREES_MAX] for tree in _trees(comparison, change)]
-    if trees:
+    both = [
+        tree
+        for change in effective[:TREES_MAX]
+        for tree in trees(
+            change.step,
+            change.arm,
+            {comparison.base: change.base_plan, change.arm: change.arm_plan},
+        )
+    ]
+    if both:
         yield Group(
             name=f"query-plans-{place}-trees",
-            parts=tuple(trees),
+            parts=tuple(both),
             depth="detail",
             entry="",
             click="both plans of each",
@@ -163,12 +171,12 @@ def _row(comparison: Comparison, change: PlanChange) -> Row:
     )
 
 
-def _trees(comparison: Comparison, change: PlanChange) -> Iterator[Text]:
-    arms = ((comparison.base, change.base_plan), (change.arm, change.arm_plan))
-    for place, (arm, lines) in enumerate(arms):
+def trees(query: str, arm: str, plans: Mapping[str, str]) -> Iterator[Text]:
+    """The plans of a query on the base and on an arm, by their names."""
+    for place, (name, lines) in enumerate(plans.items()):
         yield Text(
-            name=f"tree-{change.step}-{change.arm}-{place}",
-            title=f"{change.step} on {arm}",
+            name=f"tree-{query}-{arm}-{place}",
+            title=f"{query} on {name}",
             items=(Finding(text=lines, label="text"),),
             form="code",
             depth="detail",

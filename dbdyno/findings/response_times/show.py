@@ -158,12 +158,10 @@ def _response_rows(step: StepComparison, sort: _TimeSort, key: tuple[str, str]) 
 def _bucket_row(
     result: Cell, times: ResponseTimes | None, longest: Sequence[int], group: str
 ) -> Row:
-    head = TableCell(text=result.arm)
     if times is None or times.count == 0:
         nothing = TableCell(text=cells.words_for_nothing(result), tone="failed")
-        blank = TableCell(text="")
-        row = (head, nothing, *[blank] * (len(BUCKETS) + len(_TIMES)))
-        return Row(cells=row, group=group, arm=result.arm)
+        blank = [""] * (len(BUCKETS) + len(_TIMES))
+        return Row.of(result.arm, nothing, *blank, group=group, arm=result.arm)
     total = sum(times.buckets) or 1
     shares = [
         TableCell(
@@ -182,10 +180,10 @@ def _bucket_row(
         )
 
     figures = ((name, getattr(times, name)) for _, name in _TIMES)
-    own = (TableCell(text="" if us is None else signed(us, name)) for name, us in figures)
+    own = ("" if us is None else signed(us, name) for name, us in figures)
     tone = longest_tone(times.max_us, longest) if longest else ""
     slowest = TableCell(text=signed(times.max_us), tone=tone)
-    return Row(cells=(head, *shares, *own, slowest), group=group, arm=result.arm)
+    return Row.of(result.arm, *shares, *own, slowest, group=group, arm=result.arm)
 
 
 def longest_tone(value: float, all_values: Sequence[float]) -> Tone:

@@ -75,9 +75,15 @@ def tables(
     shown = [step for step in steps if step.headline is not None]
     if not shown:
         return []
+    published = Colors(
+        tone=lambda _, speed: relative_tone(speed),
+        meaning=PUBLISHED_COLORS + colors.whether(blocks),
+        arrows=PUBLISHED_ARROWS,
+    )
+    chosen = colors.of_scheme(scheme, sure=sure, blocks=blocks, published=published)
     made = [
         _absolute(shown, blocks, prefix, published=scheme == "published"),
-        _relative(shown, blocks, prefix, _colors(scheme, blocks, sure=sure)),
+        _relative(shown, blocks, prefix, chosen),
         _background(shown, prefix),
     ]
     return [table for table in made if table is not None]
@@ -88,18 +94,6 @@ def _columns(steps: Sequence[StepComparison]) -> tuple[Column, ...]:
     return (
         Column(text="arm", left=True),
         *(Column(text=step.step, group=headline_of(step).rate) for step in steps),
-    )
-
-
-def _colors(scheme: Scheme, blocks: int, *, sure: bool) -> Colors:
-    if scheme == "words":
-        return colors.by_word(sure)
-    if scheme != "published":
-        return scheme.colors(blocks)
-    return Colors(
-        tone=lambda _, speed: relative_tone(speed),
-        meaning=PUBLISHED_COLORS + colors.whether(blocks),
-        arrows=PUBLISHED_ARROWS,
     )
 
 

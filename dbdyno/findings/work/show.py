@@ -216,16 +216,9 @@ def steps_row(change: WorkChange) -> Row:
     verdict_on = f"{verdict(change)} {ON_ONE_FILL}" if change.fills == 0 else verdict(change)
     words = "; ".join([verdict_on, *withheld(change), *map(event_word, change.changed_events)])
     tone = {"more": "slower", "less": "faster"}.get(change.word, "")
-    return Row(
-        cells=(
-            TableCell(text=change.step),
-            TableCell(text=change.arm),
-            *(TableCell(text=figure) for figure in figures),
-            TableCell(text=words, tone=tone),  # type: ignore[arg-type]
-            TableCell(text=", ".join(functions(change))),
-        ),
-        arm=change.arm,
-    )
+    said = TableCell(text=words, tone=tone)  # type: ignore[arg-type]
+    named = ", ".join(functions(change))
+    return Row.of(change.step, change.arm, *figures, said, named, arm=change.arm)
 
 
 def storage_table(work: WorkComparison) -> Iterator[Table]:
@@ -266,8 +259,7 @@ def both(
         f"{base:,.{digits}f} → {arm:,.{digits}f}" if base is not None and arm is not None else ""
         for base, arm in figures
     )
-    cells = (TableCell(text=text) for text in (change.step, change.arm, *texts))
-    return Row.of(*cells, arm=change.arm)
+    return Row.of(change.step, change.arm, *texts, arm=change.arm)
 
 
 def background_table(work: WorkComparison) -> Iterator[Table]:
@@ -346,13 +338,9 @@ def figures_columns(
     )
 
 
-def figures(before: float, after: float) -> tuple[TableCell, ...]:
+def figures(before: float, after: float) -> tuple[str, str, str]:
     """Two figures and their difference."""
-    return (
-        TableCell(text=f"{before:,.0f}"),
-        TableCell(text=f"{after:,.0f}"),
-        TableCell(text=number.signed(after - before)),
-    )
+    return f"{before:,.0f}", f"{after:,.0f}", number.signed(after - before)
 
 
 def function_rows(change: WorkChange) -> Iterator[Row]:
@@ -364,9 +352,7 @@ def function_rows(change: WorkChange) -> Iterator[Row]:
         sum(getattr(row, name) for row in rest)
         for name in ("base_instructions", "arm_instructions")
     )
-    empty = TableCell(text="")
-    name = TableCell(text=f"{len(rest)} other functions")
-    yield Row.of(name, empty, *figures(before, after), empty, empty)
+    yield Row.of(f"{len(rest)} other functions", "", *figures(before, after), "", "")
 
 
 def function_row(function: FunctionChange) -> Row:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
+from dbdyno.evidence import raw_files
 from dbdyno.model import BackgroundFacts, Cell, StepRun
 from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.model.grouping import grouped
@@ -139,22 +140,17 @@ def _means(blocks: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 def _values(rule: _Rule, runs: Runs) -> dict[str, float]:
     """A value of each arm that has it, where its database is large enough to matter."""
-    values = {
-        arm: value for arm, run in runs.items() if (value := _value(rule.name, run)) is not None
+    parts = ("table_bytes", "index_bytes") if rule.name == "bytes" else (rule.name,)
+    known = {
+        arm: raw_files.plus_all(_before(run).get(part) for part in parts)
+        for arm, run in runs.items()
     }
+    values = {arm: value for arm, value in known.items() if value is not None}
     if not rule.across and len({runs[arm].server.statistics for arm in values}) > 1:
         return {}
     live = [_before(run).get("live_rows") for run in runs.values()]
     large = any(rows is not None and rows >= LIVE_ROWS_MIN for rows in live)
     return values if large else {}
-
-
-def _value(name: str, run: StepRun) -> float | None:
-    if name != "bytes":
-        return _before(run).get(name)
-    parts = [_before(run).get(part) for part in ("table_bytes", "index_bytes")]
-    known = [part for part in parts if part is not None]
-    return fsum(known) if len(known) == len(parts) else None
 
 
 def _before(run: StepRun) -> Mapping[str, float]:

@@ -29,14 +29,19 @@ def _workloads(whole: Subject) -> Iterable[Group]:
 
 
 def _workload(subject: Subject, title: str) -> Group:
-    """The sections about its steps together, then each step worth showing."""
+    """The sections about its steps together, then each step that is measured or doubted."""
     overview = Group(
         name=subject.overview,
         parts=_made(shown.WORKLOAD, subject),
         depth="brief",
         entry="",
     )
-    steps = [step for step in subject.steps if _worth_showing(subject.comparison, step)]
+    doubts = subject.comparison.doubts
+    steps = [
+        step
+        for step in subject.steps
+        if step.measured or any(group.of_step(step.workload, step.ordinal) for group in doubts)
+    ]
     names = own_query.names(subject.comparison, title)
     queries = [_step(subject, step) for step in steps if step.step in names]
     together = Group(name=f"{subject.anchor}-queries", parts=tuple(queries), entry="Each query")
@@ -50,13 +55,6 @@ def _workload(subject: Subject, title: str) -> Group:
         ),
         depth="brief",
         of="workload",
-    )
-
-
-def _worth_showing(comparison: Comparison, step: StepComparison) -> bool:
-    """Whether it is measured, or there is something to doubt."""
-    return step.measured or any(
-        group.of_step(step.workload, step.ordinal) for group in comparison.doubts
     )
 
 

@@ -147,19 +147,16 @@ def of_blocks(comparison: Comparison, calibration: Calibration) -> Table:
         ),
         colors=f"Gray: a change of {number.percent(aims.effect)} can be seen.",
     )
-    rows = [(noise, tuple(_noise(noise, aims))) for noise in calibration.noise]
+    rows = [(noise, _noise(noise, aims)) for noise in calibration.noise]
     return _filled(table, comparison, calibration, rows)
 
 
-def _noise(noise: Noise, aims: Aims) -> Iterable[TableCell]:
+def _noise(noise: Noise, aims: Aims) -> Sequence[str | TableCell]:
     """The figures of a step and metric."""
-    yield TableCell(text=str(noise.blocks))
-    yield _sd(noise.sd, noise.sd_low, noise.sd_high)
-    yield TableCell(
-        text="none" if noise.visible is None else number.visible(noise.visible),
-        tone="alike" if _smallest(noise) <= aims.effect else "",
-    )
-    yield TableCell(text=_figure(noise.largest))
+    text = "none" if noise.visible is None else number.visible(noise.visible)
+    visible = TableCell(text=text, tone="alike" if _smallest(noise) <= aims.effect else "")
+    sd = _sd(noise.sd, noise.sd_low, noise.sd_high)
+    return str(noise.blocks), sd, visible, _figure(noise.largest)
 
 
 def between_fills(comparison: Comparison, calibration: Calibration) -> Table:
@@ -179,28 +176,32 @@ def between_fills(comparison: Comparison, calibration: Calibration) -> Table:
         "seen”: the scatter between blocks explains all. Added: the scatter of the fills' means, "
         "noise of their blocks with it, which widens intervals of results that have one fill.",
     )
-    rows = [(fill, tuple(_fill(fill))) for fill in calibration.fills]
+    rows = [
+        (
+            fill,
+            (
+                str(fill.fills),
+                str(fill.blocks),
+                _fill_sd(fill.sd, fill.sd_low, fill.sd_high),
+                _fill_sd(fill.blocks_sd, fill.blocks_sd_low, fill.blocks_sd_high),
+                _figure(fill.means_sd, 2),
+            ),
+        )
+        for fill in calibration.fills
+    ]
     return _filled(table, comparison, calibration, rows)
 
 
-def _fill(fill: FillNoise) -> Iterable[TableCell]:
-    """The figures of a step and metric."""
-    yield TableCell(text=str(fill.fills))
-    yield TableCell(text=str(fill.blocks))
-    for sd, low, high in (
-        (fill.sd, fill.sd_low, fill.sd_high),
-        (fill.blocks_sd, fill.blocks_sd_low, fill.blocks_sd_high),
-    ):
-        most = "" if high is None else f"up to {_figure(high, 2)}"
-        yield _sd(sd, low, high) if sd else TableCell(text="not seen", detail=most)
-    yield TableCell(text=_figure(fill.means_sd, 2))
+def _fill_sd(sd: float, low: float | None, high: float | None) -> TableCell:
+    most = "" if high is None else f"up to {_figure(high, 2)}"
+    return _sd(sd, low, high) if sd else TableCell(text="not seen", detail=most)
 
 
 def _filled(
     table: Table,
     comparison: Comparison,
     calibration: Calibration,
-    rows: Sequence[tuple[Noise | FillNoise, Sequence[TableCell]]],
+    rows: Sequence[tuple[Noise | FillNoise, Sequence[str | TableCell]]],
 ) -> Table:
     """The table with a row for each step and primary metric."""
     several = len({noise.workload for noise, _ in rows}) > 1

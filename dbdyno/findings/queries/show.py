@@ -121,6 +121,8 @@ def _row(
     sure = colors.trusted(comparison.calibration, comparison.aims)
     place = QueryPlace(workload=result.workload, query=query.name, arm=result.arm)
     cut = f"; {own_query.CUT}" if query.cut else ""
+    counted = comparison.of(WorkComparison).changes
+    own = (place.workload, place.query, place.arm)
     return Row.of(
         TableCell(
             text=own_query.short(query.text),
@@ -136,17 +138,10 @@ def _row(
         ),
         _time(verdict, bound),
         _beside(verdict, beside),
-        _counted(comparison, place),
+        next((work.brief(each) for each in counted if (*each.name, each.arm) == own), ""),
         _word_of(comparison.queries.answers, place),
         _word_of(comparison.queries.plans, place),
     )
-
-
-def _counted(comparison: Comparison, place: QueryPlace) -> str:
-    """The word and the size of a query's counted work; nothing where it was not counted."""
-    wanted = (place.workload, place.query, place.arm)
-    changes = comparison.of(WorkComparison).changes
-    return next((work.brief(each) for each in changes if (*each.name, each.arm) == wanted), "")
 
 
 def _word_of(changes: Sequence[AnswerChange | PlanChange], place: QueryPlace) -> str:

@@ -10,7 +10,7 @@ from dbdyno.model.plan_record import ArmRecord, PlanRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import nodes, number
-from dbdyno.parts.part import Finding, Section, Subject, Text
+from dbdyno.parts.part import Finding, Section, Text
 
 SETTINGS_NAMED_MAX = 8
 """Of so many settings that a plan sets for an arm each is named, of more the first ones."""
@@ -173,15 +173,10 @@ def _blocks(comparison: Comparison) -> Iterable[str]:
     yield f"{arms} ran once in each of {count} {_plural(count, 'block')}{where}{order}."
     if len(set(comparison.nodes.values())) > 1:
         yield "“Measured on” tells in what these nodes differ."
-    yield from _rested(comparison.plan)
-    yield from _interleaved(comparison.plan)
-
-
-def _rested(plan: PlanRecord) -> Iterable[str]:
-    """The cool-down between servers, where the plan has one."""
-    if plan.schedule.rest_s:
-        rest_s = f"{plan.schedule.rest_s:g} s"
+    if comparison.plan.schedule.rest_s:
+        rest_s = f"{comparison.plan.schedule.rest_s:g} s"
         yield f"The host rested for {rest_s} after each server, before the next one was made."
+    yield from _interleaved(comparison.plan)
 
 
 def _interleaved(plan: PlanRecord) -> Iterable[str]:
@@ -206,14 +201,15 @@ def _plural(count: int, word: str) -> str:
     return word if count == 1 else f"{word}s"
 
 
-def _parts(subject: Subject) -> Iterable[Text]:
-    yield Text(
-        name="introduction",
-        title="Builds, configuration and hardware",
-        items=Finding.each(paragraphs(subject.comparison)),
-        form="paragraphs",
-        look="introduction",
-    )
-
-
-SECTION = Section("page", _parts)
+SECTION = Section(
+    "page",
+    lambda subject: [
+        Text(
+            name="introduction",
+            title="Builds, configuration and hardware",
+            items=Finding.each(paragraphs(subject.comparison)),
+            form="paragraphs",
+            look="introduction",
+        )
+    ],
+)

@@ -107,11 +107,8 @@ def said(peak: Peak) -> str:
     """Where an arm peaks, in words."""
     reach = _range(peak).replace(number.EN_DASH, " to ")
     among = f"{reach} in {number.blocks(peak.blocks)}" if reach else number.blocks(peak.blocks)
-    return f"{peak.arm} peaks at {_clients(peak.clients)} ({among})"
-
-
-def _clients(count: int) -> str:
-    return f"{count:,} client{'s' if count != 1 else ''}"
+    clients = f"{peak.clients:,} client{'s' * (peak.clients != 1)}"
+    return f"{peak.arm} peaks at {clients} ({among})"
 
 
 def _range(peak: Peak) -> str:

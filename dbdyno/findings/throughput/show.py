@@ -41,7 +41,14 @@ def bars(step: StepComparison, base: str) -> Iterable[Bar]:
     """Throughput to scale, from zero; each block's own value beside the mean."""
     if step.headline is None:
         return
-    values = {result.arm: _block_values(result) for result in step.cells}
+    values = {
+        cell.arm: [
+            value
+            for run in cell.runs
+            if (value := run.metrics.get(run.facts.headline or "")) is not None
+        ]
+        for cell in step.cells
+    }
     means = [result.value for result in step.cells if result.value is not None]
     largest = max([*means, *(value for some in values.values() for value in some)], default=0.0)
     for result in step.cells:
@@ -57,13 +64,6 @@ def bars(step: StepComparison, base: str) -> Iterable[Bar]:
             tone=cell.tone,
             title=cell.title,
         )
-
-
-def _block_values(result: Cell) -> list[float]:
-    values = (
-        run.metrics.get(run.facts.headline) for run in result.runs if run.facts.headline is not None
-    )
-    return [value for value in values if value is not None]
 
 
 def _bar_detail(result: Cell, base: str) -> str:

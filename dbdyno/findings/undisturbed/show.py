@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from dbdyno.findings.undisturbed.facts import ComparedMode, UndisturbedFacts
+from dbdyno.findings.undisturbed.facts import UndisturbedFacts
 from dbdyno.model.grouping import grouped
 from dbdyno.parts.drawing import Densities, DensityPoint
 from dbdyno.parts.part import Chart, Group, Section, Subject
@@ -22,15 +22,20 @@ def _charts(subject: Subject) -> Iterable[Chart]:
             title=f"Service times of {operation}, % of operations in each percent of time; x: µs, "
             "log scale; filled: the operations that are compared",
             describe="Distributions of service times of all blocks together, by arm.",
-            data=Densities(points=tuple(point for mode in modes for point in _points(mode))),
+            data=Densities(
+                points=tuple(
+                    DensityPoint(
+                        arm=mode.arm,
+                        us=us,
+                        share=share,
+                        compared=mode.from_us <= us <= mode.to_us,
+                    )
+                    for mode in modes
+                    for us, share in zip(mode.times_us, mode.densities, strict=True)
+                )
+            ),
             depth="detail",
         )
-
-
-def _points(mode: ComparedMode) -> Iterable[DensityPoint]:
-    for us, density in zip(mode.times_us, mode.densities, strict=True):
-        compared = mode.from_us <= us <= mode.to_us
-        yield DensityPoint(arm=mode.arm, us=us, share=density, compared=compared)
 
 
 SECTION = Section.grouped(

@@ -195,11 +195,13 @@ def scaling(chart: ScaleUp, arms: Sequence[str]) -> Json:
 
     Both scales are logarithmic, so that the ideal is straight, and as many times is as far.
     """
+    first, ends = chart.clients[0], [chart.clients[0], chart.clients[-1]]
+    ideals = [{"what": "ideal", "clients": end, "ratio": end / first} for end in ends]
     x: Json = {
         "field": "clients",
         "type": "quantitative",
         "title": "clients",
-        "scale": {"type": "log", "base": 2, "nice": False, "domain": _ends(chart)},
+        "scale": {"type": "log", "base": 2, "nice": False, "domain": ends},
         "axis": {"values": list(chart.clients), "grid": True, "labelOverlap": "greedy"},
     }
     y: Json = {
@@ -207,12 +209,12 @@ def scaling(chart: ScaleUp, arms: Sequence[str]) -> Json:
         "type": "quantitative",
         "title": None,
         "scale": {"type": "log", "base": 2, "nice": False},
-        "axis": {"values": [clients / chart.clients[0] for clients in chart.clients]},
+        "axis": {"values": [clients / first for clients in chart.clients]},
     }
     lines: Json = {"x": x, "y": y, "color": legend(arms, (point.arm for point in chart.points))}
     ideal = {"type": "line", "strokeDash": [4, 4], "style": "base"}
     return {
-        "data": {"values": [*_ideal(chart), *_scale_data(chart)]},
+        "data": {"values": [*ideals, *_scale_data(chart)]},
         "width": PANEL_WIDTH,
         "height": SCALE_HEIGHT,
         "layer": [
@@ -238,15 +240,6 @@ def scaling(chart: ScaleUp, arms: Sequence[str]) -> Json:
 
 SCALE_HEIGHT = 260
 _SCALE_FIELDS = ("arm", "clients", "ratio", "low", "high")
-
-
-def _ends(chart: ScaleUp) -> list[int]:
-    return [chart.clients[0], chart.clients[-1]]
-
-
-def _ideal(chart: ScaleUp) -> list[Json]:
-    first = chart.clients[0]
-    return [{"what": "ideal", "clients": end, "ratio": end / first} for end in _ends(chart)]
 
 
 def _scale_data(chart: ScaleUp) -> list[Json]:

@@ -89,12 +89,14 @@ def _only(what: str) -> list[Json]:
 def _x(chart: Plateaus) -> Json:
     """Time, or places that are marked where a new name begins."""
     if not chart.marks:
+        times = [dot.x for dot in chart.dots]
+        days = max(times) - min(times) >= DAYS_FOR_DATES_MIN * DAY_MS
         return {
             "field": "x",
             "type": "temporal",
             "title": None,
             "scale": {"type": "utc", "nice": False, "padding": PADDING},
-            "axis": {"format": _date_format(chart), "labelOverlap": "greedy", "tickCount": 6},
+            "axis": {"format": DATE if days else TIME, "labelOverlap": "greedy", "tickCount": 6},
         }
     names = {f"{place:g}": name for place, name in chart.marks.items()}
     return {
@@ -110,11 +112,6 @@ def _x(chart: Plateaus) -> Json:
             "grid": True,
         },
     }
-
-
-def _date_format(chart: Plateaus) -> str:
-    times = [dot.x for dot in chart.dots]
-    return DATE if max(times) - min(times) >= DAYS_FOR_DATES_MIN * DAY_MS else TIME
 
 
 def _y(chart: Plateaus) -> Json:

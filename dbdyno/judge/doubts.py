@@ -62,7 +62,14 @@ def of_runs(runs: Iterable[StepRun], void: Void) -> Iterator[Doubt]:
     """
     foreign_min = PERCENT * min(void.foreign, Void().foreign)
     for run in runs:
-        for doubt in (*_ending(run), *run.doubts):
+        ending: list[Doubt] = []
+        if run.ending.status != "ok":
+            subject = (
+                DoubtSubject.SKIPPED if run.ending.status == "skipped" else DoubtSubject.FAILED
+            )
+            subject = DoubtSubject.DAMAGED if run.ending.damaged else subject
+            ending = [subject.doubt(run.ending.reason or "no reason recorded")]
+        for doubt in (*ending, *run.doubts):
             if doubt.subject is not DoubtSubject.FOREIGN or (doubt.amount or 0.0) > foreign_min:
                 facts = run.facts
                 yield structs.replace(
@@ -73,15 +80,6 @@ def of_runs(runs: Iterable[StepRun], void: Void) -> Iterator[Doubt]:
                     arm=run.arm,
                     block=run.block,
                 )
-
-
-def _ending(run: StepRun) -> Iterator[Doubt]:
-    """Why a run did not end well."""
-    ending = run.ending
-    if ending.status != "ok":
-        subject = DoubtSubject.SKIPPED if ending.status == "skipped" else DoubtSubject.FAILED
-        subject = DoubtSubject.DAMAGED if ending.damaged else subject
-        yield subject.doubt(ending.reason or "no reason recorded")
 
 
 def _items(doubts: Sequence[Doubt]) -> Iterator[DoubtItem]:

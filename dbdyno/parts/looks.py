@@ -52,7 +52,12 @@ def _coming(comparison: Comparison, looked: LookProgress) -> str:
     if coming is None:
         return ""
     more = coming.blocks - comparison.blocks
-    minutes = _minutes_per_block(comparison)
+    prices = (
+        judgement.minutes_needed / judgement.blocks_needed
+        for judgement in comparison.judgements
+        if judgement.blocks_needed and judgement.minutes_needed is not None
+    )
+    minutes = next(prices, None)
     time = f", about {number.minutes(more * minutes)}" if minutes is not None else ""
     which = "next" if looked.taken else "first"
     most = looked.looks.minutes_max
@@ -68,11 +73,3 @@ def _over(looked: LookProgress) -> str:
     if looked.taken[-1].blocks == last:
         return f"time ran out after {number.blocks(last)}: the last look"
     return f"time ran out after {number.blocks(last)}, after all looks"
-
-
-def _minutes_per_block(comparison: Comparison) -> float | None:
-    """The minutes of a further block by a judgement's price; None if there is no price."""
-    for judgement in comparison.judgements:
-        if judgement.blocks_needed and judgement.minutes_needed is not None:
-            return judgement.minutes_needed / judgement.blocks_needed
-    return None

@@ -68,20 +68,19 @@ def _cost(cost: FunctionCost, form: CostForm) -> str:
 
 
 def _commits(commits: Sequence[CommitBetween]) -> str:
-    return number.few([_commit(commit) for commit in commits], COMMITS_MAX)
-
-
-def _commit(commit: CommitBetween) -> str:
-    """A commit with its subject; one that only the base has is said so."""
-    subject = number.few_signs(commit.subject, SUBJECT_MAX)
-    only = ", in the base alone" if commit.of == "base" else ""
-    return f"{short(commit.commit)} ({subject}{only})"
+    """Commits with their subjects; of one that only the base has it is said."""
+    alone = {"base": ", in the base alone"}
+    named = [
+        f"{short(commit.commit)} ({number.few_signs(commit.subject, SUBJECT_MAX)}"
+        f"{alone.get(commit.of, '')})"
+        for commit in commits
+    ]
+    return number.few(named, COMMITS_MAX)
 
 
 def _parts(subject: Subject) -> Iterable[Text]:
     suspects = subject.comparison.of(SuspectFacts).suspects
-    items = tuple(findings(each for each in suspects if each.profile.is_of(subject.step)))
-    if items:
+    if items := tuple(findings(each for each in suspects if each.profile.is_of(subject.step))):
         yield Text(
             name=f"{subject.anchor}-suspects",
             title="Where to look first",

@@ -15,7 +15,7 @@ from dbdyno.model.service_profile import ServiceProfiles
 from dbdyno.model.verdict import CHANGED, TOO_FEW, Judgement, Verdict, shaded
 from dbdyno.parts import cells, known, nodes, number, step_groups, undisturbed
 from dbdyno.parts.colors import ARROWS, tone, trusted
-from dbdyno.parts.part import Section, Subject
+from dbdyno.parts.part import Section
 from dbdyno.parts.table import Column, Row, Table, TableCell
 
 NOT_JUDGED = "not judged"
@@ -200,7 +200,9 @@ def headlines(steps: Iterable[StepComparison]) -> str:
 def _table(
     comparison: Comparison, steps: Sequence[StepComparison], arm: str, name: str, sure: bool
 ) -> Table | None:
-    aims, judgements = comparison.aims, _judgements(steps, arm)
+    verdicts = (cell.verdict for step in steps for cell in step.cells if cell.arm == arm)
+    judgements = [each for verdict in verdicts if verdict for each in verdict.judgements]
+    aims = comparison.aims
     beside = undisturbed.head(judgements)
     rows = tuple(
         Row(
@@ -308,14 +310,6 @@ def _coarse(steps: Sequence[StepComparison]) -> str:
     return "Service times were recorded in whole microseconds" if coarse else ""
 
 
-def _judgements(steps: Iterable[StepComparison], arm: str) -> list[Judgement]:
-    """The primary metrics of an arm in all steps."""
-    verdicts = (cell.verdict for step in steps for cell in step.cells if cell.arm == arm)
-    return [
-        judgement for verdict in verdicts if verdict is not None for judgement in verdict.judgements
-    ]
-
-
 def _cells(result: Cell, sure: bool, column: str) -> Iterable[TableCell]:
     """The verdict of a step, its changes, and what it would take; `column`: the second one's."""
     verdict = result.verdict
@@ -382,10 +376,10 @@ def _interval(judgement: Judgement) -> str:
     return f"[{ends}]{known.lent_mark(judgement.lent)}" if ends else ""
 
 
-def _parts(subject: Subject) -> Iterable[Table]:
-    found = tables(subject.comparison, subject.steps, subject.anchor)
-    for place, one in enumerate(found):
-        yield replace(one, depth="brief", look="inline verdicts", entry="" if place else "verdicts")
-
-
-SECTION = Section("workload", _parts)
+SECTION = Section(
+    "workload",
+    lambda subject: (
+        replace(table, depth="brief", look="inline verdicts", entry="" if place else "verdicts")
+        for place, table in enumerate(tables(subject.comparison, subject.steps, subject.anchor))
+    ),
+)

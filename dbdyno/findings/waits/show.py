@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.findings.waits.facts import IDLE, SERIES, Sampling, WaitFacts, kind_place
 from dbdyno.model import Cell, StepComparison
+from dbdyno.model.grouping import grouped
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric.over import taken
 from dbdyno.model.metric.primary import REMAINDER, SAMPLED, SESSIONS_CPU, TIME
@@ -235,11 +236,8 @@ def _words(key: Activity) -> str:
 
 def _most_first(loads: Sequence[Sessions | None]) -> list[Activity]:
     """The activities of all arms' sessions, sorted by the arm with the most."""
-    most: dict[Activity, float] = {}
-    for load in loads:
-        for key, sessions in (load or {}).items():
-            most[key] = max(most.get(key, 0.0), sessions)
-    return sorted(most, key=lambda key: (-most[key], key))
+    by_key = grouped(pair for load in loads for pair in (load or {}).items())
+    return sorted(by_key, key=lambda key: (-max(by_key[key]), key))
 
 
 # --- Words -----------------------------------------------------------------------------------

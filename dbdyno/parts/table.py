@@ -40,6 +40,16 @@ class Column:
         columns = (each if isinstance(each, Column) else cls(text=each) for each in others)
         return cls(text=first, left=True), *columns
 
+    @classmethod
+    def words(cls, *texts: str) -> tuple[Column, ...]:
+        """Columns of words."""
+        return tuple(cls(text=text, left=True) for text in texts)
+
+    @classmethod
+    def under(cls, group: str, *texts: str, title: str = "") -> tuple[Column, ...]:
+        """Columns of numbers under a heading that they share."""
+        return tuple(cls(text=text, group=group, title=title) for text in texts)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Row:

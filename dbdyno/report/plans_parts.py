@@ -144,9 +144,7 @@ def _table(answer: ArmAnswer, rows: Sequence[FlippedQuery], place: int) -> Table
         title=f"Plans of {answer.arm} beside those of {answer.record.arms[0].name}",
         columns=(
             Column(text="share", title="of your application's time"),
-            Column(text="query", left=True),
-            Column(text="word", left=True),
-            Column(text="where the plans part, or why nothing is told", left=True),
+            *Column.words("query", "word", "where the plans part, or why nothing is told"),
         ),
         rows=tuple(_row(row, queries[row.query]) for row in rows),
         look="words queries",

@@ -177,10 +177,8 @@ def choose(farms: Sequence[FarmFolder]) -> View:
     rows = tuple(
         Row.of(TableCell(text=each.name, link=link(PATH, farm=each.key))) for each in farms
     )
-    columns = (Column(text="farm", left=True),)
-    return View(
-        title="Farm", at=AT, parts=(Table(name="farms", title="Farms", columns=columns, rows=rows),)
-    )
+    table = Table(name="farms", title="Farms", columns=Column.words("farm"), rows=rows)
+    return View(title="Farm", at=AT, parts=(table,))
 
 
 def begun(farm: Overview) -> View:

@@ -157,8 +157,7 @@ def _grid(branch: BranchOverview, of: tuple[str, str], places: FarmAddresses) ->
         title=f"Commits and steps: {measure(*of)}",
         columns=Column.heads(
             "commit",
-            Column(text="day (UTC)", left=True),
-            Column(text="", left=True),
+            *Column.words("day (UTC)", ""),
             *(
                 Column(text=series.step[1], group=series.step[0] if several else "")
                 for series in columns
@@ -232,9 +231,7 @@ def _findings(branch: BranchOverview, places: FarmAddresses) -> Table:
         name="findings",
         title="Findings",
         look="words",
-        columns=tuple(
-            Column(text=text, left=True) for text in ("finding", "since", "standing", "seen in")
-        ),
+        columns=Column.words("finding", "since", "standing", "seen in"),
         rows=rows,
     )
 
@@ -248,10 +245,10 @@ def _readings(branch: BranchOverview, series: HeadSeries, places: FarmAddresses)
         title="Readings",
         columns=Column.heads(
             "commit",
-            Column(text="measured (UTC)", left=True),
+            *Column.words("measured (UTC)"),
             "against the pinned release",
             "against the commit before",
-            Column(text="", left=True),
+            *Column.words(""),
         ),
         rows=rows,
         note="Changes in percent with their 95 % intervals. A head and the other two are measured "

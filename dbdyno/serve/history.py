@@ -95,7 +95,7 @@ def choose(found: Sequence[Steps], query: str) -> View:
     table = Table(
         name="steps",
         title="Steps",
-        columns=Column.heads("step", "results", Column(text="arms", left=True), "first", "last"),
+        columns=Column.heads("step", "results", *Column.words("arms"), "first", "last"),
         rows=rows,
         note="Results stand under one heading where host, engine, workload, parameters and turns "
         "are alike. A step is one work where its whole job is.",
@@ -287,17 +287,8 @@ def _changes(found: History) -> Table | Text:
         name="changes",
         title="Change points",
         look="words",
-        columns=tuple(
-            Column(text=text, left=True)
-            for text in (
-                "begins (UTC)",
-                "line",
-                "plateau before",
-                "plateau after",
-                "change",
-                "p",
-                "differs",
-            )
+        columns=Column.words(
+            *("begins (UTC)", "line", "plateau before", "plateau after", "change", "p", "differs")
         ),
         rows=rows,
         note="p: of Student's t test that both plateaus are one, for results that may be like "
@@ -348,14 +339,11 @@ def _results(line: HistoryLine, found: History) -> Table:
         title=f"Results of {line.name}",
         columns=Column.heads(
             "begun (UTC)",
-            Column(text="result", left=True),
-            Column(text="arm", left=True),
-            Column(text="version", left=True),
-            Column(text="configuration", left=True),
+            *Column.words("result", "arm", "version", "configuration"),
             values.title(found.metric),
             "range of blocks",
             "blocks",
-            Column(text="", left=True),
+            *Column.words(""),
         ),
         rows=rows,
         arm=line.name if found.by == "date" else None,

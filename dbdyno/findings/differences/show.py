@@ -23,7 +23,7 @@ def table(found: Sequence[Difference], arms: Sequence[str]) -> Table | None:
         )
         for difference in ordered
     )
-    columns = Column.heads("", *(Column(text=arm, left=True) for arm in arms))
+    columns = Column.words("", *arms)
     unplanned = sum(not difference.planned for difference in found)
     note = (
         "A difference in speed may come from the differences that the plan does not name."

@@ -105,7 +105,7 @@ def hosts(comparison: Comparison) -> Table | None:
     return Table(
         name="hosts",
         title="What the hosts do not have alike",
-        columns=Column.heads("", *(Column(text=heading, left=True) for heading in headings)),
+        columns=Column.words("", *headings),
         rows=tuple(
             Row.of(name, *(text or UNKNOWN for text in texts)) for name, texts in lines.items()
         ),
@@ -132,8 +132,9 @@ def _ceiling(generator: Ceiling | None) -> str:
     by_protocol = grouped((load.protocol, load) for load in generator.loads)
     said = {}
     for protocol, loads in by_protocol.items():
-        best, *others = sorted(loads, key=lambda load: -load.per_s)
-        said[protocol] = "; ".join([f"ceiling {_load(best)} of CPU each", *map(_load, others)])
+        best = max(loads, key=lambda load: load.per_s)
+        others = (_load(load) for load in loads if load is not best)
+        said[protocol] = "; ".join([f"ceiling {_load(best)} of CPU each", *others])
     if set(said) == {OLDER_PROTOCOL}:
         return said[OLDER_PROTOCOL]
     # Of a protocol that this version does not know the name.
@@ -315,7 +316,7 @@ def servers(comparison: Comparison) -> Table:
         if any(value not in (None, "") for value in values):
             texts = (UNKNOWN if value is None else str(value) for value in values)
             rows.append(Row.of(name, *texts))
-    columns = Column.heads("", *(Column(text=arm, left=True) for arm in arms))
+    columns = Column.words("", *arms)
     return Table(name="servers", title="The arms", columns=columns, rows=tuple(rows), look="words")
 
 

@@ -133,9 +133,9 @@ def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
     )
     columns = Column.heads(
         "metric",
-        Column(text="unit", left=True),
-        *(Column(text=result.arm, group="of the blocks") for result in step.cells),
-        *(Column(text=result.arm, group=f"beside {base}") for result in compared),
+        *Column.words("unit"),
+        *Column.under("of the blocks", *(result.arm for result in step.cells)),
+        *Column.under(f"beside {base}", *(result.arm for result in compared)),
     )
     return Table(
         name=f"{prefix}-more",

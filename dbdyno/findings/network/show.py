@@ -92,7 +92,7 @@ def hosts(comparison: Comparison, links: Links) -> Table:
             Column(text="host", left=True, title="where a generator ran"),
             Column(text="round trip", title="the median over steps and blocks"),
             Column(text="clock, ±", title="the largest bound of its offset"),
-            *(Column(text=way, group="MiB/s, busiest step", title=busiest) for way in WAYS),
+            *Column.under("MiB/s, busiest step", *WAYS, title=busiest),
         ),
         rows=tuple(
             Row.of(
@@ -166,8 +166,8 @@ def steps(comparison: Comparison) -> Table:
         depth="detail",
         columns=Column.heads(
             "arm",
-            *(Column(text=way, group="bytes per operation") for way in WAYS),
-            *(Column(text=way, group="MiB/s") for way in WAYS),
+            *Column.under("bytes per operation", *WAYS),
+            *Column.under("MiB/s", *WAYS),
         ),
         rows=rows,
         note=cells.sentences(

@@ -129,10 +129,9 @@ def _summary(comparison: Comparison, arm: str, rows: Sequence[NodeComparison], n
     metrics = any(is_second(row.metric) for row in rows)
     columns = Column.heads(
         "step",
-        *((Column(text="metric", left=True),) if metrics else ()),
-        *(
-            Column(text=text, group="change on node, %", title=_TITLE)
-            for text in (names if few else ("lowest", "highest"))
+        *(Column.words("metric") if metrics else ()),
+        *Column.under(
+            "change on node, %", *(names if few else ("lowest", "highest")), title=_TITLE
         ),
         Column(text="nodes", left=True, title="whether nodes disagree"),
         Column(text="spread, %", title="standard deviation between nodes, 95 % interval"),

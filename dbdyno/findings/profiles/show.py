@@ -109,18 +109,11 @@ def tables(
 
 
 def _columns(compared: ProfileComparison, form: CostForm, what: str) -> tuple[Column, ...]:
-    arms = dict.fromkeys((compared.base, compared.arm))
-
-    def figures(group: str) -> Iterable[Column]:
-        yield from (Column(text=arm, group=group) for arm in arms)
-        if form.beside:
-            yield Column(text="change", group=group)
-
-    words = (what,) if what == "subsystem" else (what, "subsystem", "binary")
+    heads = (compared.base, compared.arm, "change") if form.beside else (compared.arm,)
     return (
-        *(Column(text=text, left=True) for text in words),
-        *figures(f"{form.unit} by itself"),
-        *figures("with what it calls"),
+        *Column.words(*((what,) if what == "subsystem" else (what, "subsystem", "binary"))),
+        *Column.under(f"{form.unit} by itself", *heads),
+        *Column.under("with what it calls", *heads),
     )
 
 

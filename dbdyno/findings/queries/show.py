@@ -52,7 +52,7 @@ def _texts(comparison: Comparison) -> Table:
     return Table(
         name="query-texts-table",
         title="Texts of all queries",
-        columns=Column.heads("query", "calls", Column(text="text", left=True)),
+        columns=Column.heads("query", "calls", *Column.words("text")),
         rows=tuple(rows),
         depth="detail",
         look="words texts",
@@ -83,12 +83,11 @@ def _table(comparison: Comparison, result: ApplicationResult, place: int) -> Tab
         "query",
         Column(text="share", title=whole),
         "calls/s",
-        Column(text="word", left=True),
+        *Column.words("word"),
         Column(text="time", left=True, title="of a call, with its 95 % interval"),
         Column(text=beside, left=True, title="of a call, with its 95 % interval"),
         Column(text="work", left=True, title="instructions of a call, counted"),
-        Column(text="answer", left=True),
-        Column(text="plan", left=True),
+        *Column.words("answer", "plan"),
     )
     rows = [
         _row(comparison, result, query, own[query.name][1] if query.name in own else None, beside)

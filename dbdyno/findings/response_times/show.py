@@ -76,12 +76,10 @@ def _times_tables(
 
 
 def _response_table(name: str, title: str, rows: Sequence[Row], sort: _TimeSort) -> Table:
-    group = sort.title.lower()
     columns = (
-        Column(text="arm", left=True),
-        *(Column(text=text, group="percent of responses, each bucket up to") for text in BUCKETS),
-        *(Column(text=text, group=group) for text, _ in _TIMES),
-        Column(text="max", group=group),
+        *Column.words("arm"),
+        *Column.under("percent of responses, each bucket up to", *BUCKETS),
+        *Column.under(sort.title.lower(), *(text for text, _ in _TIMES), "max"),
     )
     return Table(
         name=name,

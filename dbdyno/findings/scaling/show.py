@@ -78,8 +78,7 @@ def _overview(sweeps: Sequence[_ClientSweep], blocks: int, prefix: str) -> Table
         entry="scale-up",
         columns=Column.heads(
             "arm",
-            Column(text=f"{fewest:,}", group="clients"),
-            *(Column(text=f"{clients:,}", group="clients") for clients in counts),
+            *Column.under("clients", *(f"{clients:,}" for clients in (fewest, *counts))),
         ),
         rows=(first, *(row for sweep in sweeps for row in _overview_rows(sweep, counts))),
         note="Throughput per second with the fewest clients; with more clients, the ratio to it"

@@ -49,6 +49,7 @@ def _table(peaks: Sequence[tuple[Sweep, Peak]], subject: Subject) -> Table:
     rows = tuple(_row(peak, beside) for _, peak in peaks)
     blocks = max(peak.blocks for _, peak in peaks)
     counted = {kind_of(sweep.headline).rate for sweep, _ in peaks}
+    rate = counted.pop() if len(counted) == 1 else "throughput/s"
     limited = any(peak.limited for _, peak in peaks)
     still = any(peak.stood_still for _, peak in peaks)
     return Table(
@@ -59,11 +60,8 @@ def _table(peaks: Sequence[tuple[Sweep, Peak]], subject: Subject) -> Table:
         entry="peaks",
         columns=Column.heads(
             "arm",
-            Column(text="clients", group="peak"),
-            Column(text=counted.pop() if len(counted) == 1 else "throughput/s", group="peak"),
-            *(Column(text=text, group="peak") for text in by_base),
-            Column(text="drop", group="with the most clients"),
-            *(Column(text=text, group="with the most clients") for text in by_base),
+            *Column.under("peak", "clients", rate, *by_base),
+            *Column.under("with the most clients", "drop", *by_base),
         ),
         rows=rows,
         note=cells.sentences(

@@ -45,9 +45,9 @@ def _columns(step: StepComparison, first: str, figures: str) -> tuple[Column, ..
     """What the rows are, the figures of each arm, and how much more each has than the base."""
     base, *others = step.cells
     return (
-        Column(text=first, left=True),
-        *(Column(text=cell.arm, group=figures) for cell in step.cells),
-        *(Column(text=cell.arm, group=f"more than {base.arm}") for cell in others),
+        *Column.words(first),
+        *Column.under(figures, *(cell.arm for cell in step.cells)),
+        *Column.under(f"more than {base.arm}", *(cell.arm for cell in others)),
     )
 
 

@@ -33,7 +33,7 @@ WORDS: dict[WorkWord, str] = {
     "open": "open",
     "failed": "failed",
 }
-STEP_AND_ARM = (Column(text="step", left=True), Column(text="arm", left=True))
+STEP_AND_ARM = Column.words("step", "arm")
 FUNCTIONS_NAMED = 3
 FUNCTIONS_MAX = 20
 
@@ -159,8 +159,7 @@ def steps_table(work: WorkComparison) -> Table:
             *STEP_AND_ARM,
             Column(text=work.base),
             Column(text="arm's"),
-            Column(text="work", left=True),
-            Column(text="functions", left=True),
+            *Column.words("work", "functions"),
         ),
         rows=tuple(steps_row(change) for change in work.changes),
         note=(
@@ -315,8 +314,7 @@ def function_table(work: WorkComparison, change: WorkChange) -> Table:
         depth="detail",
         columns=(
             *figures_columns(work, change, ("function", "subsystem")),
-            Column(text=work.base, group="calls"),
-            Column(text=change.arm, group="calls"),
+            *Column.under("calls", work.base, change.arm),
         ),
         rows=tuple(function_rows(change)),
         note="The functions that changed beyond what repeats differ by, the largest change first.",
@@ -329,13 +327,8 @@ def figures_columns(
     work: WorkComparison, change: WorkChange, words: Sequence[str]
 ) -> tuple[Column, ...]:
     """Columns of words, then the instructions of both and their difference."""
-    group = "instructions by itself"
-    return (
-        *(Column(text=word, left=True) for word in words),
-        Column(text=work.base, group=group),
-        Column(text=change.arm, group=group),
-        Column(text="change", group=group),
-    )
+    own = Column.under("instructions by itself", work.base, change.arm, "change")
+    return (*Column.words(*words), *own)
 
 
 def figures(before: float, after: float) -> tuple[str, str, str]:

@@ -310,6 +310,13 @@ def paired_cell(ratio: Ratio | None) -> TableCell:
     return TableCell(text=number.ratio(ratio.value), detail=spread, title=ratio_words(ratio))
 
 
+def change_cell(value: float, low: float | None, high: float | None, title: str = "") -> TableCell:
+    """A ratio as a change with its interval: +5.0 % [+4.1, +5.9]."""
+    ends = number.change_interval(low, high)
+    detail = f"[{ends}]" if ends else ""
+    return TableCell(text=number.change(value), detail=detail, title=title)
+
+
 def ratio_detail(result: Cell, digits: int = 2) -> str:
     """The text after a ratio of throughputs: its interval, or that it is unknown."""
     ratio = result.ratio

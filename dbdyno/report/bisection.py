@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dbdyno import __version__
 from dbdyno.model.bisection import Bisection, CommitTest
 from dbdyno.model.ratio import Ratio
-from dbdyno.parts import number
+from dbdyno.parts import cells, number
 from dbdyno.parts.part import AnyPart, Callout, Finding, Page, Text
 from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.stats.bisection import LayoutNoise, ProbableChange
@@ -213,10 +213,7 @@ def row(
     else:
         reach = t_quantile(0.975, test.blocks - 1) * test.se
         ends = (math.exp(test.log_ratio - reach), math.exp(test.log_ratio + reach))
-        said = TableCell(
-            text=number.change(math.exp(test.log_ratio)),
-            detail=f"[{number.change_interval(*ends)}]",
-        )
+        said = cells.change_cell(math.exp(test.log_ratio), *ends)
     return Row.of(
         str(index),
         TableCell(text=commit.short, title=commit.sha),

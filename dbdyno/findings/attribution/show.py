@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from dbdyno.findings.attribution.facts import AttributionFacts, FactorEffect
 from dbdyno.model import Comparison, Ratio, StepComparison
@@ -128,12 +129,8 @@ def _cell(effect: FactorEffect) -> TableCell:
     ratio = effect.ratio
     if ratio is None:
         return TableCell(text=number.MISSING, title="no block has all arms that tell it")
-    ends = number.change_interval(ratio.low, ratio.high)
-    return TableCell(
-        text=number.change(ratio.value),
-        mark=TOLD if effect.significant else "",
-        detail=f"[{ends}]" if ends else "",
-    )
+    mark = TOLD if effect.significant else ""
+    return replace(cells.change_cell(ratio.value, ratio.low, ratio.high), mark=mark)
 
 
 def factors(design: Design) -> Text:

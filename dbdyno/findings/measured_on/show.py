@@ -63,14 +63,21 @@ def _facts(
     `generator`: what the load generator can do there.
     """
     return [
+        *hardware(host),
+        ("Pages and clock", _pages(host)),
+        (GENERATOR, _elsewhere(comparison) or _ceiling(generator)),
+        ("What disturbs here", _disturbs(host)),
+    ]
+
+
+def hardware(host: HostFacts) -> list[tuple[str, str]]:
+    """What the machine is and runs, likewise."""
+    return [
         ("CPU", _cpu(host.cpu)),
         ("Memory", _memory(host)),
         ("Storage", _storage(host.data)),
         *([("Storage of the log", _log(host, host.wal))] if host.wal else []),
         ("System", _system(host)),
-        ("Pages and clock", _pages(host)),
-        (GENERATOR, _elsewhere(comparison) or _ceiling(generator)),
-        ("What disturbs here", _disturbs(host)),
     ]
 
 
@@ -226,16 +233,10 @@ def _memory(host: HostFacts) -> str:
     )
 
 
-def rotates(data: Storage) -> bool | None:
-    """Whether the data's device has rotating disks; None where nobody knows.
-
-    A device without a model is a virtual one, whose flag says nothing of what is below it.
-    """
-    return data.rotational if data.model else None
-
-
 def _storage(data: Storage) -> str:
-    rotational = {True: "rotating", False: "not rotating"}.get(rotates(data))  # type: ignore[arg-type]
+    # A device without a model is a virtual one, whose flag says nothing of what is below it.
+    turns = data.rotational if data.model else None
+    rotational = "" if turns is None else "rotating" if turns else "not rotating"
     return joined(
         [
             data.file_system,

@@ -147,12 +147,11 @@ def _mib(size: float | None) -> str:
 
 def steps(comparison: Comparison) -> Table:
     """A row for each arm, in a group for each measured step whose load came from other hosts."""
-    several = len({step.workload for step in comparison.steps}) > 1
     rows = tuple(
         Row.of(
             cell.arm,
             *_bytes(_of(cell)),
-            group=f"{step.workload} {step.step}" if several else step.step,
+            group=comparison.name_of(step),
             arm=cell.arm,
         )
         for step in comparison.steps

@@ -8,7 +8,7 @@ from dbdyno.findings.nodes.facts import NodeFacts
 from dbdyno.model import Comparison
 from dbdyno.model.metric.primary import called, is_second
 from dbdyno.model.nodes import NodeComparison, NodeRatio
-from dbdyno.parts import number
+from dbdyno.parts import cells, number
 from dbdyno.parts.colors import Tone
 from dbdyno.parts.part import Finding, Group, Section, Subject, Text
 from dbdyno.parts.table import Column, Row, Table, TableCell
@@ -182,16 +182,13 @@ def _end(node: NodeRatio) -> TableCell:
 
 
 def _change(node: NodeRatio) -> TableCell:
-    return TableCell(
-        text=number.change(node.ratio).removesuffix(" %"),
-        detail=_interval(node.low, node.high),
-        title=number.blocks(node.blocks),
-    )
+    return _percents(node.ratio, node.low, node.high, number.blocks(node.blocks))
 
 
-def _interval(low: float | None, high: float | None) -> str:
-    ends = number.change_interval(low, high)
-    return f"[{ends}]" if ends else ""
+def _percents(value: float, low: float | None, high: float | None, title: str) -> TableCell:
+    """A change in a column of percentages."""
+    cell = cells.change_cell(value, low, high, title)
+    return replace(cell, text=cell.text.removesuffix(" %"))
 
 
 def _together(row: NodeComparison) -> Iterable[TableCell]:
@@ -205,11 +202,8 @@ def _together(row: NodeComparison) -> Iterable[TableCell]:
         ),
     )
     yield _spread(row)
-    yield TableCell(
-        text=number.change(row.machines_ratio).removesuffix(" %"),
-        detail=_interval(row.machines_low, row.machines_high),
-        title=f"{row.freedom} degrees of freedom",
-    )
+    freedom = f"{row.freedom} degrees of freedom"
+    yield _percents(row.machines_ratio, row.machines_low, row.machines_high, freedom)
 
 
 def _spread(row: NodeComparison) -> TableCell:

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dbdyno.analysis.across import beside
-from dbdyno.analysis.across.beside import ArmPair, UnpairedStep
+from dbdyno.analysis.across.beside import ArmPair
 from dbdyno.analysis.across.side import LEFT, MISSING, RIGHT, Side
 from dbdyno.analysis.across.values import COST, RESPONSE, Values, title
 from dbdyno.analysis.across.work import Index, host_words
@@ -258,7 +258,15 @@ def _figures(found: ArmPair, names: tuple[str, str]) -> Table:
         rows=tuple(
             Row.of(
                 TableCell(text=step.work.step, mark=OTHER_WORK if step.other_work else ""),
-                *(cell for metric in step.metrics for cell in _cells(step, metric)),
+                *(
+                    cell
+                    for metric in step.metrics
+                    for cell in (
+                        _figure(step.left, metric),
+                        _figure(step.right, metric),
+                        number.ratio(step.ratio(metric)),
+                    )
+                ),
                 group=step.work.workload,
             )
             for step in found.steps
@@ -270,16 +278,6 @@ def _figures(found: ArmPair, names: tuple[str, str]) -> Table:
             if any(step.other_work for step in found.steps)
             else "",
         ),
-    )
-
-
-def _cells(step: UnpairedStep, metric: str) -> tuple[TableCell, TableCell, TableCell]:
-    ratio = step.ratio(metric)
-    both = [_figure(its, metric) for its in (step.left, step.right)]
-    return (
-        both[0],
-        both[1],
-        TableCell(text=number.ratio(ratio) if ratio is not None else number.MISSING),
     )
 
 

@@ -164,7 +164,9 @@ def _ways(found: History) -> Iterable[ViewLinks]:
 def _warning(found: History) -> Callout:
     items = [NOT_PAIRED, NO_WORD]
     if found.by == "version":
-        setups = {_configuration(point) for line in found.lines for point in line.points}
+        setups = {
+            configuration(point.side.planned) for line in found.lines for point in line.points
+        }
         if len(setups) > 1:
             listed = "; ".join(sorted(setups))
             items.append(f"These arms have {len(setups)} configurations: {listed}.")
@@ -307,7 +309,9 @@ def _change(line: HistoryLine, one: HistoryChange, metric: str, by: By) -> Row:
         TableCell(text=day(after.begun_unix_ns), detail=after.result, link=report(after.result)),
         line.name,
         *(
-            TableCell(text=figure_words(metric, plateau), detail=_results_words(count))
+            TableCell(
+                text=figure_words(metric, plateau), detail=f"{count} result{'s' * (count != 1)}"
+            )
             for plateau, count in plateaus
         ),
         change,
@@ -315,10 +319,6 @@ def _change(line: HistoryLine, one: HistoryChange, metric: str, by: By) -> Row:
         differing(one.unlike) or "nothing that is known",
         arm=line.name if by == "date" else None,
     )
-
-
-def _results_words(count: int) -> str:
-    return f"{count} result{'s' * (count != 1)}"
 
 
 def differing(unlike: Sequence[Difference]) -> str:
@@ -359,17 +359,13 @@ def _result(point: Point, metric: str) -> Row:
         TableCell(text=side.result, link=report(side.result)),
         side.arm,
         side.version,
-        _configuration(point),
+        configuration(point.side.planned),
         cells.signed(figure_words(metric, its.value), point.bound),
         reach if its.blocks > 1 else "",
         str(its.blocks),
         TableCell(text="beside …", link=beside, title="Beside another arm of this host"),
         arm=side.arm,
     )
-
-
-def _configuration(point: Point) -> str:
-    return configuration(point.side.planned)
 
 
 def configuration(arm: ArmRecord) -> str:

@@ -127,7 +127,7 @@ def _blocks(comparison: Comparison) -> Iterable[str]:
     if comparison.plan.counts_only:
         return
     where = nodes.count(comparison)
-    yield f"{arms} ran once in each of {count} {_plural(count, 'block')}{where}{order}."
+    yield f"{arms} ran once in each of {number.blocks(count)}{where}{order}."
     if len(set(comparison.nodes.values())) > 1:
         yield "“Measured on” tells in what these nodes differ."
     if comparison.plan.schedule.rest_s:
@@ -152,10 +152,6 @@ def _interleaved(plan: PlanRecord) -> Iterable[str]:
     sizes = [f"{arm.name} {arm.memory}" for arm in plan.arms if arm.memory]
     if sizes:
         yield f"The servers shared the memory: {_named(sizes)}."
-
-
-def _plural(count: int, word: str) -> str:
-    return word if count == 1 else f"{word}s"
 
 
 SECTION = Section(

@@ -203,20 +203,17 @@ def _outcome(faced: PairedRuns, still: ZeroBlocks, *, compared: int, ran: int) -
     text = "; ".join(filter(None, said))
     word, reason = _word((*own, *bases), compared)
     withheld = word == "failed" and not reason
+    # Whether all that failed are calls of one arm that the server ended at their limit.
+    ended = [[run for run in runs if run.ending.status != "ok"] for runs in (own, bases)]
+    late = not all(ended) and all(run.window.slow for runs in ended for run in runs)
     return Outcome(
         word=word,
         reason=reason,
         text=text,
         stood_still=stood,
         withheld=withheld,
-        yields=withheld and _are_late(own, bases),
+        yields=withheld and late,
     )
-
-
-def _are_late(own: Sequence[StepRun], bases: Sequence[StepRun]) -> bool:
-    """Whether all that failed are calls of one arm that the server ended at their limit."""
-    ended = [[run for run in runs if run.ending.status != "ok"] for runs in (own, bases)]
-    return not all(ended) and all(run.window.slow for runs in ended for run in runs)
 
 
 def _stood(still: ZeroBlocks, faced: PairedRuns, ran: int) -> Iterable[str]:

@@ -36,7 +36,15 @@ def with_figures(step: StepComparison, faced: Mapping[str, PairedRuns]) -> StepC
         for name, over in overs.items()
         if over in ("ratio", "sum") and any(name in of for of in values.values())
     }
-    paired = {arm: _paired(faced[arm], compared) for arm in values if arm in faced}
+    paired = {
+        arm: {
+            name: estimate
+            for name, over in compared.items()
+            if (estimate := _estimate(faced[arm].compared(name), over)) is not None
+        }
+        for arm in values
+        if arm in faced
+    }
     shared = _shared(paired, [name for name in overs if name not in of_all_blocks])
     base, *others = (_filled(step, cell, values[cell.arm], overs, shared) for cell in step.cells)
     cells = (_compared(step, cell, base, paired[cell.arm], faced[cell.arm]) for cell in others)
@@ -93,12 +101,6 @@ def _overs(primary: Sequence[str | None], values: Sequence[Values]) -> dict[str,
         return over_of(value for of in values for value in of.get(row.name, {}).values())
 
     return {row.name: over(row) for row in metric.METRICS}
-
-
-def _paired(faced: PairedRuns, overs: Mapping[str, Over]) -> dict[str, PairedEstimate]:
-    """All that both have of these."""
-    known = ((name, _estimate(faced.compared(name), over)) for name, over in overs.items())
-    return {name: estimate for name, estimate in known if estimate is not None}
 
 
 def _shared(

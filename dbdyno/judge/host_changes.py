@@ -44,7 +44,8 @@ def changes(
     states = {
         block: stable_facts.state(host)
         for block, begun in sorted(begun_unix_ns.items())
-        if (host := _host_at(hosts, begun)) is not None
+        # The facts that held when the block began: the last ones from before it.
+        for host in [host for host in hosts if (host.since_unix_ns or 0) <= begun][-1:]
     }
     names = dict.fromkeys(name for state in states.values() for name in state)
     changed = [words for name in names if (words := by_block(name, states)) is not None]
@@ -69,12 +70,6 @@ def _by_host(fact: str, states: Mapping[str, Mapping[str, str]]) -> str | None:
     if len(hosts) < 2:
         return None
     return f"{fact} is {listed(f'{value} on {few(names)}' for value, names in hosts.items())}"
-
-
-def _host_at(hosts: Sequence[HostFacts], begun: int) -> HostFacts | None:
-    """The facts that held when a block began: the last ones from before it."""
-    before = [host for host in hosts if (host.since_unix_ns or 0) <= begun]
-    return before[-1] if before else None
 
 
 def by_block(name: str, states: Mapping[int, Mapping[str, str]]) -> str | None:

@@ -7,7 +7,7 @@ Arms are compared within blocks, as their ratios are.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum
+from statistics import fmean
 
 from dbdyno.evidence import raw_files
 from dbdyno.model import BackgroundFacts, Cell, StepRun
@@ -116,7 +116,9 @@ def _state(rule: _Rule, blocks: Mapping[int, Runs]) -> Iterator[Doubt]:
         if high - low >= rule.least and high >= low * rule.factor:
             ahead.setdefault(max(values, key=values.__getitem__), {})[block] = values
     for alike in ahead.values():
-        words = f"{rule.words} {_by_arm(_means(list(alike.values())), rule.shown)}"
+        by_arm = grouped(pair for values in alike.values() for pair in values.items())
+        means = {arm: fmean(values) for arm, values in by_arm.items()}
+        words = f"{rule.words} {_by_arm(means, rule.shown)}"
         yield from (DoubtSubject.STATE.doubt(words, block=block) for block in alike)
 
 
@@ -130,12 +132,6 @@ def _by_arm(values: Mapping[str, float], shown: Callable[[float], str]) -> str:
         first, *more = (arm for arm, words in texts.items() if words == text)
         ends.append(f"{text} ({first}{f' and {len(more)} more' if more else ''})")
     return f"from {ends[0]} to {ends[1]}"
-
-
-def _means(blocks: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The mean of each arm over the blocks in which it has the value."""
-    known = grouped(pair for values in blocks for pair in values.items())
-    return {arm: fsum(arm_values) / len(arm_values) for arm, arm_values in known.items()}
 
 
 def _values(rule: _Rule, runs: Runs) -> dict[str, float]:

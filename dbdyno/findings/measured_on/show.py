@@ -62,11 +62,16 @@ def _facts(
 
     `generator`: what the load generator can do there.
     """
+    disturbances = render.summary(doctor.findings(host))
+    looked = host.look is not None  # older versions of dyno did not, nor do runs of fakes
+    disturbs = "nothing known" if looked else ""
+    if disturbances:
+        disturbs = f"{disturbances} (`dyno doctor` gives reasons and remedies)"
     return [
         *hardware(host),
         ("Pages and clock", _pages(host)),
         (GENERATOR, _elsewhere(comparison) or _ceiling(generator)),
-        ("What disturbs here", _disturbs(host)),
+        ("What disturbs here", disturbs),
     ]
 
 
@@ -173,15 +178,6 @@ def _waits(load: CeilingLoad) -> str:
         return ""
     refused = thread.io_uring_refused
     return f" by {thread.wait}" + ("" if refused is None else f" (io_uring: {refused})")
-
-
-def _disturbs(host: HostFacts) -> str:
-    """The doctor's findings in the host's facts, without reasons and remedies."""
-    disturbances = render.summary(doctor.findings(host))
-    looked = host.look is not None  # older versions of dyno did not, nor do runs of fakes
-    if disturbances:
-        return f"{disturbances} (`dyno doctor` gives reasons and remedies)"
-    return "nothing known" if looked else ""
 
 
 def joined(words: Iterable[object], separator: str = ", ") -> str:

@@ -131,6 +131,9 @@ def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
         )
         for other in others
     )
+    # Why profiled arms lack hardware counters, or some.
+    profiles = (run.profile for run in step.runs)
+    uncounted = dict.fromkeys(each.no_counters for each in profiles if each and each.no_counters)
     columns = Column.heads(
         "metric",
         *Column.words("unit"),
@@ -145,19 +148,8 @@ def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
         joins=f"{prefix}-cost",
         columns=columns,
         rows=rows,
-        note=_uncounted(step),
+        note=f"Hardware counters: {'; '.join(uncounted)}." if uncounted else "",
     )
-
-
-def _uncounted(step: StepComparison) -> str:
-    """Why profiled arms lack hardware counters, or some; nothing where they have all."""
-    profiles = (run.profile for run in step.runs)
-    reasons = {
-        profile.no_counters: None
-        for profile in profiles
-        if profile is not None and profile.no_counters
-    }
-    return f"Hardware counters: {'; '.join(reasons)}." if reasons else ""
 
 
 def _group(name: str) -> str:

@@ -49,7 +49,14 @@ def _agreement(comparison: Comparison, rows: Sequence[NodeComparison]) -> str:
     apart = [row for row in rows if row.agreement == "disagree"]
     within = sum(row.agreement == "disagree, within the margin" for row in rows)
     if apart:
-        names = [_found(comparison, row) for row in apart]
+        names = []
+        for row in apart:
+            low, high = row.lowest, row.highest
+            what = f" by {called(row.metric)}" if is_second(row.metric) else ""
+            names.append(
+                f"{comparison.name_of(row)} of {row.arm}{what} from {number.change(low.ratio)} on "
+                f"{low.node} to {number.change(high.ratio)} on {high.node}"
+            )
         more = f"; within the margin in {within} more" if within else ""
         return f"Nodes disagree: {number.few(names, between='; ')}{more}."
     if within:
@@ -66,16 +73,6 @@ def _agreement(comparison: Comparison, rows: Sequence[NodeComparison]) -> str:
         else ""
     )
     return f"No disagreement between nodes was seen.{reach}"
-
-
-def _found(comparison: Comparison, row: NodeComparison) -> str:
-    """qr100 of pg18 from −4.1 % on n3 to +2.0 % on n1."""
-    low, high = row.lowest, row.highest
-    what = f" by {called(row.metric)}" if is_second(row.metric) else ""
-    return (
-        f"{comparison.name_of(row)} of {row.arm}{what} from {number.change(low.ratio)} on "
-        f"{low.node} to {number.change(high.ratio)} on {high.node}"
-    )
 
 
 def _machines(row: NodeComparison) -> str:

@@ -119,6 +119,7 @@ def _row(
     bound: Bound = "exact" if cell is None else cell.ratio_bound
     sure = colors.trusted(comparison.calibration, comparison.aims)
     place = QueryPlace(workload=result.workload, query=query.name, arm=result.arm)
+    time = None if verdict is None else verdicts.primary(verdict, second=False)
     cut = f"; {own_query.CUT}" if query.cut else ""
     counted = comparison.of(WorkComparison).changes
     own = (place.workload, place.query, place.arm)
@@ -135,7 +136,7 @@ def _row(
             detail="" if verdict is None else known.bound(verdict, bound),
             title="" if cell is None else answer.failure(cell),
         ),
-        _time(verdict, bound),
+        own_query.time(time, bound) if time is not None and time.blocks else "",
         _beside(verdict, beside),
         next((work.brief(each) for each in counted if (*each.name, each.arm) == own), ""),
         _word_of(comparison.queries.answers, place),
@@ -159,11 +160,6 @@ def _word(cell: Cell, verdict: Verdict | None, sure: bool) -> str:
         return "failed"
     often = f"in {len(failed)} of {number.blocks(len(cell.runs))}"
     return f"ended by its limit of {max(filter(None, limits)):g} s {often}"
-
-
-def _time(verdict: Verdict | None, bound: Bound) -> str:
-    judgement = None if verdict is None else verdicts.primary(verdict, second=False)
-    return own_query.time(judgement, bound) if judgement is not None and judgement.blocks else ""
 
 
 def _beside(verdict: Verdict | None, column: str) -> str:

@@ -12,7 +12,7 @@ from dbdyno.model.work import (
     WorkComparison,
     WorkWord,
 )
-from dbdyno.parts import number
+from dbdyno.parts import cells, number
 from dbdyno.parts.part import AnyPart, Finding, Group, Section, Subject, Text
 from dbdyno.parts.table import Column, Row, Table, TableCell
 
@@ -151,6 +151,13 @@ def of_result(work: WorkComparison) -> Iterator[AnyPart]:
 def steps_table(work: WorkComparison) -> Table:
     """Instructions of each arm by step, the change, and the functions that changed most."""
     each = "one repeat" if work.repeats == 1 else f"{work.repeats} repeats"
+    source = ", by these repeats alone: `dyno calibrate` with `--count` keeps what a host's have"
+    if work.calibration is not None and work.calibration.repeats:
+        source = f", by {work.calibration.repeats} counts of one build on this host"
+    written = ", ".join(
+        f"{name} = {value:,}" if isinstance(value, int) else f"{name} = {value}"
+        for name, value in work.parameters.items()
+    )
     return Table(
         name="work-steps",
         title="Instructions of an operation",
@@ -162,31 +169,16 @@ def steps_table(work: WorkComparison) -> Table:
             *Column.words("work", "functions"),
         ),
         rows=tuple(steps_row(change) for change in work.changes),
-        note=(
+        note=cells.sentences(
             f"{each} by {work.tool}; left out, as their work depends on real time: "
             f"{', '.join(work.left_out) or 'nothing'}. A repeat's ratio scatters by "
             f"{100 * work.scatter:.3f} % where steps read, by {100 * work.scatter_of_writes:.3f} % "
-            f"where they write{scatter_source(work)}. {fills(work)}"
-            f"{own_parameters(work)}"
+            f"where they write{source}.",
+            fills(work),
+            f"Counted with {written}." if written else "",
         ),
         narrow="figures",
     )
-
-
-def scatter_source(work: WorkComparison) -> str:
-    """What intervals rest on."""
-    if work.calibration is None or not work.calibration.repeats:
-        return ", by these repeats alone: `dyno calibrate` with `--count` keeps what a host's have"
-    return f", by {work.calibration.repeats} counts of one build on this host"
-
-
-def own_parameters(work: WorkComparison) -> str:
-    """With what the steps were counted, where that is other than for time, in a sentence."""
-    written = [
-        f"{name} = {value:,}" if isinstance(value, int) else f"{name} = {value}"
-        for name, value in work.parameters.items()
-    ]
-    return f" Counted with {', '.join(written)}." if written else ""
 
 
 SHARED = "Both began from the same files, whose fill no interval holds."

@@ -133,13 +133,6 @@ def limits(result: Cell) -> str:
     return f"load generator at its limit: {'; '.join(words)}" if words else ""
 
 
-def bound_of_quotient(first: Bound, second: Bound) -> Bound:
-    """The bound of the ratio of two numbers that are exact or at least."""
-    if first == "exact":
-        return second
-    return "at most" if second == "exact" else "unknown"
-
-
 def justified(tone: Tone, bound: Bound, *, less: bool = False) -> Tone:
     """A colour where it also holds for the true number; none where that may lie elsewhere.
 
@@ -293,7 +286,9 @@ def relative_cell(
 
 def quotient_cell(ratio: Ratio, first: Cell, second: Cell) -> TableCell:
     """The throughput of one step by that of another of the same arm, as far as it can be told."""
-    of = bound_of_quotient(first.value_bound, second.value_bound)
+    of: Bound = "at most" if second.value_bound == "exact" else "unknown"
+    if first.value_bound == "exact":
+        of = second.value_bound
     spread = number.interval(ratio.low, ratio.high)
     return TableCell(
         text=signed(number.ratio(ratio.value), of),

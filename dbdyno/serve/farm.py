@@ -72,11 +72,6 @@ def read(place: FarmFolder) -> Overview:
     return overview.of(state.fold(journal.read(place.path)), place.name)
 
 
-def series_of(branch: BranchOverview, text: str) -> HeadSeries | None:
-    """A series by what `key` gives; None where there is none."""
-    return next((series for series in branch.series if key(series) == text), None)
-
-
 def key(series: HeadSeries) -> str:
     """What tells a series from the others of its branch, for an address."""
     return "/".join((*series.step, series.instrument, series.metric))
@@ -141,7 +136,7 @@ def page(serving: PageContext, request: Request) -> Response:
             return _answer(serving.frame, begun(farm))
         raise HTTPException(404, "The farm has no such branch.")
     if query.series is not None:
-        series = series_of(branch, query.series)
+        series = next((each for each in branch.series if key(each) == query.series), None)
         if series is None:
             raise HTTPException(404, "The branch has no such step.")
         view = farm_views.readings(branch, series, links)

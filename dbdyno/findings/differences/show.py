@@ -42,10 +42,9 @@ def table(found: Sequence[Difference], arms: Sequence[str]) -> Table | None:
 
 def _parts(subject: Subject) -> Iterable[AnyPart]:
     every, arms = subject.comparison.differences, subject.comparison.arms
-    if (main := table([one for one in every if one.what != OF_SOME], arms)) is not None:
+    if main := table([one for one in every if one.what != OF_SOME], arms):
         yield main
-    names = table([one for one in every if one.what == OF_SOME], arms)
-    if names is not None:
+    if names := table([one for one in every if one.what == OF_SOME], arms):
         title = OF_SOME.capitalize()
         parts = (replace(names, name="settings-of-some", title=title),)
         yield Group(name="of-some", parts=parts, entry="", click=title)

@@ -82,8 +82,7 @@ def of_step(subject: Subject) -> Iterable[Callout]:
         for item in group.of_step(step.workload, step.ordinal)
     ]
     if texts:
-        items = Finding.each(texts)
-        yield Callout(name=f"{subject.anchor}-doubts", title="", items=items)
+        yield Callout(name=f"{subject.anchor}-doubts", title="", items=Finding.each(texts))
 
 
 def _who(arm: str | None, blocks: Sequence[int]) -> str:

@@ -8,7 +8,7 @@ from dbdyno.findings.outcomes.facts import counted, throughput
 from dbdyno.model import StepComparison, StepRun
 from dbdyno.parts import cells, number, step_groups, table_layout
 from dbdyno.parts.part import Group, Section, Subject
-from dbdyno.parts.table import Column, Row, Table, TableCell
+from dbdyno.parts.table import Column, Depth, Row, Table, TableCell
 
 CACHED_READS_MAX = 0.01
 """Device reads for each operation up to which a step counts as cached: one in a hundred."""
@@ -107,16 +107,10 @@ def _reads(runs: Sequence[StepRun]) -> TableCell:
 
 def _parts(subject: Subject) -> Iterable[Group]:
     """The table, which is long where the steps are in groups."""
-    part = table(subject.steps, subject.anchor)
-    if part is not None:
+    if part := table(subject.steps, subject.anchor):
         many = any(map(step_groups.listed, subject.steps))
-        yield Group(
-            name="",
-            parts=(part,),
-            depth="detail" if many else "report",
-            entry="",
-            fold=part.title,
-        )
+        depth: Depth = "detail" if many else "report"
+        yield Group(name="", parts=(part,), depth=depth, entry="", fold=part.title)
 
 
 SECTION = Section("workload", _parts)

@@ -192,16 +192,12 @@ def _parts(subject: Subject) -> Iterable[Group]:
     items = Finding.each(sentences(links))
     means = Text(name="network-means", title=MEANS, items=items, form="paragraphs", look="block")
     by_step = steps(subject.comparison)
-    yield Group(
-        name="network",
-        title="Network",
-        parts=(
-            *((means,) if items else ()),
-            hosts(subject.comparison, links),
-            *((by_step,) if by_step.rows else ()),
-        ),
-        of="page",
+    parts = (
+        *((means,) if items else ()),
+        hosts(subject.comparison, links),
+        *((by_step,) if by_step.rows else ()),
     )
+    yield Group(name="network", title="Network", parts=parts, of="page")
 
 
 SECTION = Section("page", _parts)

@@ -65,7 +65,10 @@ def cost_tables(step: StepComparison, prefix: str) -> Iterable[Table]:
         (_OUTSIDE, outside, "the machine's sum", window),
         (_WAITING, [owner for owner in idle if owner in spent], "the waiting server's sum", idle),
     )
-    digits = [_digits(step, window, of, more) for _, of, more in _QUANTITIES]
+    digits = []
+    for _, of, more in _QUANTITIES:  # those of the machine's sum, so that columns add up
+        sums = [per_operation(cell, window, of) for cell in step.cells]
+        digits.append(min(number.digits_alike(sums, 9) + (more if any(sums) else 0), 4))
     kind = kind_of(step.headline)
     yield Table(
         name=f"{prefix}-costs",
@@ -91,12 +94,6 @@ def cost_tables(step: StepComparison, prefix: str) -> Iterable[Table]:
         "it; means of the blocks. Bytes: as the system charged them to the owner's processes."
         f"{_IDLE_NOTE if spent.intersection(idle) else ''}",
     )
-
-
-def _digits(step: StepComparison, owners: Collection[str], of: Of, more: int) -> int:
-    """Those of the machine's sum, so that columns add up."""
-    sums = [per_operation(cell, owners, of) for cell in step.cells]
-    return min(number.digits_alike(sums, 9) + (more if any(sums) else 0), 4)
 
 
 def _row(

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-from dbdyno.findings.profiles.facts import FunctionCost
 from dbdyno.findings.profiles.form import CostForm
 from dbdyno.findings.suspects.facts import Suspect, SuspectFacts, Suspects
 from dbdyno.model.bisection import short
@@ -58,13 +57,11 @@ def _listed(suspect: Suspect, form: CostForm) -> str:
         said.append(f"touched by {_commits(suspect.touched)}")
     if suspect.beside:
         said.append(f"its file by {_commits(suspect.beside)}")
-    return f"{_cost(suspect.function, form)}: {'; '.join(said) or 'no commit touched its file'}"
-
-
-def _cost(cost: FunctionCost, form: CostForm) -> str:
+    cost = suspect.function
     ends = [form.figure(end) for end in (cost.low_us, cost.high_us) if end is not None]
     interval = f" [{', '.join(ends)}]" if ends else ""
-    return f"`{cost.name}`, {form.more(cost.more_us)} {form.unit} per {form.per}{interval}"
+    change = f"{form.more(cost.more_us)} {form.unit} per {form.per}{interval}"
+    return f"`{cost.name}`, {change}: {'; '.join(said) or 'no commit touched its file'}"
 
 
 def _commits(commits: Sequence[CommitBetween]) -> str:

@@ -437,7 +437,7 @@ def no_value_ends_the_report(
 OF_STEP = [name for name in FILES if STEP in name]
 
 
-@pytest.mark.parametrize(("name", "strange"), zip(OF_STEP, STRANGE, strict=False))
+@pytest.mark.parametrize(("name", "strange"), list(zip(OF_STEP, STRANGE, strict=False)))
 def test_a_value_of_another_kind_never_ends_the_report(worn: Path, name: str, strange: object):
     chosen = random.Random(name)
     no_value_ends_the_report(worn, name, lambda _, count: chosen.randrange(count), strange)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dbdyno import store
@@ -67,6 +67,7 @@ def test_the_reference_library_reads_what_is_written(values: list[int]) -> None:
     st.lists(st.lists(times_us, min_size=1, max_size=3), max_size=4),
     st.sampled_from([MICROSECONDS, NANOSECONDS]),
 )
+@example([[[], []]], NANOSECONDS)
 def test_the_sum_of_parts_is_the_whole(groups: list[list[list[int]]], scale: CellScale) -> None:
     found = hdr_histogram.sums([[written(part, scale) for part in parts] for parts in groups])
     wholes = [written([value for part in parts for value in part], scale) for parts in groups]

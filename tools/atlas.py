@@ -19,7 +19,7 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import typer
@@ -154,7 +154,12 @@ def counted(
     with ThreadPoolExecutor(max_workers=1) as builder:
         if following is not None:
             builder.submit(worktree.build, following, lambda _: None)  # failed: told in its turn
-        return bisect_counts.count(plan, into, quiet=True)
+        steps = bisect_counts.count(plan, into, quiet=True)
+    margins = folder.asked.margins
+    return {
+        name: replace(step, margin=max(step.margin, margins.get(name, 0.0)))
+        for name, step in steps.items()
+    }
 
 
 def to_build(search: Bisection, worktree: Worktree) -> str | None:

@@ -40,6 +40,7 @@ class SearchLine(Struct, frozen=True, kw_only=True, tag="search", tag_field="lin
     good: str
     bad: str
     smallest: float  # percent
+    margins: Mapping[str, float] = {}  # by step, where counts of a commit differ by more than usual
     between: int = 0  # commits after the good one
     serving: int = 0  # those of them that may change the server
     made: Mapping[str, str] = {}  # what counts of it have in common: flags, data, processor …

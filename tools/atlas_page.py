@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import atlas_lines
-from atlas_lines import Atlas, CountLine
+from atlas_lines import Atlas, CountLine, SearchLine
 from dbdyno.model.bisection import Bisection
 from dbdyno.parts import number
 from dbdyno.run import bisect_counts as runner
@@ -75,6 +75,7 @@ def release(atlas: Atlas) -> Iterator[str]:
         yield f"From `{asked.good[:DIGITS]}` to `{asked.bad[:DIGITS]}`: not begun yet.\n"
         return
     yield from standing(atlas)
+    yield from rough(asked)
     yield from unlike(search)
     table = sorted(rows(atlas, search), key=lambda each: -each.size)
     yield from whole(search, table)
@@ -173,6 +174,17 @@ def standing(atlas: Atlas) -> Iterator[str]:
         f"{asked.serving:,} of which may change the server ([which](bisect.md#builds)). "
         f"{commits:,} were counted, by {len(counts):,} counts, and {len(atlas.skips):,} cannot be."
     )
+
+
+def rough(asked: SearchLine) -> Iterator[str]:
+    """The steps that are searched for larger changes than others."""
+    for name, margin in asked.margins.items():
+        yield filled(
+            f"Of {name} changes from {100 * margin:g} % on are looked for: its counts follow how "
+            "busy the host is. The server reports statistics each second, by which memory lies "
+            "free in other pieces, and `_int_malloc` has more or less to do: 2,736,000 "
+            "instructions at a load of 15, 2,750,000 on a quiet host."
+        )
 
 
 def unlike(search: Bisection) -> Iterator[str]:

@@ -32,6 +32,8 @@ OWN_FILLS = (
 )
 DISAGREED = "its counts, or those of the commit before, do not agree yet"
 NOT_BEYOND = "the interval of its counts is not all beyond --smallest"
+DEVIATIONS = 3
+"""That two counts of a step that writes are apart at most, by its margin."""
 Count = Callable[[Plan, Path], Mapping[str, StepWork]]
 """Runs a plan into a folder, and tells each step's work. Raises ServerError: a step has none."""
 
@@ -227,8 +229,11 @@ def agreed(step: StepWork) -> tuple[float, ...] | None:
 
 
 def scatter_of(step: StepWork) -> Scatter:
-    """How far counts of a step scatter."""
-    return halving.SCATTER_OF_WRITES if step.writes else halving.SCATTER
+    """How far counts of a step scatter: more, where its margin is more than others' that write."""
+    if not step.writes:
+        return halving.SCATTER
+    usual = halving.SCATTER_OF_WRITES
+    return replace(usual, deviation=max(usual.deviation, step.margin / DEVIATIONS))
 
 
 def is_sure(search: Bisection) -> bool:

@@ -114,12 +114,11 @@ def counts_of_each(groups: Sequence[Sequence[str]]) -> list[CellCounts]:
 
 
 def _on_one_scale(by_scale: dict[CellScale, Counts]) -> CellCounts:
-    used = [CellCounts(scale, counts) for scale, counts in by_scale.items() if len(counts)]
-    if not used:
+    every = [CellCounts(scale, counts) for scale, counts in by_scale.items()]
+    used = [part for part in every if len(part.counts)]
+    if not every:
         return CellCounts(MICROSECONDS, np.zeros(0, dtype=np.int64))
-    if len(used) == 1:
-        return used[0]
-    return reduce(added, used)
+    return reduce(added, used or every)
 
 
 def added(first: CellCounts, second: CellCounts) -> CellCounts:

@@ -113,16 +113,17 @@ def table(facts: AttributionFacts, steps: Sequence[StepComparison], design: Desi
 def _rows(by_metric: ByMetric, metrics: Sequence[str], group: str) -> Iterable[Row]:
     """The whole, each factor, each interaction, and what is left."""
     figures = {
-        called(metric): {
-            f" {number.TIMES} ".join(filter(None, (effect.factor, effect.other)))
-            or effect.kind: _cell(effect)
-            for effect in effects
-        }
+        called(metric): {_name(effect): _cell(effect) for effect in effects}
         for metric, effects in by_metric.items()
     }
     for name in dict.fromkeys(name for figure in figures.values() for name in figure):
         row = (figures.get(metric, {}).get(name, TableCell(text="")) for metric in metrics)
         yield Row.of(name, *row, group=group)
+
+
+def _name(effect: FactorEffect) -> str:
+    """The heading of its row: its factors, or which sum it is."""
+    return f" {number.TIMES} ".join(filter(None, (effect.factor, effect.other))) or effect.kind
 
 
 def _cell(effect: FactorEffect) -> TableCell:

@@ -89,16 +89,13 @@ def _seen(called: str, noise: Sequence[Noise], aims: Aims) -> str:
     if not missed:
         return f"{text}."
     several = len({one.workload for one in noise}) > 1
-    names = [
-        (f"{noise.workload} " if several else "")
-        + (
-            f"{noise.step} not at all"
-            if noise.visible is None
-            else f"{noise.step} from {number.visible(noise.visible)} %"
-        )
-        for noise in missed
-    ]
+    names = [f"{f'{one.workload} ' if several else ''}{one.step} {_from(one)}" for one in missed]
     return f"{text}; {number.few(names, NAMES_MAX)}."
+
+
+def _from(noise: Noise) -> str:
+    """From which change on a step shows it, in words."""
+    return "not at all" if noise.visible is None else f"from {number.visible(noise.visible)} %"
 
 
 def of_fills(fills: Sequence[FillNoise]) -> Iterable[str]:
@@ -176,20 +173,15 @@ def between_fills(comparison: Comparison, calibration: Calibration) -> Table:
         "seen”: the scatter between blocks explains all. Added: the scatter of the fills' means, "
         "noise of their blocks with it, which widens intervals of results that have one fill.",
     )
-    rows = [
-        (
-            fill,
-            (
-                str(fill.fills),
-                str(fill.blocks),
-                _fill_sd(fill.sd, fill.sd_low, fill.sd_high),
-                _fill_sd(fill.blocks_sd, fill.blocks_sd_low, fill.blocks_sd_high),
-                _figure(fill.means_sd, 2),
-            ),
-        )
-        for fill in calibration.fills
-    ]
+    rows = [(fill, _fill(fill)) for fill in calibration.fills]
     return _filled(table, comparison, calibration, rows)
+
+
+def _fill(fill: FillNoise) -> Sequence[str | TableCell]:
+    """The figures of a step and metric."""
+    between = _fill_sd(fill.sd, fill.sd_low, fill.sd_high)
+    within = _fill_sd(fill.blocks_sd, fill.blocks_sd_low, fill.blocks_sd_high)
+    return str(fill.fills), str(fill.blocks), between, within, _figure(fill.means_sd, 2)
 
 
 def _fill_sd(sd: float, low: float | None, high: float | None) -> TableCell:

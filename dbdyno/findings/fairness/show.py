@@ -108,9 +108,8 @@ def _follows(step: StepComparison, role: str, other: str) -> bool:
 def _left_out(step: StepComparison, shown: dict[str, str]) -> str:
     """The roles outside the tables, in a sentence."""
     names = ", ".join(role for role in _units(step) if role not in shown)
-    return f"Not shown, because their clients ran alike or like those above: {names}. " * bool(
-        names
-    )
+    said = f"Not shown, because their clients ran alike or like those above: {names}. "
+    return said if names else ""
 
 
 # --- Each role as a whole --------------------------------------------------------------------

@@ -49,17 +49,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     rows = tuple(
         Row.of(
             TableCell(text=row.title, title=f"{row.name}: {row.how}"),
-            *(
-                replace(
-                    cells.over_blocks(
-                        (facts.at(when).get(row.name) for facts in cell.each(StateFacts)),
-                        partial(words, row.name),
-                    ),
-                    detail="",
-                )
-                for cell in step.cells
-                for when in _MOMENTS
-            ),
+            *(_cell(cell, when, row.name) for cell in step.cells for when in _MOMENTS),
             group=_group(row),
         )
         for row in shown
@@ -102,6 +92,11 @@ def _left(name: str, value: float, what: str) -> str:
 
 def _group(row: StateMetric) -> str:
     return _DEBT if row.debt else _GROUPS.get(row.unit, "Rows")
+
+
+def _cell(cell: Cell, moment: str, name: str) -> TableCell:
+    blocks = (facts.at(moment).get(name) for facts in cell.each(StateFacts))
+    return replace(cells.over_blocks(blocks, partial(words, name)), detail="")
 
 
 SECTION = Section.grouped(

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dbdyno.findings.statements.facts import StatementFacts, StatementUse
-from dbdyno.model import StepComparison, StepRun
+from dbdyno.model import Cell, StepComparison, StepRun
 from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.model.metric.over import over_of
 from dbdyno.parts import cells, number
 from dbdyno.parts.grid import Grid, GridFigure
 from dbdyno.parts.part import Group, Section
-from dbdyno.parts.table import Column, Row, Table
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 Rate = tuple[str, tuple[str, ...], str]
 """A heading, the metrics whose sum it is, and what it means."""
@@ -46,17 +46,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
 
 def _rates(step: StepComparison, shown: Sequence[Rate], prefix: str, title: str) -> Table:
     rows = tuple(
-        Row.of(
-            result.arm,
-            *(
-                cells.over_blocks(
-                    (_sum(run, names) for run in result.runs),
-                    over=over_of(_sum(run, names) for run in step.runs),
-                )
-                for _, names, _ in shown
-            ),
-            arm=result.arm,
-        )
+        Row.of(result.arm, *(_rate(step, result, names) for _, names, _ in shown), arm=result.arm)
         for result in step.cells
     )
     meanings = "; ".join(f"{text}: {what}" for text, _, what in shown)
@@ -67,6 +57,12 @@ def _rates(step: StepComparison, shown: Sequence[Rate], prefix: str, title: str)
         rows=rows,
         note=f"{meanings}. {cells.blocks_note(step.blocks)}".strip(),
     )
+
+
+def _rate(step: StepComparison, cell: Cell, names: Iterable[str]) -> TableCell:
+    """The sum of metrics over the blocks, taken as they are."""
+    over = over_of(_sum(run, names) for run in step.runs)
+    return cells.over_blocks((_sum(run, names) for run in cell.runs), over=over)
 
 
 def _sum(run: StepRun, names: Iterable[str]) -> float | None:

@@ -66,12 +66,11 @@ def _listed(suspect: Suspect, form: CostForm) -> str:
 
 def _commits(commits: Sequence[CommitBetween]) -> str:
     """Commits with their subjects; of one that only the base has it is said."""
-    alone = {"base": ", in the base alone"}
-    named = [
-        f"{short(commit.commit)} ({number.few_signs(commit.subject, SUBJECT_MAX)}"
-        f"{alone.get(commit.of, '')})"
-        for commit in commits
-    ]
+    named = []
+    for commit in commits:
+        only = ", in the base alone" if commit.of == "base" else ""
+        subject = number.few_signs(commit.subject, SUBJECT_MAX)
+        named.append(f"{short(commit.commit)} ({subject}{only})")
     return number.few(named, COMMITS_MAX)
 
 

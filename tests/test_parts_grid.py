@@ -1,4 +1,4 @@
-"""Tables of things by arms: the rows are the things, the columns each figure of each arm."""
+"""What tables and sections are put together by: things by arms, columns, groups by a key."""
 
 from comparison_builder import comparison
 from dbdyno.findings.statements.facts import StatementFacts, StatementUse

@@ -15,7 +15,6 @@ from dbdyno.engine import golden
 from dbdyno.engine.golden_copy import Copy
 from dbdyno.engine.installed import in_folder
 from dbdyno.engine.postgres import fingerprint, initdb
-from dbdyno.host import place
 from dbdyno.host.account import choose
 from dbdyno.model import Initdb
 from dbdyno.run import blocks
@@ -47,10 +46,12 @@ parameters = {{ tables = 1, rows = 500, seconds = 1 }}
 save = "post-fill"
 """
 COUNTED = """
+[server]
+data_dir = "{data}"
 [[workloads]]
 name = "sysbench"
 steps = ["point-query"]
-parameters = { tables = 1, rows = 500 }
+parameters = {{ tables = 1, rows = 500 }}
 [count]
 operations = 20
 warmup = 10
@@ -110,7 +111,7 @@ def test_a_block_makes_a_copy_anew_that_its_server_refuses(tmp_path: Path, data:
 )
 def test_a_count_fills_data_anew_on_which_its_server_does_not_start(tmp_path: Path, data: Path):
     def counted(name: str) -> str:
-        (tmp_path / f"{name}.toml").write_text(arms(ends()[-1]) + COUNTED)
+        (tmp_path / f"{name}.toml").write_text(arms(ends()[-1]) + COUNTED.format(data=data))
         words = command("run", tmp_path / f"{name}.toml", "--out", tmp_path)
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
@@ -125,9 +126,9 @@ def test_a_count_fills_data_anew_on_which_its_server_does_not_start(tmp_path: Pa
 
     own, old = choose("postgres"), in_folder(ends()[0], "x")
     counted("first")
-    (copy,) = (golden.read(folder) for folder in golden.marked(place.data_root()))
-    own.make_folder(data / "old")
-    initdb.make(old, own, data / "old", initdb.arguments(Initdb(), old.version_num))
-    forge(copy, data / "old")
+    (copy,) = (golden.read(folder) for folder in golden.marked(data))
+    own.make_folder(data / "forged")
+    initdb.make(old, own, data / "forged", initdb.arguments(Initdb(), old.version_num))
+    forge(copy, data / "forged")
     assert re.search("thrown away: arm (old|new): the server does not start: ", counted("second"))
     assert golden.read(copy.folder).facts.major == copy.facts.major

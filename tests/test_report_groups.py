@@ -10,16 +10,9 @@ from dbdyno.findings.step_pairs.facts import StepPairFacts
 from dbdyno.model import Bound, Comparison, PairedEstimate, StepComparison
 from dbdyno.model.error import DynoError
 from dbdyno.parts import colors, step_groups
-from dbdyno.parts.part import (
-    Group,
-    Page,
-    Row,
-    ScaleUp,
-    Table,
-    TableCell,
-    Text,
-    flat,
-)
+from dbdyno.parts.drawing import ScaleUp
+from dbdyno.parts.part import Group, Page, Text, flat
+from dbdyno.parts.table import Row, Table, TableCell
 from dbdyno.report import page
 from suite_builder import AGGREGATE, CLIENTS, POINT, RANGE, WRITE, comparison
 from verdict_builder import with_words

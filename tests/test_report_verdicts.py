@@ -12,8 +12,10 @@ from comparison_builder import comparison
 from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Comparison
 from dbdyno.model.verdict import Verdict
-from dbdyno.parts import part
-from dbdyno.parts.part import Effects, Page, Table, TableCell, charts
+from dbdyno.parts import drawing
+from dbdyno.parts.drawing import Effects
+from dbdyno.parts.part import Page, charts
+from dbdyno.parts.table import Table, TableCell
 from dbdyno.report import page
 from dbdyno.report.render import html, markdown, terminal
 from verdict_builder import explained, overall, so_far, with_judgements, with_words
@@ -125,7 +127,7 @@ def test_a_change_is_told_by_the_metric_that_says_it(quiet: Comparison) -> None:
 def test_steps_stand_in_their_order_and_the_largest_changes_are_those_that_are_shown(
     quiet: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(part, "EFFECTS_MAX", 4)
+    monkeypatch.setattr(drawing, "EFFECTS_MAX", 4)
     made = page.make(with_words(quiet, dict.fromkeys(STEPS, "slower")))
     assert list(report_parts.effects(made)) == [step.step for step in quiet.steps]
     (drawn,) = (one.data for one in charts(made.parts) if isinstance(one.data, Effects))

@@ -7,7 +7,9 @@ import io
 import os
 import tarfile
 import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -108,14 +110,12 @@ def served(folder: Path) -> Iterator[Site]:
 
 
 def twice_at_once(fetch: Callable[[Callable[[str], None]], object], folder: Path) -> None:
-    """Fetches by two threads that both wait for the lock of a folder of the cache."""
+    """Fetches by two threads that both wait for the lock of a folder; raises what either raises."""
     said: list[str] = []
-    with (folder / ".lock").open("w") as lock:
+    with ThreadPoolExecutor(2) as pool, (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        threads = [threading.Thread(target=fetch, args=(said.append,)) for _ in range(2)]
-        for thread in threads:
-            thread.start()
+        both = [pool.submit(fetch, said.append) for _ in range(2)]
         while sum("waiting for another dyno" in line for line in said) < 2:
-            threading.Event().wait(0.01)
-    for thread in threads:
-        thread.join()
+            time.sleep(0.01)
+    for each in both:
+        each.result()

@@ -52,17 +52,16 @@ from one_host import (
     refusal,
     wait_until,
 )
-from relay import Relay
 
 CLOCK_OFFSETS_S = {"h1": 1_000, "h2": 30_000, "h3": 500_000, "h4": 0}
 """By how much each clock is ahead of this machine's."""
 PROCESS_IDS = 100_000
 """The ids of each host's processes begin so far after those of the last."""
-SSH = """
-Host {name}
-    HostName {address}
-    Port {port}
-    HostKeyAlias {name}
+SSH = f"""
+Host {{name}}
+    HostName {{address}}
+    Port {SSH_PORT}
+    HostKeyAlias {{name}}
 """
 SSH_ALL = """
 Host *
@@ -121,18 +120,6 @@ class Lab:
         """Puts the cable back."""
         ip("link", "set", self.hosts[host].link, "up")
 
-    def power_off(self, host: str) -> None:
-        """Ends all that runs there at once; to the others it falls silent."""
-        self.cut(host)
-        self._running.pop(host).end()
-        ip("link", "delete", self.hosts[host].link)
-        ip("netns", "delete", self.hosts[host].link)
-
-    def power_on(self, host: str) -> None:
-        """Starts a host that was off; its connections of before are unknown to it."""
-        make_network(self.hosts[host].link, self.hosts[host].address, bridge=self.bridge)
-        self._begin([self.hosts[host]])
-
     def processes(self, host: str, word: str = "") -> list[int]:
         """The ids *here* of the processes there whose command line has `word`; not its first."""
         found = processes_in(self._running[host].namespace)
@@ -146,23 +133,10 @@ class Lab:
                 os.kill(pid, number)
         return len(found)
 
-    def relay(self, host: str, port: int = SSH_PORT, *, here: bool = True) -> Relay:
-        """A relay to a port of the host, for `with`; not `here`: for the other hosts."""
-        listen = "127.0.0.1" if here else self.address
-        return Relay(self.hosts[host].address, port, listen=listen)
-
-    def ssh_through(self, relays: Mapping[str, Relay], *, key: str = "user_key") -> str:
-        """An ssh command that reaches these hosts through relays.
-
-        With `key="stranger_key"` no host lets it in.
-        """
+    def ssh_by(self, key: str) -> str:
+        """An ssh command that reaches the hosts; with `stranger_key` no host lets it in."""
         path = self.folder / "ssh" / f"config-{next(self._numbers)}"
-        hosts = [
-            SSH.format(name=host.name, address=relay.address, port=relay.port)
-            if (relay := relays.get(host.name))
-            else SSH.format(name=host.name, address=host.address, port=SSH_PORT)
-            for host in self.hosts.values()
-        ]
+        hosts = [SSH.format(name=host.name, address=host.address) for host in self.hosts.values()]
         everywhere = SSH_ALL.format(key=path.parent / key, known_hosts=path.parent / "known_hosts")
         path.write_text("".join(hosts) + everywhere)
         return f"ssh -F {path}"
@@ -170,11 +144,8 @@ class Lab:
     def settle(self) -> None:
         """Makes all hosts run and joined, with no process but their first, as at the start."""
         for name in self.hosts:
-            if name in self._running:
-                wait_until(lambda n=name: not self.kill(n, ""), "a process does not end")
-                self.join(name)
-            else:
-                self.power_on(name)
+            wait_until(lambda n=name: not self.kill(n, ""), "a process does not end")
+            self.join(name)
 
     def start(self) -> None:
         """Makes keys, networks and hosts, and waits for each sshd."""
@@ -185,7 +156,7 @@ class Lab:
             for host in self.hosts.values()
         ]
         (self.folder / "ssh" / "known_hosts").write_text("".join(known))
-        self.ssh = self.ssh_through({})
+        self.ssh = self.ssh_by("user_key")
         for host in self.hosts.values():
             furnish(host, self.hosts.values(), user_key=self.folder / "ssh" / "user_key")
             make_network(host.link, host.address, bridge=self.bridge)

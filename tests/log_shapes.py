@@ -238,6 +238,9 @@ SHAPES: dict[str, Callable[[], str]] = {
     "Cloud SQL without times": lambda: by_line(entries("textPayload", own=False)),
     "Cloud SQL, jsonPayload": google_json,
     "Cloud SQL, a list": lambda: json.dumps(entries("textPayload")[::-1], indent=2),
+    "AlloyDB, textPayload": lambda: by_line(entries("textPayload")).replace(
+        "LOG:  ", "LOG:  [postgres.c:1671]  "
+    ),
     "AlloyDB": lambda: PLAIN.replace("LOG:  ", "LOG:  [postgres.c:1671]  "),
     "CloudWatch": lambda: json.dumps({"events": entries("message")}, indent=4),
     "S3": exported,
@@ -249,6 +252,7 @@ SHAPES: dict[str, Callable[[], str]] = {
     "CRI": container,
     "docker compose": lambda: "".join(f"db-1  | {line}\n" for line in LINES),
     "syslog": syslog,
+    "syslog, tabs kept": lambda: chunks("Nov 26 10:00:0{} db1 postgres[{}]: ", tab="\t"),
     "syslog, RFC 5424": syslog_new,
     "rsyslog": syslog_exact,
     "Heroku": heroku,

@@ -2,26 +2,10 @@
 
 from dataclasses import replace
 
-from dbdyno.parts.part import (
-    ArmEffect,
-    Bar,
-    Bars,
-    Callout,
-    Chart,
-    Effects,
-    Finding,
-    Group,
-    Layers,
-    Lines,
-    Page,
-    Ratios,
-    ScaleUp,
-    Table,
-    Text,
-    flat,
-    scoped,
-)
+from dbdyno.parts.drawing import ArmEffect, Bar, Bars, Effects, Layers, Lines, Ratios, ScaleUp
+from dbdyno.parts.part import Callout, Chart, Finding, Group, Page, Text, flat, scoped
 from dbdyno.parts.part import charts as charts_of
+from dbdyno.parts.table import Table
 
 
 def items(page: Page, name: str) -> tuple[Finding, ...]:

@@ -237,7 +237,7 @@ def nothing_left(lab: Lab) -> None:
 
 def test_a_host_that_cannot_be_reached_is_refused_in_a_line(tmp_path: Path, hosts: Lab) -> None:
     plan = written(tmp_path, SERVER)
-    stranger = hosts.ssh_through({}, key="stranger_key")
+    stranger = hosts.ssh_by("stranger_key")
     line = one_line(dyno(tmp_path, "run", plan, DYNO_SSH=stranger))
     assert line.startswith("dyno: hosts.h1: `h1` cannot be reached: root@h1") or "denied" in line
     assert "make `ssh h1` work without a password" in line

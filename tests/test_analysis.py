@@ -399,23 +399,6 @@ def test_a_step_without_its_end_is_failed(tmp_path: Path) -> None:
     assert "window_close" in (assemble.step_run(folder).ending.reason or "")
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [('"response":"HISTFAAAA', '"response":"HISTFAAAB'), ('"role":"insert"', '"rule":"insert"')],
-)
-def test_a_damaged_file_is_named_in_one_line(tmp_path: Path, old: str, new: str) -> None:
-    folder = step_folder(tmp_path, "qr100")
-    path = folder.path / "events.jsonl"
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
-    run = assemble.step_run(folder)
-    assert (run.ending.status, run.metrics) == ("failed", {})
-    place = "blocks/001/pg17/insert-benchmark/06-qr100"
-    assert (run.ending.reason or "").startswith(f"{place}/events.jsonl:")
-    assert "\n" not in (run.ending.reason or "")
-
-
 # --- SLA -------------------------------------------------------------------------------------
 
 

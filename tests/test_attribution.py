@@ -24,7 +24,8 @@ from dbdyno.model import Comparison
 from dbdyno.model.attribution import Design, DesignKind, Factor
 from dbdyno.model.error import DynoError
 from dbdyno.parts import table_layout
-from dbdyno.parts.part import Table, Text
+from dbdyno.parts.part import Text
+from dbdyno.parts.table import Table
 from dbdyno.stats import factorial
 from dbdyno.store import Results
 from server_place import a_place, ends

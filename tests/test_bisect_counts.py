@@ -19,7 +19,7 @@ from dbdyno.model.bisection import Bisection, CommitChange, StepWork
 from dbdyno.model.error import HostError, PlanError, ResultError, ServerError
 from dbdyno.model.ratio import Ratio
 from dbdyno.model.work import Amounts, FunctionChange, WorkChange, WorkComparison
-from dbdyno.parts.part import Table
+from dbdyno.parts.table import Table
 from dbdyno.plan import bisect as plans
 from dbdyno.plan import counted_step
 from dbdyno.report import bisection_counts as report

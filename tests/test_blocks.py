@@ -197,11 +197,6 @@ def test_more_blocks_go_on_in_the_same_folder(once: Path) -> None:
     assert (once / "blocks/001/order.json").stat().st_mtime_ns == before
 
 
-def test_a_changed_plan_is_refused_naming_the_key(once: Path) -> None:
-    with pytest.raises(ResultError, match=r"arms\.new\.fake\.default_us"):
-        runner.run(with_threads(planted(new="default_us = 7", blocks=1)), once.parent, wait=True)
-
-
 def test_the_generators_threads_reach_every_job_and_are_not_changed_later(once: Path) -> None:
     jobs = [json.loads(path.read_text()) for path in once.glob("blocks/001/*/*/*/job.json")]
     assert len(jobs) == 6
@@ -262,10 +257,3 @@ def test_bad_input_gets_one_line_and_status_2(
     for word in [*words, "bad.toml"]:
         assert word in ended.stderr
     assert not (tmp_path / "out").exists()
-
-
-def test_a_folder_without_results_gets_one_line_and_status_2(tmp_path: Path) -> None:
-    ended = dyno("compare", tmp_path)
-    assert ended.returncode == 2
-    assert len(ended.stderr.splitlines()) == 1
-    assert "plan.json" in ended.stderr

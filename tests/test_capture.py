@@ -1,7 +1,6 @@
 """Capture reads an application's queries from logs, each call once, and writes a whole folder."""
 
 import json
-import shutil
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -293,26 +292,6 @@ def test_a_folder_is_whole_or_not_there(log: WrittenLog, tmp_path: Path) -> None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["app", "postgresql.csv"]
 
 
-def test_logs_that_cannot_be_used_are_refused_in_a_line_that_says_what_to_do(
-    log: WrittenLog, tmp_path: Path
-) -> None:
-    for message, remedy in (
-        ("duration: 1.000 ms", "times without their statements: set log_min_duration_statement"),
-        ("statement: SELECT 1", "statements without their times: set log_min_duration_statement"),
-        ("Dauer: 1.000 ms  Anweisung: SELECT 1", "another language: set lc_messages = 'C'"),
-        (
-            "checkpoint starting: time",
-            "no statements among 1 records: set log_min_duration_statement = 0",
-        ),
-    ):
-        log.rows.clear()
-        log.add(message)
-        with pytest.raises(DynoError, match=remedy) as error:
-            captured(log, tmp_path / "app")
-        assert "\n" not in str(error.value)
-    assert not (tmp_path / "app").exists()
-
-
 def formats(log: WrittenLog) -> dict[str, Path]:
     """The log in each of its formats."""
     return {"csv": log.write(), "json": log.write_json(), "stderr": log.write_stderr()}
@@ -342,34 +321,6 @@ def test_three_formats_of_a_log_are_one_folder(log: WrittenLog, tmp_path: Path) 
         contents.append({str(path.relative_to(folder)): path.read_text() for path in files})
     assert contents[0] == contents[1] == contents[2]
     assert sum(name.startswith("queries/") for name in contents[0]) == 4
-
-
-@pytest.mark.parametrize(
-    ("name", "major"), [("csv", 12), ("csv", 13), ("csv", 14), ("json", 14), ("stderr", 14)]
-)
-@pytest.mark.long
-def test_a_log_cut_off_anywhere_ends_in_a_folder_or_one_line(name: str, major: int, tmp_path: Path):
-    log = WrittenLog(tmp_path / "postgresql.csv", major=major)
-    mixed(log)
-    path = formats(log)[name]
-    whole = path.read_bytes()
-    for other in set(formats(log).values()) - {path}:
-        other.unlink()
-    for end in range(0, len(whole), 11):
-        path.write_bytes(whole[:end])
-        folder = tmp_path / f"app{end}"
-        wish = CaptureRequest(
-            logs=[path], server=None, engine="postgres", out=folder, prefix=STDERR_PREFIX
-        )
-        try:
-            capture(wish, lambda line: None)
-        except DynoError as error:
-            assert "\n" not in str(error)
-            assert not folder.exists()
-        else:
-            assert (folder / "workload.toml").is_file()
-            shutil.rmtree(folder)
-    assert not list(tmp_path.glob(".*"))
 
 
 def test_a_log_without_databases_is_taken_for_that_of_the_one_that_is_named(

@@ -5,8 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -181,26 +179,3 @@ def test_a_capture_that_is_killed_at_a_write_leaves_no_half_folder(
     assert not app.exists()
     if number == signal.SIGTERM:
         assert not list(tmp_path.glob(".*"))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_process_that_is_killed_at_any_moment_leaves_no_half_folder(
-    number: signal.Signals, tmp_path: Path
-) -> None:
-    log = logged(tmp_path, 300)
-    for delay_s in (0.6, 1.0, 1.4):
-        app = tmp_path / f"app{delay_s}"
-        process = subprocess.Popen(
-            [sys.executable, "-m", "dbdyno", "capture", str(log), "--out", str(app)],
-            stderr=subprocess.DEVNULL,
-        )
-        time.sleep(delay_s)
-        process.send_signal(number)
-        process.wait()
-        if app.exists():
-            file = tomllib.loads((app / "workload.toml").read_text())
-            assert len(file["queries"]) == 300
-            assert len(list((app / "values").iterdir())) == 300
-        if number == signal.SIGTERM:
-            assert not list(tmp_path.glob(".*"))

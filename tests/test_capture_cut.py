@@ -138,16 +138,6 @@ def test_lines_that_are_not_understood_make_the_text_before_them_doubtful(tmp_pa
     assert left_out["texts that may be cut"] >= 1
 
 
-def test_blanks_in_place_of_tabs_are_read_where_no_line_has_a_tab(tmp_path: Path) -> None:
-    log = stderr(tmp_path, "DELETE FROM t\n        WHERE a = 1", "SELECT 1")
-    queries, left_out = captured(log, prefix="%m [%p] ")
-    assert {" ".join(text.split()) for text in queries} == {
-        "DELETE FROM t WHERE a = $1",
-        "SELECT $1",
-    }
-    assert "texts that may be cut" not in left_out
-
-
 @pytest.mark.parametrize("limit", [1023, 4096, 2000])
 def test_the_longest_texts_at_a_usual_limit_may_be_cut(limit: int, tmp_path: Path) -> None:
     log = WrittenLog(tmp_path / "postgresql.csv")

@@ -136,19 +136,6 @@ def test_values_are_nowhere_but_in_the_files_of_values(name: str, tmp_path: Path
     assert not list((tmp_path / "none" / "values").iterdir())
 
 
-@pytest.mark.parametrize("name", [SLOW[0], GENERAL[-1]])
-@pytest.mark.long
-def test_a_log_cut_off_anywhere_is_a_folder_or_one_line(name: str, tmp_path: Path) -> None:
-    whole = (LOGS / name).read_bytes()
-    for count, size in enumerate(range(1, len(whole), 397)):
-        log = tmp_path / f"{count}.log"
-        log.write_bytes(whole[:size])
-        try:
-            captured(log, tmp_path / f"app{count}")
-        except DynoError as error:
-            assert "\n" not in str(error)
-
-
 # --- What slow logs have besides --------------------------------------------------------------
 
 

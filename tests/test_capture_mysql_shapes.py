@@ -84,7 +84,7 @@ def test_a_slow_log_of_any_shape(shape: str, after: str, line_end: str, tmp_path
     log = tmp_path / "slow.log"
     record = SHAPES[shape]
     command = f"{record}# administrator command: Prepare;\n{ENDS[after]}"
-    text = "".join(banner + f"{record}{SELECT};\n{ENDS[after]}{command}" for banner in BANNERS)
+    text = "".join(banner + f"{command}{record}{SELECT};\n{ENDS[after]}" for banner in BANNERS)
     log.write_bytes(text.replace("\n", line_end).encode())
     queries, source = captured(log)
     query = queries["SELECT a FROM t WHERE b = $1"]

@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,47 +35,6 @@ def captured(path: Path) -> tuple[Coverage, dict[str, str]]:
 def google(records: list[str]) -> str:
     """Entries of Cloud Logging, a line each."""
     return "".join(json.dumps({"insertId": "x", "textPayload": each}) + "\n" for each in records)
-
-
-def google_list(records: list[str]) -> str:
-    """What `gcloud logging read --format=json` prints: the latest first."""
-    entries = [
-        {"timestamp": f"2026-11-26T10:00:0{number}Z", "textPayload": each}
-        for number, each in enumerate(records)
-    ]
-    return json.dumps(entries[::-1], indent=2)
-
-
-def cloudwatch(records: list[str]) -> str:
-    """What `aws logs filter-log-events` prints."""
-    events = [{"timestamp": 1, "message": each} for each in records]
-    return json.dumps({"events": events, "searchedLogStreams": []}, indent=4)
-
-
-def azure(records: list[str]) -> str:
-    """Diagnostics of a flexible server; its lines go on without a tab."""
-    plain = [each.replace("\n\t", "\n") for each in records]
-    return "".join(
-        json.dumps({"category": "PostgreSQLLogs", "properties": {"message": each}}) + "\n"
-        for each in plain
-    )
-
-
-@pytest.mark.parametrize("wrap", [google, google_list, cloudwatch, azure])
-def test_a_wrapped_log_gives_the_folder_of_the_log_within(
-    wrap: Callable[[list[str]], str], tmp_path: Path
-) -> None:
-    plain = tmp_path / "plain.log"
-    plain.write_text(STDERR)
-    wrapped = tmp_path / "wrapped.json"
-    wrapped.write_text(wrap(RECORDS))
-    _, expected = captured(plain)
-    said, files = captured(wrapped)
-    assert said.covered_calls == 2
-    page = files.pop("coverage.md")
-    assert "The log came within JSON of a service" in page
-    assert "came within" not in expected.pop("coverage.md")
-    assert files == expected
 
 
 def test_a_torn_wrapped_log_gives_what_is_whole(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from dbdyno.analysis import compare
 from dbdyno.model import Cell, Comparison
 from dbdyno.model.doubt import DoubtSubject
 from dbdyno.model.error import ResultError
-from doubted import doubted, flat, void_blocks
+from doubted import doubted, flat
 from result_builder import build, plant
 from result_planted import Planted
 
@@ -19,29 +19,6 @@ def cell(comparison: Comparison, step: str, arm: str) -> Cell:
     """One arm in one step."""
     (found,) = [s for s in comparison.steps if s.step == step]
     return next(its for its in found.cells if its.arm == arm)
-
-
-@pytest.mark.long
-def test_a_planted_five_percent_comes_out_as_five_percent(tmp_path: Path) -> None:
-    folder = build(
-        tmp_path,
-        planted=lambda arm, step, block: plant(step, faster=1.05 if arm == "pg18" else 1.0),
-    )
-    comparison = compare.load(folder)
-    assert comparison.blocks == 3
-    assert comparison.incomplete is None
-    for step in ("l.i0", "l.x", "l.i1", "qr100"):
-        found = cell(comparison, step, "pg18")
-        assert found.ratio is not None
-        assert found.ratio.value == pytest.approx(1.05)
-        assert (found.ratio.low, found.ratio.high) == (pytest.approx(1.05), pytest.approx(1.05))
-        assert found.ratio.blocks == 3
-        base = cell(comparison, step, "pg17")
-        assert base.ratio is None and not base.estimates
-        assert found.value == pytest.approx((base.value or 0) * 1.05)
-    estimates = cell(comparison, "qr100", "pg18").estimates
-    assert estimates["cpups"].value > 1.03
-    assert estimates["server_cpu_per_op"].value == pytest.approx(0)
 
 
 @pytest.mark.usefixtures("independent_here")
@@ -138,15 +115,6 @@ def test_maintenance_that_failed_is_among_the_warnings(tmp_path: Path) -> None:
     assert {doubt.subject for doubt in skipped} == {DoubtSubject.SKIPPED}
     place = (failed.step, failed.arm, failed.block, failed.words)
     assert place == ("cleanup", "pg18", 1, "no room")
-
-
-@pytest.mark.long
-def test_void_blocks_are_named_and_not_judged(tmp_path: Path) -> None:
-    comparison = compare.load(build(tmp_path, void={2: "812 MB were swapped out"}))
-    (void,) = void_blocks(comparison)
-    assert (void.block, void.words) == (2, "try 1: 812 MB were swapped out")
-    assert comparison.blocks == 3
-    assert len(cell(comparison, "qr100", "pg18").runs) == 3
 
 
 @pytest.mark.long

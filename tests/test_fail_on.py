@@ -92,13 +92,6 @@ def test_a_step_that_failed_once_is_status_1_without_any_option(tmp_path: Path, 
     assert (status, err) == (1, "--fail-on slower,failed: pg18: failed in qr100\n")
 
 
-@pytest.mark.long
-def test_a_failed_step_is_found(tmp_path: Path, dyno: Dyno) -> None:
-    failed = {(block, "pg18", "qr100"): "the server ended" for block in (1, 2, 3)}
-    status, _, err = dyno(build(tmp_path, failed=failed), "--fail-on", "slower,failed")
-    assert (status, err) == (1, "--fail-on slower,failed: pg18: failed in qr100\n")
-
-
 # --- What is no answer -----------------------------------------------------------------------
 
 

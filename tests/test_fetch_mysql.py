@@ -1,7 +1,5 @@
 """MySQL and MariaDB from their archives: found, verified, unpacked, and nothing half-done kept."""
 
-import errno
-import os
 import shutil
 import subprocess
 import tarfile
@@ -12,9 +10,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from archive_site import HERE, Site, served, twice_at_once, write
+from archive_site import HERE, Site, served, write
 from dbdyno import cli
-from dbdyno.builds import download, maven
+from dbdyno.builds import maven
 from dbdyno.engine import installed
 from dbdyno.engine.mysql import archive, fetch, verify
 from dbdyno.engine.mysql.archive import TargetMachine
@@ -325,68 +323,6 @@ def test_a_signature_of_another_key_or_another_file_or_none_is_refused(
 
 
 # --- Whole or not at all -----------------------------------------------------------------------
-
-
-def test_a_download_that_breaks_off_leaves_nothing(site: Site, cache: Path):
-    tarball = site.put("mysql", "9.7.2")
-    tarball.write_bytes(os.urandom(1 << 20))
-    site.broken = True
-    assert "the answer broke off 524288 bytes before its end" in refused("mysql", "9.7")
-    assert left(cache) == []
-
-
-def test_an_interrupt_leaves_nothing(site: Site, cache: Path, monkeypatch: pytest.MonkeyPatch):
-    site.put("mysql", "9.7.2")
-
-    def interrupted(*_: object) -> Path:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(fetch, "server_in", interrupted)
-    ended = CliRunner().invoke(cli.app, ["server", "fetch", "mysql", "9.7", "--md5"])
-    assert ended.exit_code == 130
-    assert "interrupted; nothing of the download is kept" in ended.output
-    assert left(cache) == []
-
-
-def test_a_full_disk_is_one_line_and_leaves_nothing(
-    site: Site, cache: Path, monkeypatch: pytest.MonkeyPatch
-):
-    site.put("mysql", "9.7.2")
-
-    def full(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(tarfile.TarFile, "extract", full)
-    assert refused("mysql", "9.7") == (
-        f"mysql 9.7.2 cannot be put at `{cache}/mysql/9.7.2`: "
-        "No space left on device: free space there"
-    )
-    monkeypatch.setattr(download, "chunks", full)
-    assert "cannot be written: No space left on device" in refused("mysql", "9.7.2")
-    assert left(cache) == []
-
-
-def test_what_a_killed_fetch_left_is_swept_up(site: Site, cache: Path):
-    site.put("mysql", "9.7.2")
-    (cache / "mysql" / ".unfinished-9.7.1-x" / "tree").mkdir(parents=True)
-    fetched("mysql", "9.7")
-    assert left(cache) == ["9.7.2"]
-
-
-def test_two_fetches_at_once_bring_it_once(site: Site, cache: Path):
-    site.put("mysql", "9.7.2")
-    (cache / "mysql").mkdir()
-    twice_at_once(lambda say: fetch.fetch("mysql", "9.7.2", say, md5=True), cache / "mysql")
-    assert site.asked.count(MINIMAL) == 1
-    assert left(cache) == ["9.7.2"]
-
-
-def test_an_archive_that_reaches_outside_is_refused(site: Site, cache: Path):
-    tarball = site.put("mysql", "9.7.2")
-    write(tarball, "mysql", {"bin/mysqld": "x", "../../evil": "x"})
-    site.publish(tarball)
-    assert "outside the destination" in refused("mysql", "9.7")
-    assert left(cache) == []
 
 
 @pytest.mark.parametrize("content", ["no archive", None])

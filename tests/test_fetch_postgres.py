@@ -372,6 +372,10 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(
         f"postgres 17.6 cannot be put at `{cache}/postgres/17.6`: "
         "No space left on device: free space there"
     )
+    monkeypatch.setattr(download, "chunks", full)
+    with pytest.raises(ServerError, match=r"x` cannot be written: No space left on device"):
+        download.bring("http://localhost", cache / "x", "", ())
+    assert not (cache / "x").exists()
     assert left(cache) == []
 
 

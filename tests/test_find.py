@@ -15,7 +15,8 @@ from dbdyno.model import Comparison, Plan, StepRun
 from dbdyno.model.error import PlanError
 from dbdyno.model.find import METRIC, SearchWindow
 from dbdyno.model.sweep import P99
-from dbdyno.parts.part import Table, flat
+from dbdyno.parts.part import flat
+from dbdyno.parts.table import Table
 from dbdyno.plan import schedule
 from dbdyno.report import page
 from dbdyno.run import blocks

@@ -11,7 +11,8 @@ from rich.console import Console
 from dbdyno.findings.profiles import show as functions
 from dbdyno.findings.profiles.facts import ProfileFacts
 from dbdyno.model import StepRun
-from dbdyno.parts.part import Table, Text, flat
+from dbdyno.parts.part import Text, flat
+from dbdyno.parts.table import Table
 from dbdyno.report import page
 from dbdyno.report.export import derived
 from dbdyno.report.export.tables import by_name

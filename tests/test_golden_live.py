@@ -116,19 +116,6 @@ def test_every_run_from_a_copy_finds_the_rows_that_were_kept(
         other.remove()
 
 
-def test_a_server_that_crashed_is_not_kept(place: Place) -> None:
-    server = server_of(newest(), place)
-    try:
-        filled(server)
-        os.kill(server.postmaster_pid, signal.SIGKILL)
-        with pytest.raises(ServerError, match="not shut down in order"):
-            server.keep(PARTS, ORIGIN)
-        assert golden.marked(place.data_root) == []
-    finally:
-        server.stop(crash=True)
-        server.remove()
-
-
 def test_what_a_key_is_made_of_follows_the_arm_and_not_the_disk(place: Place) -> None:
     def identity(**changes: object) -> Json:
         return server_of(newest(), place, **changes).identity

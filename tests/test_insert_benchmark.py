@@ -101,50 +101,6 @@ def test_the_tables_are_the_published_ones() -> None:
     assert made["qp1000"].tables == ("pi1", "pi2")
 
 
-def test_the_sql_is_the_published_one() -> None:
-    made = insert_benchmark()
-    columns = "(dateandtime,cashregisterid,customerid,productid,price,data)"
-    row = "(<now>,<cashregister>,<customer>,<product>,<price>,<data>)"
-    for name, rows in {"l.i0": 100, "l.x": 100, "l.i1": 50, "l.i2": 5, "qr100": 50}.items():
-        assert sql(made[name], "insert") == f"INSERT INTO <pi> {columns} VALUES [{rows}× {row}]"
-    assert sql(made["l.i2"], "delete") == (
-        "DELETE FROM <pi> WHERE transactionid IN (SELECT transactionid FROM <pi> "
-        "WHERE transactionid >= <cursor tail> ORDER BY transactionid ASC LIMIT 5)"
-    )
-    assert sql(made["qr100"], "market") == (
-        "SELECT productid,customerid,price FROM <pi> WHERE productid >= <from_product> "
-        "ORDER BY productid,customerid,price LIMIT 10"
-    )
-    assert sql(made["qr100"], "register") == (
-        "SELECT cashregisterid,customerid,price FROM <pi> "
-        "WHERE cashregisterid > <from_cashregister> "
-        "ORDER BY cashregisterid,customerid,price LIMIT 10"
-    )
-    assert sql(made["qr100"], "pdc") == (
-        "SELECT price,dateandtime,customerid FROM <pi> WHERE price >= <from_price> "
-        "ORDER BY price,dateandtime,customerid LIMIT 10"
-    )
-    assert sql(made["qp100"], "points") == (
-        "SELECT transactionid, productid, data FROM <pi> WHERE transactionid IN ([10× <key>])"
-    )
-
-
-def test_writes_are_literals_and_queries_are_prepared_by_sql() -> None:
-    made = insert_benchmark()
-    protocols = {
-        one["name"]: (one["protocol"], one["types"])
-        for name in ("l.x", "qr100", "qp100")
-        for one in job_of(made[name])["statements"]
-    }
-    assert protocols["insert"] == ("simple", [])
-    assert protocols["delete"] == ("simple", [])
-    assert {protocols[name] == ("execute", ["int"]) for name in ("market", "register", "pdc")} == {
-        True
-    }
-    assert protocols["points"] == ("execute", ["int"] * 10)
-    assert protocols["create_pdc"] == ("simple", [])
-
-
 def test_l_x_inserts_one_statement_and_creates_three_indexes() -> None:
     for clients in (1, 2, 7, 300):
         step = insert_benchmark({"clients": clients})["l.x"]
@@ -170,26 +126,6 @@ def test_sizes_follow_the_published_proportion_or_are_given() -> None:
     assert role(made["l.i2"], "insert")["stop"] == {"operations": 2}
 
 
-@pytest.mark.parametrize(("rate", "per_s", "operations"), [(100, 2.0, 3600), (1000, 20.0, 36_000)])
-def test_read_write_steps_have_a_burst_a_tied_delete_and_closed_queries(
-    rate: int, per_s: float, operations: int
-) -> None:
-    step = insert_benchmark({"clients": 3})[f"qr{rate}"]
-    assert [one["name"] for one in job_of(step)["roles"]] == ["insert", "delete", "query"]
-    assert {one["per"] for one in job_of(step)["roles"]} == {"client"}
-    assert {one["connections"] for one in job_of(step)["roles"]} == {1}
-    assert {one["table"]["by"] for one in job_of(step)["roles"]} == {"own"}
-    insert = role(step, "insert")
-    assert insert["pace"] == {"kind": "rate", "arrivals": "burst", "per_s": per_s}
-    assert insert["stop"] == {"operations": operations}
-    assert role(step, "delete")["pace"] == {"kind": "tied", "to": "insert", "lead": 8}
-    assert role(step, "query")["pace"] == {"kind": "closed"}
-    assert [one["weight"] for one in role(step, "query")["choose"]] == [1, 1, 1]
-    assert job_of(step)["stop"]["roles"] == ["insert"]
-    assert step.nominal_s == 1800 + 2
-    assert step.roles == {"insert": "insert", "delete": "delete", "query": "query"}
-
-
 def test_a_rate_below_the_rows_per_commit_makes_smaller_statements() -> None:
     """The published client reduces rows per commit to the rate: one statement a second."""
     step = insert_benchmark({"rates": [10], "seconds": 60})["qp10"]
@@ -200,31 +136,6 @@ def test_a_rate_below_the_rows_per_commit_makes_smaller_statements() -> None:
     assert job_of(step)["cursors"][0]["advance"] == 10
 
 
-def test_the_tail_is_read_again_after_1000_deletes_and_the_head_after_100_queries() -> None:
-    """A cursor is read before operation n when *more than* resync_every have gone since."""
-    tail, head = job_of(insert_benchmark()["qp100"])["cursors"]
-    assert (tail["name"], tail["advance"], tail["resync_every"]) == ("tail", 50, 1000)
-    assert (head["name"], head["advance"], head["resync_every"]) == ("head", 0, 99)
-    names = [one["name"] for one in job_of(insert_benchmark()["qp100"])["statements"]]
-    assert (names[tail["on"]], names[head["on"]]) == ("delete", "points")
-    readings = [n for n in range(301) if n % (head["resync_every"] + 1) == 0]
-    assert readings == [0, 100, 200, 300]
-    (only,) = job_of(insert_benchmark()["qr100"])["cursors"]
-    assert only["name"] == "tail"
-
-
-def test_the_values_are_the_published_ones() -> None:
-    values = {one["name"]: one for one in job_of(insert_benchmark()["qp100"])["values"]}
-    assert values["cashregister"]["uniform"] == [0, 999]
-    assert values["customer"]["uniform"] == [0, 99_999]
-    assert values["product"]["uniform"] == [0, 9_999]
-    assert (values["price"]["uniform"], values["price"]["format"]) == ([0, 499], "decimal2")
-    assert values["data"]["text"] == {"fill": "a", "length": [10, 20], "random": 0.375}
-    assert (values["now"]["per"], values["now"]["clock"]) == ("statement", "second")
-    assert values["key"]["uniform"] == [{"cursor": 0, "plus": 0}, {"cursor": 1, "plus": -1}]
-    assert {one["per"] for name, one in values.items() if name != "now"} == {"item"}
-
-
 @pytest.mark.parametrize(
     ("clients", "rows", "wait_s"), [(1, 50_000_000, 110), (4, 200_000_000, 860), (12, 10**8, 1200)]
 )
@@ -232,26 +143,6 @@ def test_the_wait_is_the_published_one(clients: int, rows: int, wait_s: float) -
     step = insert_benchmark({"clients": clients, "rows": rows})["cleanup"]
     assert (step.pad_to_s, step.expected_s) == (wait_s, wait_s)
     assert insert_benchmark({"wait_s": 2})["cleanup"].pad_to_s == 2
-
-
-def test_cleanup_vacuums_all_tables_at_once_and_then_checkpoints() -> None:
-    step = insert_benchmark({"clients": 3})["cleanup"]
-    vacuum, checkpoint = job_of(step)["roles"]
-    assert (vacuum["name"], vacuum["connections"], vacuum["stop"]) == (
-        "vacuum",
-        3,
-        {"operations": 3},
-    )
-    assert vacuum["table"] == {"of": "pi", "by": "by_connection"}
-    assert (checkpoint["name"], checkpoint["after"], checkpoint["table"]) == (
-        "checkpoint",
-        ["vacuum"],
-        None,
-    )
-    assert job_of(step)["stop"]["roles"] == ["vacuum", "checkpoint"]
-    assert sql(step, "checkpoint") == "CHECKPOINT"
-    assert (job_of(step)["trace"], job_of(step)["capture"]) == (True, ["notices"])
-    assert step.explain == {}
 
 
 def test_index_cleanup_is_named_only_where_the_version_knows_it() -> None:

@@ -67,17 +67,3 @@ def test_a_set_of_its_time_sends_what_was_sent_then(server: Server, chosen: str,
         "`cashregisterid`,`price`,`customerid`",
         "`price`,`dateandtime`,`customerid`",
     ]
-
-
-def test_the_fast_load_has_prices_with_decimals_of_their_own_customers(server: Server) -> None:
-    loaded = workload.load("insert-benchmark", set="2023", fill="fast")
-    release = build_of(server.engine).release
-    step = workload.expand(loaded, PARAMETERS, server.engine, version=release)[0]
-    run(server, step)
-    (least, greatest, apart) = server.execute(
-        "SELECT min(round(price*100) - customerid), max(round(price*100) - customerid), "
-        f"count(DISTINCT round(price*100) - customerid) FROM {DATABASE}.pi1"
-    )[0]
-    assert 0 <= int(least) < 20
-    assert 480 <= int(greatest) <= 500
-    assert int(apart) > 300

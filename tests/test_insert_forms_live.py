@@ -95,42 +95,6 @@ def test_the_window_of_a_later_step_of_2023_opens_after_the_vacuums_have_begun(o
     assert totals(step)["insert"] == (2 * 12, 2 * 600)
 
 
-def test_the_form_of_2023_has_prices_with_decimals_and_reads_the_smallest_key_once_a_step(
-    of_2023: Results,
-) -> None:
-    seen = statements(of_2023)
-    insert = next(one for one in seen if one.startswith("INSERT INTO pi1"))
-    rows = re.findall(r"\('[^']+',(\d+),(\d+),(\d+),(\d+\.\d\d),'", insert)
-    assert len(rows) == 100
-    for _, customer, _, price in rows:
-        assert 0 <= round(float(price) * 100) - int(customer) < 500
-    prepared = {one.split(" AS ")[0] for one in seen if one.startswith("PREPARE s")}
-    assert {re.sub(r"s\d+_(\w+)_pi\d", r"\1", one) for one in prepared} == {
-        "PREPARE market(real)",
-        "PREPARE register(int)",
-        "PREPARE pdc(real)",
-    }
-    assert any(re.fullmatch(r"EXECUTE s\d_market_pi1\(\d+\.\d\d\)", one) for one in seen)
-    readings = [one for one in seen if one.startswith("SELECT min(transactionid)")]
-    assert len(readings) == 2 * len(("l.i1", "q100", "q200"))
-
-
-def test_the_deletes_of_2023_are_ranges_that_follow_one_another(of_2023: Results) -> None:
-    deletes = [one for one in statements(of_2023) if one.startswith("DELETE")]
-    form = r"DELETE FROM (pi[12]) WHERE transactionid >= (\d+) AND transactionid < (\d+)"
-    ranges: dict[str, list[tuple[int, int]]] = {"pi1": [], "pi2": []}
-    for one in deletes:
-        match = re.fullmatch(form, one)
-        assert match is not None, one
-        ranges[match[1]].append((int(match[2]), int(match[3])))
-    for found in ranges.values():
-        assert len(found) == 40 + 6 + 12
-        assert {high - low for low, high in found} == {50}
-        assert [low for low, _ in found[:40]] == [1 + 50 * number for number in range(40)]
-    deleted = totals(steps_of(of_2023)["l.i1"])["delete"]
-    assert deleted == (80, 80 * 50), "no key was missing among the first"
-
-
 def test_partitions_are_made_filled_and_vacuumed(mixed: Results) -> None:
     seen = statements(mixed)
     created = [one for one in seen if "PARTITION OF pi2" in one]
@@ -150,19 +114,6 @@ def test_partitions_are_made_filled_and_vacuumed(mixed: Results) -> None:
         assert (sum(parts), parts[0]) == (5_100, 0)
 
 
-def test_prepared_writes_insert_and_delete_the_same_rows(mixed: Results) -> None:
-    done = totals(steps_of(mixed)["l.i1p"])
-    assert done["insert"] == done["delete"] == (2 * 40, 2 * 2000)
-    seen = statements(mixed)
-    deletes = [one for one in seen if one.startswith("DELETE FROM pi1") and "$1 ORDER" in one]
-    assert deletes
-    assert set(deletes) == {
-        "DELETE FROM pi1 WHERE transactionid IN (SELECT transactionid FROM pi1 "
-        "WHERE transactionid >= $1 ORDER BY transactionid ASC LIMIT 50)"
-    }
-    assert any(one.startswith("INSERT INTO pi2") and "($295,$296," in one for one in seen)
-
-
 def test_an_even_pace_sends_two_statements_in_each_second(mixed: Results) -> None:
     step = steps_of(mixed)["qr100e"]
     assert totals(step)["insert"] == (2 * 8, 2 * 8 * 50)
@@ -170,15 +121,3 @@ def test_an_even_pace_sends_two_statements_in_each_second(mixed: Results) -> Non
     assert [sum(client[0] for client in one["per_client"]) for one in ticks] == [4, 4, 4, 4, 0]
     shapes = {name for one in events(step, "tick") for name in one["operations"]}
     assert shapes == {"insert", "delete", "market", "register", "htap", "begin", "peek", "COMMIT"}
-
-
-def test_long_transactions_are_held_and_committed(mixed: Results) -> None:
-    seen = statements(mixed)
-    begun = seen.count("BEGIN ISOLATION LEVEL READ COMMITTED")
-    peeks = [one for one in seen if re.fullmatch(r"SELECT \* FROM pi[12] LIMIT 1", one)]
-    done = sum(totals(step).get("htap", (0, 0))[0] for step in steps_of(mixed).values())
-    assert begun == seen.count("COMMIT") == len(peeks) == done
-    ticks = [one for one in events(steps_of(mixed)["qr100e"], "tick") if one["role"] == "htap"]
-    longest = max(one["operations"]["htap"]["max_us"] for one in ticks)
-    assert longest >= 1_000_000
-    assert max(one["operations"]["COMMIT"]["max_us"] for one in ticks) < 1_000_000

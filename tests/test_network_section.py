@@ -16,7 +16,8 @@ from dbdyno.findings.network.facts import HostLink, NetworkFacts
 from dbdyno.findings.setup import show as setup
 from dbdyno.model import Comparison, Json, StepRun
 from dbdyno.model.plan_record import GeneratorRecord
-from dbdyno.parts.part import Table, flat
+from dbdyno.parts.part import flat
+from dbdyno.parts.table import Table
 from dbdyno.report import json_document, page
 from dbdyno.run.agent import network as interfaces
 from dbdyno.run.driver.interface import NetworkReading

@@ -14,7 +14,8 @@ import example_figures
 from dbdyno.analysis import compare
 from dbdyno.model import Json, metric
 from dbdyno.parts import number
-from dbdyno.parts.part import Page, Table, flat
+from dbdyno.parts.part import Page, flat
+from dbdyno.parts.table import Table
 from dbdyno.report import json_document, page
 from dbdyno.report.estimate_form import of_estimate
 from dbdyno.store.bisection import FILE

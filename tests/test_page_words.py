@@ -12,7 +12,8 @@ import pytest
 
 import example_pages
 import test_docs_tried
-from dbdyno.parts.part import Effects, Page, Text, charts, flat
+from dbdyno.parts.drawing import Effects
+from dbdyno.parts.part import Page, Text, charts, flat
 from dbdyno.report import post
 from dbdyno.report.render import html as as_html
 from dbdyno.report.render import markdown

@@ -1,8 +1,11 @@
-"""Tables of things by arms: the rows are the things, the columns each figure of each arm."""
+"""What tables and sections are put together by: things by arms, columns, groups by a key."""
 
+from comparison_builder import comparison
 from dbdyno.findings.statements.facts import StatementFacts, StatementUse
+from dbdyno.model.grouping import grouped
 from dbdyno.parts.grid import Grid, GridFigure
-from dbdyno.parts.part import Table
+from dbdyno.parts.part import Finding, Group, Section, Subject, Text
+from dbdyno.parts.table import Column, Table
 from run_builder import concluded, plan_of, run
 
 
@@ -58,3 +61,26 @@ def test_groups_are_named_where_there_are_several() -> None:
     own, other = use("get", 1, None), use("get", 2, None, role="other")
     assert [row.group for row in table(a=((own,),)).rows] == [""]
     assert [row.group for row in table(a=((own, other),)).rows] == ["query", "other"]
+
+
+def test_columns_of_words_stand_left_and_those_under_a_heading_share_it() -> None:
+    assert Column.words("a", "b") == (Column(text="a", left=True), Column(text="b", left=True))
+    assert Column.under("per second", "a", title="mean") == (
+        Column(text="a", group="per second", title="mean"),
+    )
+
+
+def test_a_grouped_section_is_named_after_its_subject_and_is_none_without_parts() -> None:
+    made = comparison(blocks=1)
+    subject = Subject(comparison=made, steps=made.steps, anchor="here")
+    text = Text(name="t", items=Finding.each(["one", "two"]))
+    section = Section.grouped("page", lambda _: [text], Group(name="-there", entry="e"))
+    (group,) = section.make(subject)
+    assert group == Group(name="here-there", entry="e", parts=(text,))
+    assert [item.text for item in text.items] == ["one", "two"]
+    assert not list(Section.grouped("page", lambda _: (), Group(name="")).make(subject))
+
+
+def test_things_of_one_key_stand_together_in_their_order() -> None:
+    assert grouped([("b", 2), ("a", 1), ("b", 1)]) == {"b": [2, 1], "a": [1]}
+    assert list(grouped([("b", 2), ("a", 1)])) == ["b", "a"]

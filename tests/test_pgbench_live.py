@@ -6,8 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,6 @@ PROTOCOLS = ["simple", "extended", "prepared"]
 PAGES_AHEAD_MAX = 64
 """By how many pages at a time a COPY makes a table larger, since PostgreSQL 16: the last ones may
 stay empty."""
-LATE_S_MAX = 20.0
 """How late the statistics of a backend that has ended may be, on a busy machine."""
 
 TABLES = """
@@ -81,16 +79,11 @@ FORMS: list[tuple[list[str], dict[str, Any]]] = [
     (["--unlogged-tables", "-I", "dtgv"], {"unlogged": 1, "primary_keys": 0}),
 ]
 
-COUNTED = {"shared_preload_libraries": "pg_stat_statements"}
-CALLS = """
-SELECT query, calls FROM pg_stat_statements s JOIN pg_database d ON d.oid = dbid
-WHERE datname = current_database() AND query ~* '^(BEGIN|END|UPDATE|SELECT abalance|INSERT)'"""
-
 
 @pytest.fixture(params=newest(), ids=lambda path: path.name, scope="module")
 def server(request: pytest.FixtureRequest) -> Iterator[LabServer]:
     """A server of the newest version that is here, without autovacuum; see `newest`."""
-    settings = {"autovacuum": "off", "shared_buffers": "64MB", "fsync": "off"} | COUNTED
+    settings = {"autovacuum": "off", "shared_buffers": "64MB", "fsync": "off"}
     arm = Arm(name="bench", engine="postgres", base_dir=request.param, settings=settings)
     with a_place() as place, started(arm, place) as made:
         made.create_database(DATABASE)
@@ -187,15 +180,6 @@ def test_rows_are_old_from_the_beginning_as_with_copy_freeze(server: LabServer) 
     assert rows(server, UNFROZEN) == [(0,)]
 
 
-def test_a_random_filler_fills_its_column(server: LabServer) -> None:
-    emptied(server)
-    run(server, steps(filler="random")["fill"])
-    asked = (
-        "SELECT count(DISTINCT filler), min(length(rtrim(filler)))::int >= 84 FROM pgbench_accounts"
-    )
-    assert rows(server, asked) == [(100_000, True)]
-
-
 # --- The scripts ---------------------------------------------------------------------------------
 
 
@@ -248,64 +232,6 @@ def test_a_plan_keeps_the_tables_that_pgbench_made(server: LabServer, tmp_path: 
     assert {name: one["status"] for name, one in found.items()} == dict.fromkeys(SCRIPTS, "ok")
     with pytest.raises(ServerError, match=r"`pgbench_tellers` has about 20 rows, .* make it 50"):
         preflight.prepare(plan.parse(KEPT.format(scale=5, **parts), None))
-
-
-def normal(entry: str) -> str:
-    """A statement as all send it: without numbers, names of prepared ones and semicolons."""
-    form = re.sub(r"(?<![\w$])-?\d+\b|\$\d+", "N", " ".join(entry.split()))
-    return form.rstrip(";")
-
-
-def logged(server: LabServer, during: Any) -> list[list[str]]:
-    """What sessions execute meanwhile, of each session in its order, by the server's log."""
-    assert server.log_path is not None
-    begin = len(server.log_path.read_bytes())
-    server.execute("ALTER SYSTEM SET log_statement = 'all'", "SELECT pg_reload_conf()")
-    time.sleep(0.5)
-    during()
-    server.execute("ALTER SYSTEM RESET log_statement", "SELECT pg_reload_conf()")
-    time.sleep(0.5)
-    text = server.log_path.read_bytes()[begin:].decode()
-    sessions: dict[str, list[str]] = {}
-    for entry in re.split(r"(?m)^\d+\.\d+ (?=\[\d+\] )", text):
-        found = re.match(r"\[(\d+)\] LOG:  (?:statement|execute [^:]*): (.*)", entry, re.S)
-        if found and re.search(r"(?i)^(BEGIN|END|UPDATE|SELECT abalance|INSERT)", found[2]):
-            sessions.setdefault(found[1], []).append(normal(found[2]))
-    return list(sessions.values())
-
-
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_the_server_is_sent_what_pgbench_sends(server: LabServer, protocol: str) -> None:
-    emptied(server)
-    run(server, steps()["fill"])
-    given = {"protocol": protocol, "clients": 2, "transactions": 3, "vacuum_before": 0}
-    options = ("-n", "-M", protocol, "-c", "2", "-t", "3", "-b")
-    theirs = logged(server, lambda: [pgbench(server, *options, one) for one in SCRIPTS])
-    ours = logged(server, lambda: [run(server, steps(**given)[one]) for one in SCRIPTS])
-    assert [len(one) for one in theirs] == [21, 21, 15, 15, 3, 3], "three transactions each"
-    assert ours == theirs
-
-
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_a_transaction_has_as_many_calls_in_pg_stat_statements(server: LabServer, script: str):
-    emptied(server)
-    server.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements", database=DATABASE)
-    run(server, steps()["fill"])
-    count = 50
-    # Of a BEGIN that is prepared PostgreSQL counts the first execution only.
-    given = {"protocol": "simple", "transactions": count, "vacuum_before": 0}
-    options = ("-n", "-M", "simple", "-t", str(count), "-b", script)
-    theirs = calls(server, lambda: pgbench(server, *options))
-    assert calls(server, lambda: run(server, steps(**given)[script])) == theirs
-    assert set(theirs.values()) == {count}
-    server.execute("DROP EXTENSION pg_stat_statements", database=DATABASE)
-
-
-def calls(server: LabServer, during: Callable[[], object]) -> dict[str, int]:
-    """How often the server executed each statement meanwhile, by its own count."""
-    server.execute("SELECT pg_stat_statements_reset()", database=DATABASE)
-    during()
-    return {normal(query): number for query, number in server.execute(CALLS, database=DATABASE)}
 
 
 # --- Balances ------------------------------------------------------------------------------------

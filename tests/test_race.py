@@ -53,23 +53,49 @@ def plan(*written: str, **wishes: Any) -> dict[str, Any]:
 # --- Arms ------------------------------------------------------------------------------
 
 
-def test_versions_are_postgres_with_the_published_configuration_of_each() -> None:
-    first, second = arms("17", "18.1")
-    assert (first.name, first.engine, first.config) == ("pg17", "postgres", "x10a")
-    assert (second.name, second.origin, second.config) == ("pg18.1", {"version": "18.1"}, "x10b")
+URI = "postgresql://bench@db.example.com/bench"
 
 
-def test_engines_come_with_a_version_or_with_the_newest_that_is_here() -> None:
-    found = arms("postgres:18", "mysql:9.7", "mariadb")
-    assert [one.name for one in found] == ["pg18", "mysql9.7", "mariadb"]
-    assert [one.origin["version"] for one in found] == ["18", "9.7", "10.11.19"]
-    assert [one.config for one in found] == ["x10b", "z12a", "z12a"]
+@pytest.mark.parametrize(
+    ("written", "name", "engine", "origin", "config"),
+    [
+        ("17", "pg17", "postgres", {"version": "17"}, "x10a"),
+        ("18.1", "pg18.1", "postgres", {"version": "18.1"}, "x10b"),
+        ("postgres:18", "pg18", "postgres", {"version": "18"}, "x10b"),
+        ("mysql:9.7", "mysql9.7", "mysql", {"version": "9.7"}, "z12a"),
+        ("mariadb", "mariadb", "mariadb", {"version": "10.11.19"}, "z12a"),
+        ("/opt/pg-patched", "pg-patched", "postgres", {"base_dir": "/opt/pg-patched"}, "x10a"),
+        ("mine", "mine", "mysql", {"build": "mine"}, "z12a"),
+        ("~/pgsrc/master;build=o3", "master", "postgres", {"build": "master-o3"}, "x10b"),
+        ("18;build=o2nofp", "pg18-o2nofp", "postgres",
+         {"version": "18", "build": "o2nofp"}, "x10b"),
+        (f"{URI};env=SECRET;allow_drop=true", "db.example.com", "postgres", {"dsn": URI}, None),
+    ],
+)  # fmt: skip
+def test_an_arm_is_a_version_a_folder_a_build_a_source_or_a_server_elsewhere(
+    written: str, name: str, engine: str, origin: dict[str, str], config: str | None
+) -> None:
+    """With the published configuration of its version, of a newer one the newest."""
+    arm, _ = arms(written, "16")
+    assert (arm.name, arm.engine, arm.origin, arm.config) == (name, engine, origin, config)
+    secret = {"password": {"env": "SECRET"}, "allow_drop": True}
+    assert arm.access == (secret if "env=" in written else {})
 
 
-def test_a_folder_and_a_build_are_what_lies_there() -> None:
-    first, second = arms("/opt/pg-patched", "mine")
-    assert (first.name, first.origin) == ("pg-patched", {"base_dir": "/opt/pg-patched"})
-    assert (second.engine, second.origin, second.config) == ("mysql", {"build": "mine"}, "z12a")
+@pytest.mark.parametrize(
+    ("written", "settings", "last", "name"),
+    [
+        (("18", "18;jit=off;work_mem=64MB"), (), {"jit": "off", "work_mem": "64MB"},
+         "pg18-jit-off-work_mem-64MB"),
+        (("18",), ("jit=off",), {"jit": "off"}, "pg18-jit-off"),
+        (("17", "18"), ("jit=off",), {"jit": "off"}, "pg18-jit-off"),
+    ],
+)  # fmt: skip
+def test_settings_are_of_the_last_side_alone(
+    written: tuple[str, ...], settings: tuple[str, ...], last: dict[str, str], name: str
+) -> None:
+    first, second = arms(*written, settings=settings)
+    assert (first.settings, second.settings, second.name) == ({}, last, name)
 
 
 @pytest.mark.parametrize(
@@ -92,42 +118,8 @@ def test_arms_of_folders_have_names_that_tell_them_apart(written: str, names: st
     assert " ".join(arm.origin["base_dir"] for arm in made) == folders
 
 
-def test_a_source_is_raced_as_its_build_with_the_newest_configuration_that_is_known() -> None:
-    first, second = arms("~/pgsrc/master;build=o3", "18")
-    assert (first.name, first.origin, first.config) == ("master", {"build": "master-o3"}, "x10b")
-    assert second.origin == {"version": "18"}
-
-
-def test_a_release_is_built_by_a_recipe() -> None:
-    one, _ = arms("18;build=o2nofp", "18")
-    assert (one.name, one.origin) == ("pg18-o2nofp", {"version": "18", "build": "o2nofp"})
-
-
-def test_settings_after_a_semicolon_are_of_one_side() -> None:
-    first, second = arms("18", "18;jit=off;work_mem=64MB")
-    assert (first.settings, second.settings) == ({}, {"jit": "off", "work_mem": "64MB"})
-    assert second.name == "pg18-jit-off-work_mem-64MB"
-
-
-def test_a_single_arm_races_itself_with_what_is_set() -> None:
-    first, second = arms("18", settings=("jit=off",))
-    assert (first.settings, second.settings) == ({}, {"jit": "off"})
-
-
-def test_what_is_set_is_set_on_the_last_side_alone() -> None:
-    first, second = arms("17", "18", settings=("jit=off",))
-    assert (first.settings, second.settings) == ({}, {"jit": "off"})
-
-
 def test_alike_sides_have_names_of_their_own() -> None:
     assert [one.name for one in arms("18", "18", "18")] == ["pg18", "pg18-2", "pg18-3"]
-
-
-def test_a_server_elsewhere_is_entered_as_its_keys_say() -> None:
-    uri = "postgresql://bench@db.example.com/bench"
-    one, _ = arms(f"{uri};env=SECRET;allow_drop=true", "18")
-    assert (one.name, one.origin, one.config) == ("db.example.com", {"dsn": uri}, None)
-    assert one.access == {"password": {"env": "SECRET"}, "allow_drop": True}
 
 
 def test_servers_on_one_host_are_told_apart_by_their_ports() -> None:

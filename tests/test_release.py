@@ -183,15 +183,6 @@ def test_what_is_no_checksum_is_not_taken_for_one(site: Site):
         a_wish("18.6")
 
 
-def test_a_file_that_breaks_off_while_it_comes_is_not_taken(site: Site, cache: Path):
-    put(site, "18.6")
-    wish = a_wish("18.6")
-    site.broken = True
-    with pytest.raises(ServerError, match=r"has the SHA-256|cannot be reached"):
-        compile.build(wish, engine.of("postgres").method(), quiet, cache)
-    assert left(cache) == []
-
-
 def test_a_download_that_is_interrupted_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

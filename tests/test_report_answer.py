@@ -18,7 +18,9 @@ from dbdyno.judge.doubts import groups
 from dbdyno.model import Comparison, Ratio
 from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import ArmEffect, Effects, Page, Table, TableCell, Text, charts, flat
+from dbdyno.parts.drawing import ArmEffect, Effects
+from dbdyno.parts.part import Page, Text, charts, flat
+from dbdyno.parts.table import Table, TableCell
 from dbdyno.report import page
 from dbdyno.report.render import markdown, terminal
 

@@ -13,7 +13,9 @@ import report_parts
 from browser import Browser, Tab, chromium, saved
 from comparison_builder import comparison
 from dbdyno.model import Series, Span
-from dbdyno.parts.part import Chart, Group, Line, Lines, Page, Table, flat
+from dbdyno.parts.drawing import Line, Lines
+from dbdyno.parts.part import Chart, Group, Page, flat
+from dbdyno.parts.table import Table
 from dbdyno.report import chart, page
 from dbdyno.report.render import html
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 import report_parts
 from comparison_builder import comparison
 from dbdyno.model import Series, Span
-from dbdyno.parts.part import Line, Lines, Page
+from dbdyno.parts.drawing import Line, Lines
+from dbdyno.parts.part import Page
 from dbdyno.report import chart, page
 from dbdyno.report.chart import bars
 from dbdyno.report.chart import lines as seconds

@@ -12,7 +12,8 @@ from dbdyno.findings.metrics import show as metrics
 from dbdyno.model import Comparison, StepComparison
 from dbdyno.model.host_facts import Storage
 from dbdyno.model.metric.device import COLUMNS, Device, name_of
-from dbdyno.parts.part import Table, flat
+from dbdyno.parts.part import flat
+from dbdyno.parts.table import Table
 from run_builder import concluded, plan_of, run
 
 PUBLISHED = {

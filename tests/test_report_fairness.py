@@ -15,7 +15,8 @@ from dbdyno.judge.doubts import groups
 from dbdyno.model import Comparison, ResponseFacts, StepComparison, StepRun
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan_record import ArmRecord, PlanRecord, WorkloadRecord
-from dbdyno.parts.part import Group, Page, Table, TableCell
+from dbdyno.parts.part import Group, Page
+from dbdyno.parts.table import Table, TableCell
 from dbdyno.report import page
 from doubted import flat
 
@@ -272,9 +273,9 @@ def test_a_step_that_reads_the_device_is_not_called_cached(three: Comparison) ->
 def test_the_introduction_tells_hardware_builds_and_differences_in_sentences(shown: Page) -> None:
     hardware, builds, differ, blocks = report_parts.texts(shown, "introduction")
     assert hardware.startswith(
-        "The server's CPU: AMD Ryzen 7 7840HS (8 cores, SMT disabled). The server has 31.0 GiB of "
-        "memory and no swap. The data is on ext4 on nvme0n1 (Samsung SSD 990 PRO 2TB, 1.82 TiB, "
-        "SSD)"
+        "The server's CPU: AMD Ryzen 7 7840HS, 8 cores, SMT off, 5,137 MHz, governor performance. "
+        "The server's memory: 31.0 GiB, no swap. The server's storage: ext4, on nvme0n1, Samsung "
+        "SSD 990 PRO 2TB, not rotating, scheduler none, 1.82 TiB"
     )
     assert "pg18 is PostgreSQL 18.6, compiled by gcc (Debian 12.2.0-14) 12.2.0" in builds
     assert differ.endswith(

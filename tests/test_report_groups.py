@@ -10,18 +10,9 @@ from dbdyno.findings.step_pairs.facts import StepPairFacts
 from dbdyno.model import Bound, Comparison, PairedEstimate, StepComparison
 from dbdyno.model.error import DynoError
 from dbdyno.parts import colors, step_groups
-from dbdyno.parts.part import (
-    Effects,
-    Group,
-    Page,
-    Row,
-    ScaleUp,
-    Table,
-    TableCell,
-    Text,
-    charts,
-    flat,
-)
+from dbdyno.parts.drawing import ScaleUp
+from dbdyno.parts.part import Group, Page, Text, flat
+from dbdyno.parts.table import Row, Table, TableCell
 from dbdyno.report import page
 from suite_builder import AGGREGATE, CLIENTS, POINT, RANGE, WRITE, comparison
 from verdict_builder import with_words
@@ -431,11 +422,3 @@ def test_steps_of_a_group_stand_by_their_words_in_the_answer(two: Comparison) ->
     effects = report_parts.effects(page.make(with_words(two, words)))
     assert effects["insert"].word == "slower" and effects["delete§"].word == "failed"
     assert effects["update-one"].word == "same"
-
-
-def test_one_block_leaves_every_step_open() -> None:
-    shown = page.make(comparison(blocks=1, seconds=20))
-    effects = report_parts.effects(shown)
-    assert {effect.word for effect in effects.values()} == {"open"}
-    (drawn,) = (data for chart in charts(shown.parts) if isinstance(data := chart.data, Effects))
-    assert drawn.common == "one block", "the reason of all stands once"

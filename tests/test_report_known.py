@@ -13,7 +13,7 @@ from dbdyno.model import Comparison, Ratio
 from dbdyno.model.looks import Looks
 from dbdyno.model.verdict import Judgement
 from dbdyno.parts import known, looks
-from dbdyno.parts.part import TableCell
+from dbdyno.parts.table import TableCell
 from dbdyno.report import page
 from dbdyno.stats.looks import looked
 from dbdyno.stats.sample import Sample

@@ -23,7 +23,8 @@ from dbdyno.model.events import Thread
 from dbdyno.model.host_facts import Cpu, HostFacts
 from dbdyno.model.nodes import Agreement, NodeComparison, NodeRatio
 from dbdyno.model.plan_record import GeneratorRecord
-from dbdyno.parts.part import Page, Table
+from dbdyno.parts.part import Page
+from dbdyno.parts.table import Table
 from dbdyno.report import page
 from dbdyno.report.render import html, markdown, terminal
 from verdict_builder import CPU

@@ -110,6 +110,11 @@ def test_a_text_that_is_cut_is_as_long_as_it_may_be() -> None:
     assert number.few_signs("twelve signs", 11) == "twelve sig…"
 
 
+def test_names_beyond_the_first_are_counted_behind_the_same_sign() -> None:
+    assert number.few(["a", "b", "c"], 2) == "a, b and 1 more"
+    assert number.few(["a", "b", "c"], 2, "; ") == "a; b; and 1 more"
+
+
 def test_a_range_of_lengths_is_one_length_where_its_ends_read_the_same() -> None:
     assert number.seconds(97.8, 98.2) == "98 s"
     assert number.seconds(93.2, 98.2) == "93 to 98 s"

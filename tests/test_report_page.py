@@ -14,7 +14,9 @@ from dbdyno.judge import doubts
 from dbdyno.model import Comparison, ResponseFacts, ResponseTimes
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.plan import Void
-from dbdyno.parts.part import Effects, Group, Page, Table, TableCell, charts
+from dbdyno.parts.drawing import Effects
+from dbdyno.parts.part import Group, Page, charts
+from dbdyno.parts.table import Table, TableCell
 from dbdyno.report import page
 from run_builder import changed, owners
 

@@ -11,25 +11,21 @@ import report_parts
 from comparison_builder import comparison
 from dbdyno.findings import shown as listed
 from dbdyno.model import Series
+from dbdyno.parts.drawing import Line, Lines
 from dbdyno.parts.part import (
     AnyPart,
     Callout,
     Chart,
-    Column,
     Finding,
     Group,
-    Line,
-    Lines,
     Page,
-    Row,
     Scope,
     Section,
     Subject,
-    Table,
-    TableCell,
     Text,
     charts,
 )
+from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.report import chart, page
 from dbdyno.report.render import html, markdown, terminal
 

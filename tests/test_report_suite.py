@@ -18,7 +18,8 @@ from dbdyno.analysis import compare
 from dbdyno.findings.over_time import show as over_time
 from dbdyno.model import Comparison
 from dbdyno.model.error import DynoError
-from dbdyno.parts.part import Page, ScaleUp
+from dbdyno.parts.drawing import ScaleUp
+from dbdyno.parts.part import Page
 from dbdyno.report import chart, page
 from dbdyno.report.chart import bars
 from dbdyno.report.render import html, markdown, picture, post, terminal

@@ -11,7 +11,9 @@ from dbdyno.findings.sweeps.facts import Peak, Sweep, SweepFacts, SweepPoint
 from dbdyno.model import Ratio
 from dbdyno.model.sweep import P99
 from dbdyno.parts import table_layout
-from dbdyno.parts.part import Chart, Column, Curves, Page, Row, Table, TableCell, flat
+from dbdyno.parts.drawing import Curves
+from dbdyno.parts.part import Chart, Page, flat
+from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.report import chart
 from dbdyno.report.chart import curves
 from dbdyno.report.page import make

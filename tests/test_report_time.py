@@ -23,7 +23,8 @@ from dbdyno.model import Comparison, Headline, StepComparison, StepRun
 from dbdyno.model.metric.primary import SAMPLED, called
 from dbdyno.model.step_files import StepDone, StepRecord
 from dbdyno.parts import known
-from dbdyno.parts.part import Group, Page, Row, Table
+from dbdyno.parts.part import Group, Page
+from dbdyno.parts.table import Row, Table
 from dbdyno.report import chart, page
 from dbdyno.report.chart import layers, style
 from dbdyno.report.render import picture

@@ -2,7 +2,7 @@
 
 from dbdyno.findings.told import show as told
 from dbdyno.model import StepComparison, ToldValue
-from dbdyno.parts.part import Table
+from dbdyno.parts.table import Table
 from run_builder import concluded, plan_of, run
 
 

@@ -10,10 +10,12 @@ from rich.console import Console
 import report_parts
 from comparison_builder import comparison
 from dbdyno.findings.verdicts import show as verdicts
-from dbdyno.model import Bound, Comparison
+from dbdyno.model import Comparison
 from dbdyno.model.verdict import Verdict
-from dbdyno.parts import part
-from dbdyno.parts.part import Effects, Page, Table, TableCell, charts
+from dbdyno.parts import drawing
+from dbdyno.parts.drawing import Effects
+from dbdyno.parts.part import Page, charts
+from dbdyno.parts.table import Table, TableCell
 from dbdyno.report import page
 from dbdyno.report.render import html, markdown, terminal
 from verdict_builder import explained, overall, so_far, with_judgements, with_words
@@ -125,7 +127,7 @@ def test_a_change_is_told_by_the_metric_that_says_it(quiet: Comparison) -> None:
 def test_steps_stand_in_their_order_and_the_largest_changes_are_those_that_are_shown(
     quiet: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(part, "EFFECTS_MAX", 4)
+    monkeypatch.setattr(drawing, "EFFECTS_MAX", 4)
     made = page.make(with_words(quiet, dict.fromkeys(STEPS, "slower")))
     assert list(report_parts.effects(made)) == [step.step for step in quiet.steps]
     (drawn,) = (one.data for one in charts(made.parts) if isinstance(one.data, Effects))
@@ -170,25 +172,6 @@ def test_a_reason_stands_beside_the_step_that_changed(quiet: Comparison) -> None
     effects = report_parts.effects(page.make(explained(made, texts)))
     assert effects["l.i2"].reason == "why l.i2" and effects["l.x"].reason == "why l.x"
     assert effects["l.i0"].reason == ""
-
-
-@pytest.mark.long
-def test_a_bound_is_told_beside_the_change(quiet: Comparison) -> None:
-    for bound, sign in (("at least", "≥ "), ("at most", "≤ "), ("exact", "")):
-        made = limited(with_words(quiet, {"l.x": "faster"}), "l.x", bound)  # type: ignore[arg-type]
-        effect = report_parts.effects(page.make(made))["l.x"]
-        assert effect.figures.startswith(f"throughput {sign}+21.3 %")
-
-
-def limited(made: Comparison, step: str, bound: Bound) -> Comparison:
-    """The comparison in which the last arm's ratio in a step is bounded."""
-    steps = tuple(
-        replace(one, cells=(one.cells[0], replace(one.cells[1], ratio_bound=bound)))
-        if one.step == step
-        else one
-        for one in made.steps
-    )
-    return replace(made, steps=steps)
 
 
 def test_what_has_no_verdict_is_shown_and_not_judged(quiet: Comparison) -> None:

@@ -1,8 +1,6 @@
 """Scripts that dyno-loadgen runs on real servers, beside pgbench where that can do the same."""
 
-import math
 import os
-import re
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -17,16 +15,19 @@ from dbdyno.engine.mysql.connection import connect
 from dbdyno.model import Address, Arm, Json
 from dbdyno.run.driver.pgbench import client
 from mysql_jobs import Ran, at, job, run, with_role
-from script_expressions import DRAWS, EXACT, FAULTS, Tree, text
 from server_place import a_place, address, ends, started
 
 pytestmark = pytest.mark.live
 
 DRAWS_EACH, TRANSACTIONS = 25, 400
 """How often a transaction draws of each kind, and how many transactions there are."""
-NORMAL_MAX = 5.5
 """Standard deviations that a normal number exceeds once in fifty million times."""
 FIVE = {"name": "five", "initial": {"client": {"first": 5}}}
+PI = {
+    "variables": [FIVE, {"name": "v1"}],
+    "assignments": [{"variable": 1, "expression": ["pi"], "place": "x.sql:1:1"}],
+}
+"""A variable that is set to pi."""
 
 
 @pytest.fixture(name="server", scope="module")
@@ -67,18 +68,6 @@ def script(
     return with_role(made | {"tables": {}}, table=None)
 
 
-def assigned(trees: list[Tree]) -> Json:
-    """Variables `five`, and one for each expression, which is assigned to it."""
-    numbered = list(enumerate(trees, start=1))
-    return {
-        "variables": [FIVE, *({"name": f"v{number}"} for number, _ in numbered)],
-        "assignments": [
-            {"variable": number, "expression": tree, "place": f"x.sql:{number}:1"}
-            for number, tree in numbered
-        ],
-    }
-
-
 def pgbench(
     server: Server, folder: Path, lines: list[str], *options: str
 ) -> subprocess.CompletedProcess[str]:
@@ -101,86 +90,12 @@ def ok(ran: Ran) -> Ran:
     return ran
 
 
-def test_expressions_have_the_values_that_pgbench_gives_them(server: Server, tmp_path: Path):
-    rows(server, "DROP TABLE IF EXISTS given; CREATE TABLE given (who text, n int, value text)")
-    numbered = list(enumerate(EXACT, start=1))
-    lines = [
-        line
-        for number, tree in numbered
-        for line in (
-            f"\\set v{number} {text(tree)}",
-            f"INSERT INTO given VALUES ('pgbench', {number}, ':v{number}');",
-        )
-    ]
-    done = pgbench(server, tmp_path, lines)
-    assert done.returncode == 0, done.stderr
-    insert = [
-        statement(f"s{number}", f"INSERT INTO given VALUES ('dyno', {number}, '", number, "')")
-        for number, _ in numbered
-    ]
-    code = [line for n in range(len(EXACT)) for line in (["set", n], ["send", n])]
-    ok(run(script(address(server), insert, code, **assigned(EXACT))))
-    theirs = dict(rows(server, "SELECT n, value FROM given WHERE who = 'pgbench'"))
-    ours = dict(rows(server, "SELECT n, value FROM given WHERE who = 'dyno'"))
-    assert len(theirs) == len(EXACT)
-    different = {text(tree): (theirs[n], ours[n]) for n, tree in numbered if theirs[n] != ours[n]}
-    assert not different
-
-
-@pytest.mark.parametrize("tree", FAULTS, ids=text)
-def test_what_pgbench_cannot_compute_fails_the_step_for_the_same_reason(
-    server: Server, tmp_path: Path, tree: Tree
-) -> None:
-    done = pgbench(server, tmp_path, [f"\\set v1 {text(tree)}"])
-    said = re.search(r"error: (.*)", done.stderr)
-    assert done.returncode != 0 and said is not None, done.stderr
-    ran = run(script(address(server), [], [["set", 0]], **assigned([tree])))
-    assert ran.done["status"] == "failed"
-    assert ran.done["reason"] == f"x.sql:1:1: {said[1]}"
-
-
 def counts(found: list[tuple[Any, ...]]) -> dict[tuple[str, int], Counter[int]]:
     """By who drew and what was drawn from: how often each integer came."""
     made: dict[tuple[str, int], Counter[int]] = {}
     for who, kind, value, count in found:
         made.setdefault((who, kind), Counter())[value] = count
     return made
-
-
-def chi_square(one: Counter[int], other: Counter[int]) -> tuple[float, float]:
-    """How far two samples of one size differ, and what only chance hardly ever exceeds (Wilson and
-    Hilferty, "The distribution of chi-square", 1931). Integers that are rare count together."""
-    common = [value for value in one | other if one[value] + other[value] >= 20]
-    pairs = [(one[value], other[value]) for value in common]
-    rest = (one.total() - sum(a for a, _ in pairs), other.total() - sum(b for _, b in pairs))
-    pairs += [rest] if sum(rest) else []
-    square = sum((a - b) ** 2 / (a + b) for a, b in pairs)
-    freedom = max(len(pairs) - 1, 1)
-    spread = 2 / (9 * freedom)
-    return square, freedom * (1 - spread + NORMAL_MAX * math.sqrt(spread)) ** 3
-
-
-def test_what_is_drawn_is_distributed_as_what_pgbench_draws(server: Server, tmp_path: Path) -> None:
-    rows(server, "DROP TABLE IF EXISTS drawn; CREATE TABLE drawn (who text, kind int, value int)")
-    numbered = [(n % len(DRAWS), n + 1) for n in range(len(DRAWS) * DRAWS_EACH)]
-    lines = [f"\\set v{n} {text(DRAWS[kind])}" for kind, n in numbered]
-    values = ", ".join(f"('pgbench', {kind}, :v{n})" for kind, n in numbered)
-    lines.append(f"INSERT INTO drawn VALUES {values};")
-    done = pgbench(server, tmp_path, lines, "-t", str(TRANSACTIONS))
-    assert done.returncode == 0, done.stderr
-    pieces: list[object] = ["INSERT INTO drawn VALUES "]
-    for kind, n in numbered:
-        pieces += [f"{', ' if n > 1 else ''}('dyno', {kind}, ", n, ")"]
-    trees = [DRAWS[kind] for kind, _ in numbered]
-    code = [*(["set", n] for n in range(len(trees))), ["send", 0]]
-    made = script(address(server), [statement("insert", *pieces)], code, **assigned(trees))
-    ok(run(with_role(made, stop={"operations": TRANSACTIONS})))
-    found = counts(rows(server, "SELECT who, kind, value, count(*) FROM drawn GROUP BY 1, 2, 3"))
-    for kind in range(len(DRAWS)):
-        ours, theirs = found["dyno", kind], found["pgbench", kind]
-        assert ours.total() == theirs.total() == DRAWS_EACH * TRANSACTIONS
-        square, square_max = chi_square(ours, theirs)
-        assert square < square_max, text(DRAWS[kind])
 
 
 @pytest.mark.capability("scripts")
@@ -254,7 +169,7 @@ def test_a_transaction_that_a_script_leaves_open_fails_the_step(server: Server) 
             address(server),
             [statement("begin", "BEGIN")],
             [["send", 0], ["set", 0]],
-            **assigned([["pi"]]),
+            **PI,
         )
     )
     assert "end of script reached without completing the last transaction" in ran.done["reason"]
@@ -317,9 +232,7 @@ def test_on_mysql_variables_have_the_kind_that_they_hold(mysql_server: Server, p
 
 
 def test_a_script_that_sends_nothing_ends_with_its_window_beside_one_that_does(server: Server):
-    made = script(
-        address(server), [statement("one", "SELECT 1")], [["set", 0]], **assigned([["pi"]])
-    )
+    made = script(address(server), [statement("one", "SELECT 1")], [["set", 0]], **PI)
     made["programs"].append({"name": "other", "code": [["send", 0]]})
     role = made["roles"][0] | {"stop": None}
     other = role | {"name": "other", "choose": [{"program": 1, "weight": 1}]}

@@ -13,7 +13,8 @@ from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
 from dbdyno.engine import golden
-from dbdyno.parts.part import Table, flat
+from dbdyno.parts.part import flat
+from dbdyno.parts.table import Table
 from dbdyno.report import page
 from dbdyno.run import blocks
 from dbdyno.store import Results

@@ -12,7 +12,7 @@ import pytest
 
 from comparison_builder import comparison
 from dbdyno.model.looks import Look, LookProgress, Looks
-from dbdyno.parts.part import Row
+from dbdyno.parts.table import Row
 from dbdyno.serve import folders, live
 from dbdyno.serve.folders import Folders, ListedResult
 from dbdyno.serve.frame import Frame

@@ -12,7 +12,7 @@ import report_parts
 from dbdyno.analysis import compare
 from dbdyno.analysis.step import assemble
 from dbdyno.model import Comparison, ResponseFacts, StepRun
-from dbdyno.parts.part import Table
+from dbdyno.parts.table import Table
 from dbdyno.report import page
 from dbdyno.store import Results
 from result_builder import build

@@ -272,11 +272,15 @@ KILLS: dict[str, Kill] = {
     "a job": kill_job,
     "a node": fail_node,
 }
-ONCE: dict[str, Kill] = {"slurmd and slurmctld": kill_daemons, "a node": fail_node}
-"""Those of `make test`, at one moment each; `make soak` kills each at random ones."""
 RANDOM_MOMENTS = 10
 SPAN_S = 5.0
 """About how long a plan of fakes is under runner."""
+DRAWN = [
+    pytest.param(kill, random.Random(f"{who} {moment}").uniform(0, SPAN_S), marks=pytest.mark.soak)
+    for who, kill in KILLS.items()
+    for moment in range(RANDOM_MOMENTS)
+]
+MOMENTS = [(kill_daemons, 2.0), (fail_node, 2.0), *DRAWN]
 
 
 def survive(kill: Kill, after_s: float, cluster: TestCluster, plan: Plan, out: Path) -> None:
@@ -306,19 +310,11 @@ def survive(kill: Kill, after_s: float, cluster: TestCluster, plan: Plan, out: P
     assert_whole(plan, out, cluster)
 
 
-@pytest.mark.parametrize("who", ONCE)
-def test_a_plan_goes_on_whoever_is_killed(cluster: TestCluster, fakes: Plan, out: Path, who: str):
-    survive(ONCE[who], 2.0, cluster, fakes, out)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("moment", range(RANDOM_MOMENTS))
-@pytest.mark.parametrize("who", KILLS)
-def test_a_plan_goes_on_whoever_is_killed_at_whatever_moment(
-    cluster: TestCluster, fakes: Plan, out: Path, who: str, moment: int
+@pytest.mark.parametrize(("kill", "after_s"), MOMENTS)
+def test_a_plan_goes_on_whoever_is_killed(
+    cluster: TestCluster, fakes: Plan, out: Path, kill: Kill, after_s: float
 ) -> None:
-    after_s = random.Random(f"{who} {moment}").uniform(0, SPAN_S)
-    survive(KILLS[who], after_s, cluster, fakes, out)
+    survive(kill, after_s, cluster, fakes, out)
 
 
 def submitter(cluster: TestCluster, plan: Plan, out: Path) -> subprocess.Popen[bytes]:
@@ -344,18 +340,20 @@ def kill_submitter(after_s: float, cluster: TestCluster, plan: Plan, out: Path) 
     assert not any(block.state == "void" for block in results.blocks())
 
 
-def test_the_same_command_goes_on_after_the_one_that_submitted_was_killed(
-    cluster: TestCluster, fakes: Plan, out: Path
-) -> None:
-    kill_submitter(1.0, cluster, fakes, out)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("moment", range(RANDOM_MOMENTS))
+@pytest.mark.parametrize(
+    "after_s",
+    [
+        1.0,
+        *(
+            pytest.param(random.Random(moment).uniform(0, SPAN_S), marks=pytest.mark.soak)
+            for moment in range(RANDOM_MOMENTS)
+        ),
+    ],
+)
 def test_the_same_command_goes_on_whenever_the_one_that_submitted_was_killed(
-    cluster: TestCluster, fakes: Plan, out: Path, moment: int
+    cluster: TestCluster, fakes: Plan, out: Path, after_s: float
 ) -> None:
-    kill_submitter(random.Random(moment).uniform(0, SPAN_S), cluster, fakes, out)
+    kill_submitter(after_s, cluster, fakes, out)
 
 
 # --- Ended by somebody --------------------------------------------------------------------------
@@ -426,16 +424,6 @@ def test_a_job_that_cannot_start_says_what_its_log_says(
     with pytest.raises(HostError, match="no-python: not found") as refused:
         run(fakes, out, ("/no-python",))
     assert {"block 1", "block 2"} <= {part.split(":")[0] for part in str(refused.value).split("; ")}
-
-
-def test_a_second_command_for_the_same_plan_is_refused(
-    cluster: TestCluster, fakes: Plan, out: Path
-) -> None:
-    with (
-        Spool.of(out, fakes).locked(),
-        pytest.raises(HostError, match=f"follows the jobs of this plan .process {os.getpid()}"),
-    ):
-        run(fakes, out, cluster.command)
 
 
 def test_blocks_of_one_host_are_not_pooled_with_those_of_nodes(

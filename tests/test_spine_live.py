@@ -360,17 +360,6 @@ def test_killed_backend_is_told_as_a_crash_of_the_server(tmp_path: Path, data: P
     assert any("signal 9" in line for line in failed.log_tail)
 
 
-def test_killed_generator_voids_the_block_which_is_done_again(tmp_path: Path, data: Path) -> None:
-    lab = Lab(tmp_path, text(data, arms=1, steps=SHORT, seconds=3))
-    running = lab.start()
-    lab.wait_for("qr100")
-    os.kill(children(running.pid, "dyno-loadgen")[0], signal.SIGKILL)
-    assert running.wait(timeout=120) == 0, running.stderr.read()
-    results = Results.open(lab.out / "live")
-    assert [block.state for block in results.blocks()] == ["void", "done"]
-    assert "killed by signal 9" in results.blocks()[0].reason
-
-
 def test_ctrl_c_ends_in_order_with_status_130(tmp_path: Path, data: Path) -> None:
     lab = Lab(tmp_path, text(data, arms=1, steps=SHORT, seconds=10))
     running = lab.start()
@@ -381,15 +370,6 @@ def test_ctrl_c_ends_in_order_with_status_130(tmp_path: Path, data: Path) -> Non
     assert "the same command goes on" in running.stderr.read()
     assert process.start_ticks(postmaster) is None
     assert '"done"' in (folder / "events.jsonl").read_text().splitlines()[-1]
-
-
-def test_a_server_that_cannot_start_fails_its_steps_and_not_the_plan(tmp_path: Path, data: Path):
-    broken = 'shared_preload_libraries = "no_such_library"'
-    of = plan.parse(text(data, arms=1, settings=broken, steps=SHORT), None)
-    outcome = blocks.run(of, tmp_path, wait=True)
-    assert outcome.failed == 2
-    (run,) = Results.open(outcome.folder).blocks()[0].runs()
-    assert "no_such_library" in run.steps()[0].failed().reason
 
 
 def test_an_unreachable_server_and_a_full_disk_are_told_before_anything_starts(

@@ -78,12 +78,6 @@ def test_lines_are_appended_where_they_go_on_and_never_rewritten(tmp_path: Path)
         store.JsonLines(path)
 
 
-def test_closing_twice_does_no_harm(tmp_path: Path) -> None:
-    lines = store.JsonLines(tmp_path / "lines.jsonl")
-    lines.close()
-    lines.close()
-
-
 @pytest.mark.parametrize(
     "torn", [b'{"mono_ns": 2, "ki', b'{"mono_ns"', b"{", b"\x00\x00\x00", b"\xc3"]
 )
@@ -294,23 +288,6 @@ def test_a_block_is_missing_then_broken_then_done(tmp_path: Path) -> None:
     assert block.arms() == ("pg18", "pg17")
     assert block.order().seed == 1
     assert block.name == "block 1"
-
-
-def test_a_broken_block_is_kept_as_void_and_done_again(tmp_path: Path) -> None:
-    results = begun(tmp_path)
-    for attempt in (1, 2):
-        results.begin_block(a_block(3))
-        target = results.void_block(3, f"reason {attempt}")
-        assert target.name == f"003.void{attempt}"
-        assert results.block_state(3) == "missing"
-    results.begin_block(a_block(3))
-    results.end_block(3)
-    found = [(block.name, block.state, block.reason) for block in results.blocks()]
-    assert found == [
-        ("block 3 (void 1)", "void", "reason 1"),
-        ("block 3 (void 2)", "void", "reason 2"),
-        ("block 3", "done", None),
-    ]
 
 
 def test_a_block_whose_voiding_was_broken_off_is_not_done_and_keeps_its_reason(tmp_path: Path):

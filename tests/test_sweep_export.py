@@ -10,7 +10,9 @@ from command import dyno
 from dbdyno import plan
 from dbdyno.analysis import compare
 from dbdyno.model import Comparison
-from dbdyno.parts.part import Chart, Curves, Page, Table, flat
+from dbdyno.parts.drawing import Curves
+from dbdyno.parts.part import Chart, Page, flat
+from dbdyno.parts.table import Table
 from dbdyno.report import json_document, page
 from dbdyno.report.export import manual, write
 from dbdyno.report.render import markdown
@@ -59,9 +61,9 @@ def database(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def answer(database: Path, title: str) -> list[tuple[object, ...]]:
     """The rows of the page's question that begins so."""
-    (one,) = [one for one in manual.QUESTIONS if one.title.startswith(title)]
+    (sql,) = [sql for name, sql in manual.QUESTIONS.items() if name.startswith(title)]
     with duckdb.connect(str(database), read_only=True) as connection:
-        return connection.execute(one.sql).fetchall()
+        return connection.execute(sql).fetchall()
 
 
 # --- Export ------------------------------------------------------------------------------------

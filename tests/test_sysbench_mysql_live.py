@@ -16,7 +16,7 @@ from dbdyno.run import server_parts
 from mysql_place import build_of
 from mysql_steps import DATABASE, LITERAL, Seen, Sent, form, is_execution, logged, logging, run
 from server_place import a_place, started
-from test_sysbench_live import PAD, SINGLE, TRANSACTIONS, C
+from test_sysbench_live import PAD, C, operation
 
 pytestmark = pytest.mark.live
 
@@ -46,6 +46,8 @@ STEPS = (
     *("range-covered-pk", "range-notcovered-si", "delete", "insert"),
 )
 """Every kind of statement once."""
+TRANSACTIONS = ("write-only", "read-write_range=10", "read-only_range=100")
+UNPREPARED = ("prepare", "vacuum", "postwrite.pre", "postwrite", "scan", "insert")
 SCRIPTS = ("oltp_read_write", "oltp_write_only", "oltp_insert", "oltp_delete", "bulk_insert")
 OF_ONE_TABLE = ("select_random_points", "select_random_ranges")
 CONTROL = ("BEGIN", "COMMIT", "ROLLBACK")
@@ -81,11 +83,11 @@ def test_the_tables_are_sysbenchs(server: Server, seen: Mapping[str, Seen]) -> N
     assert first >= 1
 
 
-@pytest.mark.parametrize("name", [one for one in STEPS if one in SINGLE and one != "scan"])
+@pytest.mark.parametrize("name", [one for one in STEPS if one not in (*TRANSACTIONS, *UNPREPARED)])
 def test_single_statements_are_prepared_once_and_executed(seen: Mapping[str, Seen], name: str):
     for sent in seen[name].sessions():
         prepared = [one.sql for one in sent if one.command == "Prepare"]
-        assert sorted({form(one) for one in prepared}) == [SINGLE[name]]
+        assert sorted({form(one) for one in prepared}) == operation(seen[name].step)
         assert len(prepared) == TABLES
         executed = [one.sql for one in sent if one.command == "Execute"]
         assert executed
@@ -93,12 +95,12 @@ def test_single_statements_are_prepared_once_and_executed(seen: Mapping[str, See
         assert not [one for one in sent if one.command == "Query" and "sbtest" in one.sql]
 
 
-@pytest.mark.parametrize("name", [one for one in STEPS if one in TRANSACTIONS])
+@pytest.mark.parametrize("name", TRANSACTIONS)
 def test_a_transaction_is_its_published_statements(
     server: Server, seen: Mapping[str, Seen], name: str
 ) -> None:
     begin = "Query" if server.engine == "mysql" else "Execute"
-    whole = ["BEGIN", *TRANSACTIONS[name], "COMMIT"]
+    whole = operation(seen[name].step)
     found = 0
     for sent in seen[name].sessions():
         prepared = {one.sql for one in sent if one.command == "Prepare"}

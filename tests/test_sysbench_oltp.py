@@ -15,42 +15,6 @@ WRITES = [
     *("oltp_update_index", "oltp_update_non_index", "oltp_write_only", "oltp_read_write"),
     *("oltp_delete", "oltp_insert", "bulk_insert"),
 ]
-TEXTS = {
-    "BEGIN": "BEGIN",
-    "COMMIT": "COMMIT",
-    "point_selects": "SELECT c FROM <sbtest> WHERE id=<id>",
-    "simple_ranges": "SELECT c FROM <sbtest> WHERE id BETWEEN <id> AND <id_end>",
-    "sum_ranges": "SELECT SUM(k) FROM <sbtest> WHERE id BETWEEN <id> AND <id_end>",
-    "order_ranges": "SELECT c FROM <sbtest> WHERE id BETWEEN <id> AND <id_end> ORDER BY c",
-    "distinct_ranges": (
-        "SELECT DISTINCT c FROM <sbtest> WHERE id BETWEEN <id> AND <id_end> ORDER BY c"
-    ),
-    "index_updates": "UPDATE <sbtest> SET k=k+1 WHERE id=<id>",
-    "non_index_updates": "UPDATE <sbtest> SET c=<c> WHERE id=<id>",
-    "deletes": "DELETE FROM <sbtest> WHERE id=<replaced_id>",
-    "inserts": ("INSERT INTO <sbtest> (id, k, c, pad) VALUES (<replaced_id>, <k>, <c>, <pad>)"),
-    "oltp_delete": "DELETE FROM <sbtest> WHERE id=<id>",
-    "oltp_insert": "INSERT INTO <sbtest> (k, c, pad) VALUES (<k>, <c>, <pad>)",
-    "select_random_points": "SELECT id, k, c, pad FROM <sbtest> WHERE k IN ([10 ', '× <point>])",
-    "select_random_ranges": (
-        "SELECT count(k) FROM <sbtest> WHERE [10 ' OR '× k BETWEEN <point> AND <point_end>]"
-    ),
-    "bulk_insert": "INSERT INTO <sbtest> VALUES[32768× (<number>,<number>)]",
-}
-RANGES = ["simple_ranges", "sum_ranges", "order_ranges", "distinct_ranges"]
-REPLACED = ["draw replaced_id", "deletes", "inserts"]
-SENT = {
-    "oltp_point_select": ["point_selects"],
-    "oltp_read_only": ["BEGIN", *["point_selects"] * 10, *RANGES, "COMMIT"],
-    "oltp_read_write": [
-        *("BEGIN", *["point_selects"] * 10, *RANGES),
-        *("index_updates", "non_index_updates", *REPLACED, "COMMIT"),
-    ],
-    "oltp_write_only": ["BEGIN", "index_updates", "non_index_updates", *REPLACED, "COMMIT"],
-    "oltp_update_index": ["index_updates"],
-    "oltp_update_non_index": ["non_index_updates"],
-    **{name: [name] for name in (*OF_ONE_TABLE, "oltp_delete", "oltp_insert", "bulk_insert")},
-}
 
 
 def scripts(chosen: str | None = None, preset: str | None = None, **given: Any) -> dict[str, Step]:
@@ -92,49 +56,6 @@ def test_each_script_is_a_set_with_the_load(script: str) -> None:
 
 
 # --- What is sent ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("script", SENT)
-@pytest.mark.long
-def test_a_script_sends_what_sysbench_sends(script: str) -> None:
-    step = scripts()[script]
-    assert sent(step) == SENT[script]
-    for one in job_of(step)["statements"]:
-        assert sql(step, one["name"]) == TEXTS[one["name"]]
-        text_only = one["name"] in ("oltp_insert", "bulk_insert")
-        assert one["protocol"] == ("simple" if text_only else "prepared")
-
-
-@pytest.mark.long
-def test_without_prepared_statements_everything_is_literal() -> None:
-    for step in scripts(db_ps_mode="disable").values():
-        assert {one["protocol"] for one in job_of(step)["statements"]} <= {"simple"}
-
-
-@pytest.mark.long
-def test_options_change_how_many_statements_there_are() -> None:
-    counts = {"point_selects": 1, "simple_ranges": 0, "sum_ranges": 2, "index_updates": 0}
-    step = scripts("oltp_read_write", **counts, delete_inserts=2)["oltp_read_write"]
-    assert sent(step) == [
-        *("BEGIN", "point_selects", "sum_ranges", "sum_ranges", "order_ranges", "distinct_ranges"),
-        *("non_index_updates", *REPLACED, *REPLACED, "COMMIT"),
-    ]
-    bare = scripts(range_selects=0, skip_trx=1)
-    assert sent(bare["oltp_read_only"]) == ["point_selects"] * 10
-    assert sent(bare["oltp_write_only"]) == ["index_updates", "non_index_updates", *REPLACED]
-    assert sent(scripts(index_updates=3)["oltp_update_index"]) == ["index_updates"] * 3
-    assert sent(scripts(point_selects=3)["oltp_point_select"]) == ["point_selects"]
-
-
-@pytest.mark.long
-def test_a_table_is_drawn_for_each_kind_of_statement_and_one_for_a_row_that_comes_back() -> None:
-    step = scripts(tables=4, clients=3)["oltp_read_write"]
-    write = role(step, "write")
-    assert (write["per"], write["connections"]) == ("step", 3)
-    assert write["table"] == {"of": "sbtest", "by": "uniform"}
-    classes = {one["name"]: one.get("class") for one in job_of(step)["statements"]}
-    assert {name for name, found in classes.items() if found} == {"deletes", "inserts"}
-    assert classes["deletes"] == classes["inserts"]
 
 
 @pytest.mark.long
@@ -194,17 +115,6 @@ def test_defaults_are_those_of_sysbench() -> None:
     assert (special["iterations"], special["percent"], special["share"]) == (12, 1.0, 75.0)
     assert value(scripts(rand_type="pareto")["oltp_delete"], "id")["pareto"]["h"] == 0.2
     assert value(scripts(rand_type="zipfian")["oltp_delete"], "id")["zipf"]["exponent"] == 0.8
-
-
-@pytest.mark.long
-def test_each_connection_of_the_random_selects_has_its_part_of_the_keys() -> None:
-    step = scripts(clients=4, table_size=1000, delta=7, random_points=3)["select_random_ranges"]
-    assert value(step, "part")["client"] == {"first": 0, "step": 250}
-    assert value(step, "id")["uniform"] == [0, 250]
-    names = [one["name"] for one in job_of(step)["values"]]
-    point, end = value(step, "point")["add"], value(step, "point_end")["add"]
-    assert {names[point["value"]], names[point["other"]]} == {"part", "id"}
-    assert (names[end["value"]], end["plus"]) == ("point", 7)
 
 
 @pytest.mark.long

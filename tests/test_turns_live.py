@@ -302,16 +302,6 @@ def test_a_killed_server_has_failed_and_the_others_go_on(tmp_path: Path, data: P
             assert failed["three"].status == "skipped"
 
 
-def test_a_killed_generator_voids_the_block_which_is_done_again(tmp_path: Path, data: Path) -> None:
-    with Lab(written(tmp_path, data, seconds=2, steps=json.dumps(SHORT))) as lab:
-        lab.paused("three")
-        os.kill(children(lab.process.pid, "dyno-loadgen")[0], signal.SIGKILL)
-        assert lab.status() == 0, lab.process.stderr.read()
-        results = Results.open(lab.out / "turns")
-        assert [block.state for block in results.blocks()] == ["void", "done"]
-        assert "killed by signal 9" in results.blocks()[0].reason
-
-
 def test_ctrl_c_in_a_turn_ends_in_order(tmp_path: Path, data: Path) -> None:
     steps = json.dumps(["fill", "three"])
     with Lab(written(tmp_path, data, seconds=60, steps=steps)) as lab:

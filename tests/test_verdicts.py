@@ -76,13 +76,6 @@ def test_what_cannot_be_told_has_a_price_in_blocks_and_minutes() -> None:
     assert without.judgements[0].minutes_needed is None
 
 
-def test_one_block_decides_nothing() -> None:
-    found = verdict(series("base", [1_000.0]), series("other", [1_500.0]))
-    (judgement,) = found.judgements
-    assert (said(found), judgement.so_far.value) == ("one block", pytest.approx(1.5))
-    assert (judgement.so_far.low, judgement.p, judgement.q, judgement.sd) == (None,) * 4
-
-
 def test_the_aims_decide_what_is_the_same() -> None:
     base, other = series("base", SIX), series("other", lifted(0.0))
     assert verdict(base, other, aims=Aims(margin=0.001)).word == "open"

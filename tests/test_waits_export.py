@@ -39,8 +39,8 @@ def test_every_session_of_every_sample_is_a_row_and_the_studys_query_counts_them
     assert pandas.isna(found.iloc[2].pid)
     path = tmp_path / "asked.duckdb"
     write.export([made], write.wish(str(path), None, None))
-    (question,) = [one for one in manual.QUESTIONS if one.title.startswith("What sessions did")]
-    assert set(ask(path, question.sql)) == {
+    (sql,) = [sql for name, sql in manual.QUESTIONS.items() if name.startswith("What sessions")]
+    assert set(ask(path, sql)) == {
         (2, "active", "IO", "DataFileRead", "SELECT 1", 71),
         (2, None, "IO", "io/file/x", None, None),
     }

@@ -212,14 +212,6 @@ def test_a_second_watcher_is_refused(tree: Path, counted: list[str]) -> None:
     assert ended.stderr.count("\n") == 1
 
 
-def test_a_second_file_of_the_same_folder_is_refused(tree: Path, counted: list[str]) -> None:
-    assert command.dyno("watch", "farm.toml", "--once", "--quiet").returncode == 0
-    (tree.parent / "other.toml").write_text(FARM)
-    ended = command.dyno("watch", "other.toml", "--once")
-    assert ended.returncode == 2
-    assert "is the folder of " in ended.stderr and ended.stderr.count("\n") == 1
-
-
 def test_without_valgrind_the_file_has_to_say_so(tree: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(program.shutil, "which", lambda name: None)
     ended = command.dyno("watch", "farm.toml", "--once")

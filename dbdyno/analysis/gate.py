@@ -7,7 +7,6 @@ from pathlib import Path
 from msgspec import structs
 
 from dbdyno import store
-from dbdyno.judge.arm_vs_base import number_of_blocks
 from dbdyno.model import Cell, Comparison
 from dbdyno.model.gate import (
     ChangedEvents,
@@ -21,6 +20,7 @@ from dbdyno.model.gate import (
 from dbdyno.model.step import StepName
 from dbdyno.model.tolerance import Answer, StepTolerance, worst
 from dbdyno.model.work import EventChange, EventWord, WorkChange, WorkComparison
+from dbdyno.parts import number
 from dbdyno.stats import events
 from dbdyno.stats import work as stats
 from dbdyno.store import Results
@@ -237,7 +237,7 @@ def failure(cell: Cell) -> str:
     """How an arm failed in a step of a race: the first of its runs that did, else operations."""
     lost = [run for run in cell.runs if run.ending.status != "ok" and not run.ending.damaged]
     if lost:
-        blocks = f"failed in {len(lost)} of {number_of_blocks(len(cell.runs))}"
+        blocks = f"failed in {len(lost)} of {number.blocks(len(cell.runs))}"
         return ": ".join(filter(None, (blocks, lost[0].ending.reason)))
     count = math.fsum(run.metrics.get(ERRORS) or 0.0 for run in cell.runs)
     return f"{count:,.0f} operations failed" if count else ""

@@ -37,7 +37,6 @@ SHARE = "share_of_table"
 NUMBERS = frozenset({"smallint", "integer", "bigint", "numeric", "real", "double precision", "oid"})
 WHOLE = frozenset({"smallint", "integer", "bigint", "oid"})
 TEXTS = frozenset({"text", "character varying", "character", "name", "citext", "unknown", ""})
-TIMES = frozenset({"date", "timestamp without time zone", "timestamp with time zone"})
 CONSTANTS: Mapping[str, tuple[str, ...]] = {
     "boolean": ("true",),
     "interval": ("1 hour", "1 day", "7 days", "30 days", "365 days"),

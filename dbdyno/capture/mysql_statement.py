@@ -17,7 +17,6 @@ from dbdyno.workload.determined.sql_tree import quietly
 FIRST_MARKER = 700_000_001
 """The number that stands for a text's first literal; the next has the next."""
 STRING_MARKER = "dyno_literal_"
-QUERIES = frozenset({"select", "insert", "update", "delete", "replace", "with", "values", "table"})
 UTILITIES = {
     "set": "SET",
     "show": "SHOW",

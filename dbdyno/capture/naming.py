@@ -10,6 +10,7 @@ from dbdyno.capture.clock import stopped
 from dbdyno.capture.dialect import Dialect
 from dbdyno.capture.folder import CapturedQuery
 from dbdyno.capture.gather import Query
+from dbdyno.model.grouping import grouped
 
 NAME_MAX = 64
 DIGITS = 8
@@ -28,9 +29,7 @@ def named(queries: Sequence[Query], dialect: Dialect, at_s: float | None) -> lis
 
     `at_s`: when the clock stands still for them, in seconds since 1970; None: nowhere.
     """
-    by_key: dict[str, list[Query]] = {}
-    for query in queries:
-        by_key.setdefault(query.form.key, []).append(query)
+    by_key = grouped((query.form.key, query) for query in queries)
     names: set[str] = set()
     captured = []
     for query in queries:

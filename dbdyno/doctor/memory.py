@@ -6,6 +6,7 @@ from math import ceil
 from msgspec.structs import astuple
 
 from dbdyno.doctor.finding import MIB, HostFinding, MemoryNeed, set_sysctl, size, sysctl, tuned
+from dbdyno.model.grouping import grouped
 from dbdyno.model.host_facts import HostFacts
 
 THP = "/sys/kernel/mm/transparent_hugepage"
@@ -111,9 +112,7 @@ def _needed_pages(facts: HostFacts, needs: Sequence[MemoryNeed]) -> Iterable[Hos
 
 def _by_size(needs: Sequence[MemoryNeed], page: int) -> str:
     """`pg17, pg18: 8.0 GiB of buffers need about 4,255`: servers of one size together."""
-    by_bytes: dict[int, list[MemoryNeed]] = {}
-    for need in needs:
-        by_bytes.setdefault(need.bytes, []).append(need)
+    by_bytes = grouped((need.bytes, need) for need in needs)
     parts = [
         f"{', '.join(need.who for need in alike)}: {size(count)} of buffers need about "
         f"{pages_needed(alike[0], page):,}"

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.evidence.raw_files import WindowTick
 from dbdyno.model.error import ResultError
+from dbdyno.model.grouping import grouped
 
 ROWS_KINDS = ("insert", "delete")
 """The kinds of roles whose work is counted in rows; that of others in operations."""
@@ -21,12 +22,12 @@ def unit(work: str) -> Literal["rows", "operations"]:
 
 def several(evidence: Evidence) -> dict[str, list[WindowTick]]:
     """The ticks of each role that has at least two clients and tells of each, by role."""
-    by_role: dict[str, list[WindowTick]] = {}
-    for tick in evidence.load.ticks:
-        counted = tick.rows is not None or unit(evidence.kind(tick.role)) == "operations"
-        if len(tick.clients) > 1 and counted:
-            by_role.setdefault(tick.role, []).append(tick)
-    return by_role
+    return grouped(
+        (tick.role, tick)
+        for tick in evidence.load.ticks
+        if len(tick.clients) > 1
+        if tick.rows is not None or unit(evidence.kind(tick.role)) == "operations"
+    )
 
 
 def amounts(ticks: Sequence[WindowTick], work: str) -> NDArray[np.float64]:

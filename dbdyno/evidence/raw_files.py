@@ -347,11 +347,6 @@ def number(value: Any, *path: str) -> float | None:
     return float(value) if isinstance(value, (int, float)) else None
 
 
-def difference(before: Any, after: Any, *path: str) -> float | None:
-    """How far a counter in nested objects moved; as `moved` has it."""
-    return moved(number(before, *path), number(after, *path))
-
-
 def moved(before: float | None, after: float | None) -> float | None:
     """How far a counter moved; None where a side is missing or the counter was set back."""
     return None if before is None or after is None or after < before else after - before

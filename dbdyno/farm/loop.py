@@ -307,7 +307,7 @@ class ActionContext:
         """What the hands did for a branch."""
         match action:
             case LookAction(branch=branch):
-                sight = self.hands.look(branch, known_of(state, branch))
+                sight = self.hands.look(branch, state.branch(branch.name).tip or branch.since)
                 return looked(self.now(), state, branch, sight)
             case MeasurementAction():
                 return self.measured(state, action)
@@ -368,11 +368,6 @@ class ActionContext:
         return journal.DeliveryEntry(
             at_s=self.now(), finding=finding.name, revision=finding.reported
         )
-
-
-def known_of(state: FarmState, branch: Branch) -> str | None:
-    """The last commit that was seen of a branch."""
-    return state.branch(branch.name).tip or branch.since
 
 
 def looked(now_s: float, state: FarmState, branch: Branch, sight: BranchState) -> journal.LookEntry:

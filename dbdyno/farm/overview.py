@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dbdyno.farm import findings
-from dbdyno.farm.chain import HeadSeries, LogRatio, Reading
+from dbdyno.farm.chain import HeadSeries, LogRatio
 from dbdyno.farm.findings import FindingReport
 from dbdyno.farm.journal import MeasurementEntry
 from dbdyno.farm.state import BranchProgress, FarmFinding, FarmState
+from dbdyno.model.grouping import grouped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,9 +129,7 @@ def _cells(measured: MeasurementEntry, branch: BranchProgress) -> dict[HeadSerie
     for again in branch.repeated:
         if again.head == measured.head:
             readings += again.readings
-    by_series: dict[HeadSeries, list[Reading]] = {}
-    for reading in readings:
-        by_series.setdefault(reading.series, []).append(reading)
+    by_series = grouped((reading.series, reading) for reading in readings)
     return {
         series: SeriesCell(
             against_pinned=combined(reading.against_pinned for reading in own),
@@ -192,7 +191,4 @@ def interval(ratio: LogRatio) -> tuple[float, float]:
 
 def steps(series: Sequence[HeadSeries]) -> dict[tuple[str, str], list[HeadSeries]]:
     """Series by what one grid shows: an instrument and a metric."""
-    grids: dict[tuple[str, str], list[HeadSeries]] = {}
-    for of in series:
-        grids.setdefault((of.instrument, of.metric), []).append(of)
-    return grids
+    return grouped(((of.instrument, of.metric), of) for of in series)

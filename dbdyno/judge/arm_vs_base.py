@@ -16,6 +16,7 @@ from dbdyno.judge.pairing import PairedRuns, ZeroBlocks
 from dbdyno.model import Bound, StepRun, TargetFacts, metric
 from dbdyno.model.metric.primary import TAIL, UNDISTURBED, second_of
 from dbdyno.model.verdict import Judgement, Reason, Word
+from dbdyno.parts.number import blocks as blocks_of
 from dbdyno.stats.fills import FillCount
 from dbdyno.stats.sample import Sample
 
@@ -202,25 +203,22 @@ def _outcome(faced: PairedRuns, still: ZeroBlocks, *, compared: int, ran: int) -
     text = "; ".join(filter(None, said))
     word, reason = _word((*own, *bases), compared)
     withheld = word == "failed" and not reason
+    # Whether all that failed are calls of one arm that the server ended at their limit.
+    ended = [[run for run in runs if run.ending.status != "ok"] for runs in (own, bases)]
+    late = not all(ended) and all(run.window.slow for runs in ended for run in runs)
     return Outcome(
         word=word,
         reason=reason,
         text=text,
         stood_still=stood,
         withheld=withheld,
-        yields=withheld and _are_late(own, bases),
+        yields=withheld and late,
     )
-
-
-def _are_late(own: Sequence[StepRun], bases: Sequence[StepRun]) -> bool:
-    """Whether all that failed are calls of one arm that the server ended at their limit."""
-    ended = [[run for run in runs if run.ending.status != "ok"] for runs in (own, bases)]
-    return not all(ended) and all(run.window.slow for runs in ended for run in runs)
 
 
 def _stood(still: ZeroBlocks, faced: PairedRuns, ran: int) -> Iterable[str]:
     """In how many blocks who stood still, and what is left for the interval."""
-    count = number_of_blocks(len(faced.runs))
+    count = blocks_of(len(faced.runs))
     for who, blocks in (("", still.own), (f"{faced.base} ", still.base)):
         if blocks:
             yield f"{who}stood still in {len(blocks)} of {count}"
@@ -228,11 +226,6 @@ def _stood(still: ZeroBlocks, faced: PairedRuns, ran: int) -> Iterable[str]:
         yield f"both stood still in {len(still.both)} of {count}, which compare nothing"
     if any(still) and ran > 1:
         yield f"the interval uses the {ran} in which both ran"
-
-
-def number_of_blocks(count: int) -> str:
-    """1 block, 6 blocks."""
-    return f"{count} block{'s' * (count != 1)}"
 
 
 def _word(runs: Sequence[StepRun], compared: int) -> tuple[Word | None, Reason]:
@@ -251,7 +244,7 @@ def _word(runs: Sequence[StepRun], compared: int) -> tuple[Word | None, Reason]:
 
 def _said(runs: Sequence[StepRun], who: str) -> Iterable[str]:
     """The outcomes of these runs, a part of a sentence for each kind."""
-    count = f"of {number_of_blocks(len(runs))}"
+    count = f"of {blocks_of(len(runs))}"
     if any(run.of(TargetFacts).met is False for run in runs):
         target = next(run.facts.sla_target for run in runs if run.facts.sla_target is not None)
         met = sum(run.of(TargetFacts).met is True for run in runs)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dbdyno.judge import fills, looks
 from dbdyno.judge.arm_vs_base import ArmInStep
 from dbdyno.judge.verdicts import FamilyVerdicts, judge
-from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, Noise, Word
+from dbdyno.model.verdict import CHANGED, Aims, Calibration, Judgement, Noise
 from dbdyno.stats import interval, power, significance
 from dbdyno.stats.interval import Spread
 
@@ -42,7 +42,11 @@ def calibration(
         if judgement.p is not None
     ]
     rejected = sum(p <= aims.level for p in tests)
-    false = [sum(word in CHANGED for word in _words(result)) for result in judged]
+    false = [
+        sum(verdict.word in CHANGED for verdict in result.verdicts.values())
+        + sum(whole.judgement.word in CHANGED for whole in result.overall if whole.steps > 1)
+        for result in judged
+    ]
     wrong = sum(count > 0 for count in false)
     rate_low, rate_high = interval.share_interval(rejected, len(tests))
     false_low, false_high = interval.share_interval(wrong, len(groups))
@@ -90,12 +94,6 @@ def _plain_ps(judged: FamilyVerdicts) -> Iterable[float]:
         if judgement.sd and judgement.p is not None:
             spread = Spread(sd=judgement.sd, freedom=units - 1)
             yield 2 * significance.lower_p(-abs(math.log(judgement.so_far.value)), spread, units)
-
-
-def _words(judged: FamilyVerdicts) -> Iterable[Word]:
-    """All that is said in a comparison."""
-    yield from (verdict.word for verdict in judged.verdicts.values())
-    yield from (whole.judgement.word for whole in judged.overall if whole.steps > 1)
 
 
 def _noises(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dbdyno.judge import estimates, few_operations, nodes, plan_choice, witness
-from dbdyno.judge.arm_vs_base import ArmInStep, StepKey, contest
+from dbdyno.judge.arm_vs_base import StepKey, contest
 from dbdyno.judge.arms_and_blocks import Arms
 from dbdyno.judge.calibration import calibration
 from dbdyno.judge.explanation import explained
@@ -54,7 +54,10 @@ def conclude(rows: Sequence[StepRow], arms: Arms, rules: Rules) -> Conclusions:
     """All verdicts."""
     aims = rules.aims
     rows = plan_choice.checked(few_operations.checked(rows, aims))
-    contests = {arm: _contests(rows, arm) for arm in arms.shown[1:]}
+    contests = {
+        arm: [each for row in rows if (each := contest(row.where, row.faced[arm])) is not None]
+        for arm in arms.shown[1:]
+    }
     said = {
         arm: _ArmConclusions(
             judged=judge(
@@ -90,35 +93,24 @@ def _plans(row: StepRow, rules: Rules) -> dict[str, PlanChange]:
     }
 
 
-def _contests(rows: Sequence[StepRow], arm: str) -> list[ArmInStep]:
-    contests = (contest(row.where, row.faced[arm]) for row in rows)
-    return [contest for contest in contests if contest is not None]
-
-
 def _with_verdicts(row: StepRow, said: Mapping[str, _ArmConclusions], aims: Aims) -> StepComparison:
     base, *others = row.step.cells
     unit = kind_of(row.step.headline).unit
-    judged = (_judged(cell, row.where, said[cell.arm]) for cell in others)
-    witnessed = (_witnessed(cell, unit, aims) for cell in judged)
-    step = replace(row.step, cells=(base, *witnessed))
+    judged = (_judged(cell, row.where, said[cell.arm], unit, aims) for cell in others)
+    step = replace(row.step, cells=(base, *judged))
     return estimates.with_judged(step, row.faced)
 
 
-def _judged(cell: Cell, where: StepKey, said: _ArmConclusions) -> Cell:
+def _judged(cell: Cell, where: StepKey, said: _ArmConclusions, unit: str, aims: Aims) -> Cell:
     """The cell with what is said of it; nothing of a step that is not judged."""
-    if where not in said.judged.verdicts:
+    verdict = said.judged.verdicts.get(where)
+    if verdict is None:
         return cell
-    return replace(
+    judged = replace(
         cell,
-        verdict=said.judged.verdicts[where],
+        verdict=verdict,
         costs=said.costs[where],
         nodes=said.nodes.get(where, ()),
         tolerated=said.judged.tolerated.get(where),
     )
-
-
-def _witnessed(cell: Cell, unit: str, aims: Aims) -> Cell:
-    """The cell with what its instructions say beside its verdict."""
-    if cell.verdict is None:
-        return cell
-    return replace(cell, verdict=replace(cell.verdict, witness=witness.words(cell, unit, aims)))
+    return replace(judged, verdict=replace(verdict, witness=witness.words(judged, unit, aims)))

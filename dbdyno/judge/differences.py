@@ -6,8 +6,10 @@ from dataclasses import asdict
 from dbdyno.model import Difference
 from dbdyno.model.comparison import OF_SOME
 from dbdyno.model.compiler import flags_of
+from dbdyno.model.grouping import grouped
 from dbdyno.model.plan_record import ArmRecord
 from dbdyno.model.server_facts import ServerFacts
+from dbdyno.parts.number import few
 
 NAMES_MAX = 12
 
@@ -179,9 +181,7 @@ def _options(written: Mapping[str, object] | None) -> set[str]:
 
 def by_engine(arms: Sequence[str], servers: Mapping[str, ServerFacts]) -> Iterable[list[str]]:
     """The arms of each engine that has several: settings of another are other settings."""
-    arms_of: dict[str | None, list[str]] = {}
-    for arm in arms:
-        arms_of.setdefault(servers[arm].engine if arm in servers else None, []).append(arm)
+    arms_of = grouped((servers[arm].engine if arm in servers else None, arm) for arm in arms)
     return (alike for alike in arms_of.values() if len(alike) > 1)
 
 
@@ -206,6 +206,4 @@ def _words(value: object) -> str:
 
 def names_of(names: Sequence[str]) -> str:
     """`a, b and 3 more`; of none `none`."""
-    more = len(names) - NAMES_MAX
-    text = ", ".join(names[:NAMES_MAX]) or "none"
-    return f"{text} and {more} more" if more > 0 else text
+    return few(names, NAMES_MAX) or "none"

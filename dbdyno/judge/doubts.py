@@ -13,6 +13,7 @@ from dbdyno.judge.arm_vs_base import StepKey
 from dbdyno.model import StepComparison, StepRun, Void
 from dbdyno.model.disturbance import PERCENT
 from dbdyno.model.doubt import GRADES, Doubt, DoubtGroup, DoubtItem, DoubtSubject
+from dbdyno.model.grouping import grouped
 
 WEIGHT: Mapping[DoubtSubject, tuple[int, int]] = {
     subject: (GRADES.index(subject.grade), place) for place, subject in enumerate(DoubtSubject)
@@ -22,9 +23,7 @@ WEIGHT: Mapping[DoubtSubject, tuple[int, int]] = {
 
 def groups(arms: Sequence[str], *doubts: Iterable[Doubt]) -> tuple[DoubtGroup, ...]:
     """The doubts by subject, in order of weight, and by arm, in the order of `arms`."""
-    by_place: dict[tuple[DoubtSubject, str | None], list[Doubt]] = {}
-    for doubt in chain(*doubts):
-        by_place.setdefault((doubt.subject, doubt.arm), []).append(doubt)
+    by_place = grouped(((doubt.subject, doubt.arm), doubt) for doubt in chain(*doubts))
 
     def place(key: tuple[DoubtSubject, str | None]) -> tuple[tuple[int, int], int]:
         subject, arm = key
@@ -63,7 +62,14 @@ def of_runs(runs: Iterable[StepRun], void: Void) -> Iterator[Doubt]:
     """
     foreign_min = PERCENT * min(void.foreign, Void().foreign)
     for run in runs:
-        for doubt in (*_ending(run), *run.doubts):
+        ending: list[Doubt] = []
+        if run.ending.status != "ok":
+            subject = (
+                DoubtSubject.SKIPPED if run.ending.status == "skipped" else DoubtSubject.FAILED
+            )
+            subject = DoubtSubject.DAMAGED if run.ending.damaged else subject
+            ending = [subject.doubt(run.ending.reason or "no reason recorded")]
+        for doubt in (*ending, *run.doubts):
             if doubt.subject is not DoubtSubject.FOREIGN or (doubt.amount or 0.0) > foreign_min:
                 facts = run.facts
                 yield structs.replace(
@@ -76,21 +82,11 @@ def of_runs(runs: Iterable[StepRun], void: Void) -> Iterator[Doubt]:
                 )
 
 
-def _ending(run: StepRun) -> Iterator[Doubt]:
-    """Why a run did not end well."""
-    ending = run.ending
-    if ending.status != "ok":
-        subject = DoubtSubject.SKIPPED if ending.status == "skipped" else DoubtSubject.FAILED
-        subject = DoubtSubject.DAMAGED if ending.damaged else subject
-        yield subject.doubt(ending.reason or "no reason recorded")
-
-
 def _items(doubts: Sequence[Doubt]) -> Iterator[DoubtItem]:
     """One for each place and its words."""
-    alike: dict[tuple[str | None, int | None, str | None, str], list[Doubt]] = {}
-    for doubt in doubts:
-        place = doubt.workload, doubt.ordinal, doubt.step, doubt.words
-        alike.setdefault(place, []).append(doubt)
+    alike = grouped(
+        ((doubt.workload, doubt.ordinal, doubt.step, doubt.words), doubt) for doubt in doubts
+    )
     for (workload, ordinal, step, words), own in alike.items():
         yield DoubtItem(
             words=words,

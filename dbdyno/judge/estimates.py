@@ -36,7 +36,15 @@ def with_figures(step: StepComparison, faced: Mapping[str, PairedRuns]) -> StepC
         for name, over in overs.items()
         if over in ("ratio", "sum") and any(name in of for of in values.values())
     }
-    paired = {arm: _paired(faced[arm], compared) for arm in values if arm in faced}
+    paired = {
+        arm: {
+            name: estimate
+            for name, over in compared.items()
+            if (estimate := _estimate(faced[arm].compared(name), over)) is not None
+        }
+        for arm in values
+        if arm in faced
+    }
     shared = _shared(paired, [name for name in overs if name not in of_all_blocks])
     base, *others = (_filled(step, cell, values[cell.arm], overs, shared) for cell in step.cells)
     cells = (_compared(step, cell, base, paired[cell.arm], faced[cell.arm]) for cell in others)
@@ -95,12 +103,6 @@ def _overs(primary: Sequence[str | None], values: Sequence[Values]) -> dict[str,
     return {row.name: over(row) for row in metric.METRICS}
 
 
-def _paired(faced: PairedRuns, overs: Mapping[str, Over]) -> dict[str, PairedEstimate]:
-    """All that both have of these."""
-    known = ((name, _estimate(faced.compared(name), over)) for name, over in overs.items())
-    return {name: estimate for name, estimate in known if estimate is not None}
-
-
 def _shared(
     paired: Mapping[str, Mapping[str, PairedEstimate]], names: Iterable[str]
 ) -> dict[str, tuple[int, ...]]:
@@ -144,18 +146,15 @@ def _compared(
     own_values = {
         name: own_value
         for name in dict.fromkeys(name for facts in cell.each(ToldFacts) for name in facts.numbers)
-        if (own_value := _of_own(faced.own_value(name))) is not None
+        for compared in [faced.own_value(name)]
+        for over in [over_of(value for pair in compared.both.values() for value in pair)]
+        if (own_value := _estimate(compared, over)) is not None
     }
     estimates = {
         name: _beside(step, cell, base, name, estimate) for name, estimate in estimates.items()
     }
     ratio = estimates.get(step.headline or "")
     return replace(cell, estimates=estimates, own_values=own_values, ratio=ratio)
-
-
-def _of_own(compared: MetricComparison) -> PairedEstimate | None:
-    """What the workload tells of itself, which no verdict uses."""
-    return _estimate(compared, over_of(value for pair in compared.both.values() for value in pair))
 
 
 def _estimate(compared: MetricComparison, over: Over) -> PairedEstimate | None:

@@ -14,6 +14,7 @@ from dbdyno.evidence import query_plans
 from dbdyno.judge.causes import HELPERS, PLAN, REASONS, WAITS, Reason
 from dbdyno.judge.pairing import by_block
 from dbdyno.model import Cell, StepComparison
+from dbdyno.model.grouping import grouped
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric import less_is_better
 from dbdyno.model.metric.primary import (
@@ -253,7 +254,7 @@ def _changed(change: _Change, reason: Reason, judgement: Judgement) -> Iterable[
     if small or _negligible(change, reason):
         return
     more = number.amount(relative[0], counted=reason.counted)
-    words = reason.text.format(more=more, unit=change.unit) + number.ends(*relative)
+    words = reason.words(more, change.unit) + number.ends(*relative)
     cause = Cause(metric=reason.metric, words=words, judgement=judgement)
     yield _RankedCause(cause=cause, group=reason.group, carried=carried, size=size)
 
@@ -291,7 +292,7 @@ def _there_or_not(change: _Change, reason: Reason, mean: float) -> str:
     figure = number.time_us(mean) if reason.time else number.number(mean)
     mine = (f"{figure} of" if reason.time else figure) if change.slower else "no"
     theirs = "none" if change.slower else figure
-    words = reason.text.format(more=mine, unit=change.unit)
+    words = reason.words(mine, change.unit)
     return f"{words}, where {change.base.arm} has {theirs}"
 
 
@@ -319,10 +320,11 @@ def _ordered(candidates: Iterable[_RankedCause]) -> list[_RankedCause]:
 
 def _unchanged(change: _Change) -> dict[str, list[str]]:
     """The groups of which was seen that nothing in them changed, with their metrics."""
-    groups: dict[str, list[Reason]] = {}
-    for reason in REASONS:
-        if change.cell.metrics.get(reason.metric) is not None:
-            groups.setdefault(reason.group, []).append(reason)
+    groups = grouped(
+        (reason.group, reason)
+        for reason in REASONS
+        if change.cell.metrics.get(reason.metric) is not None
+    )
     unchanged = {
         group: [reason.metric for reason in reasons]
         for group, reasons in groups.items()

@@ -14,7 +14,6 @@ from statistics import median
 
 from dbdyno.judge.pairing import PairedRuns
 from dbdyno.judge.step_cells import StepRow
-from dbdyno.model import StepRun
 from dbdyno.model.doubt import DoubtSubject
 from dbdyno.model.verdict import Aims
 from dbdyno.stats import few_operations
@@ -44,7 +43,11 @@ def _said(faced: PairedRuns, headline: str, margin: float) -> str:
         if run.ending.status == "ok" and run.window.seconds and run.window.counted is None:
             missing = DoubtSubject.NO_OPERATION
             return next((str(doubt) for doubt in run.doubts if doubt.subject is missing), "")
-    own, base = (_edges(side) for side in (faced.runs, faced.base_runs))
+    # The share of what counts that may lie across the edges of a window; 0: none does.
+    own, base = (
+        median(run.window.edge_share or 0.0 for run in side) if side else 0.0
+        for side in (faced.runs, faced.base_runs)
+    )
     ratio = faced.compared(headline).interval
     if ratio is None or own + base == 0.0:
         return ""
@@ -52,19 +55,11 @@ def _said(faced: PairedRuns, headline: str, margin: float) -> str:
     if edges < change or change + edges <= math.log1p(margin):
         return ""
     seconds = median(run.window.seconds or 0.0 for run in runs)
+    counts = [run.window.counted for run in runs if run.window.counted is not None]
+    count = median(counts) if counts else 0.0
     enough_s = few_operations.for_edges_s(seconds, own + base, max(change, margin))
     return (
-        f"too few operations: of {_count(runs):,.0f} in a window, {100 * (own + base):.1f} % may"
+        f"too few operations: of {count:,.0f} in a window, {100 * (own + base):.1f} % may"
         f" lie across its edges, which is more than they differ; `seconds = {enough_s:,.0f}` would"
         " do"
     )
-
-
-def _edges(runs: Sequence[StepRun]) -> float:
-    """The share of what counts that may lie across the edges of a window; 0: none does."""
-    return median(run.window.edge_share or 0.0 for run in runs) if runs else 0.0
-
-
-def _count(runs: Sequence[StepRun]) -> float:
-    known = [run.window.counted for run in runs if run.window.counted is not None]
-    return median(known) if known else 0.0

@@ -16,7 +16,8 @@ from dbdyno.judge.arm_vs_base import ArmInStep, StepKey
 from dbdyno.model import Comparison, StepRun, engine
 from dbdyno.model.doubt import Doubt, DoubtSubject
 from dbdyno.model.error import ResultError
-from dbdyno.model.golden import RESTORED, GoldenUse
+from dbdyno.model.golden import RESTORED
+from dbdyno.model.grouping import grouped
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.metric.primary import UNDISTURBED
 from dbdyno.model.plan import LENGTH, WorkloadUse
@@ -107,10 +108,7 @@ def copied_after(copies: golden_copies.Kept, workload: str) -> int | None:
 
     None where they begin from several, or there is a single block.
     """
-    by_arm: dict[str, list[GoldenUse]] = {}
-    for (name, _, arm), use in copies.items():
-        if name == workload:
-            by_arm.setdefault(arm, []).append(use)
+    by_arm = grouped((arm, use) for (name, _, arm), use in copies.items() if name == workload)
     for uses in by_arm.values():
         if len(uses) > 1 and len({use.made_unix_ns for use in uses}) == 1:
             return uses[0].step_ordinal

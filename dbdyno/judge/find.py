@@ -1,6 +1,6 @@
 """The windows of searches apart from the steps that they belong to, and what each search found."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dbdyno.model import StepRun
@@ -25,27 +25,28 @@ def with_searches(runs: Iterable[StepRun]) -> list[StepRun]:
             own.append(run)
         else:
             windows.setdefault(_place(run), []).append(run)
-    return [_with_rate(run, windows) for run in own]
+    return [
+        replace(run, metrics={**run.metrics, METRIC: _highest(windows[_place(run)])})
+        if _place(run) in windows
+        else run
+        for run in own
+    ]
 
 
-def _with_rate(run: StepRun, windows: Mapping[Searched, Sequence[StepRun]]) -> StepRun:
-    window_runs = windows.get(_place(run))
-    if window_runs is None:
-        return run
-    return replace(run, metrics={**run.metrics, METRIC: _found(window_runs)})
-
-
-def _found(windows: Sequence[StepRun]) -> float | None:
+def _highest(windows: Sequence[StepRun]) -> float | None:
     if any(run.ending.status != "ok" for run in windows):
         return None
-    (closed_per_s,) = {run.facts.probed.closed_per_s for run in windows if run.facts.probed}
-    return find.highest(closed_per_s, [_probe(run) for run in windows])
-
-
-def _probe(run: StepRun) -> Probe:
-    probed, p99_us = run.facts.probed, run.metrics.get(P99)
-    assert probed is not None
-    return Probe(probed.per_s, p99_us is not None and p99_us < probed.p99_below_us)
+    known = [
+        (probed, run.metrics.get(P99))
+        for run in windows
+        if (probed := run.facts.probed) is not None
+    ]
+    (closed_per_s,) = {probed.closed_per_s for probed, _ in known}
+    probes = [
+        Probe(probed.per_s, p99_us is not None and p99_us < probed.p99_below_us)
+        for probed, p99_us in known
+    ]
+    return find.highest(closed_per_s, probes)
 
 
 def _place(run: StepRun) -> Searched:

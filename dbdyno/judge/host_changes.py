@@ -7,6 +7,7 @@ from dbdyno.doctor import stable_facts
 from dbdyno.evidence.damaged_files import Damage
 from dbdyno.judge.nodes import in_order
 from dbdyno.model.doubt import Doubt, DoubtSubject
+from dbdyno.model.grouping import grouped
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.parts.number import few, listed, of_blocks
 from dbdyno.store import BlockFolder, Results
@@ -27,14 +28,9 @@ def of_result(
         last = hosts.get(name or "")
         states = [*(lost.usable(read) or ()), *([] if last is None else [last])]
         measured = [block for block in judged if block.host == name]
-        doubts += changes(states, _begun(measured), name or "")
+        begun = {block.number: at for block in measured if (at := block.begun_unix_ns) is not None}
+        doubts += changes(states, begun, name or "")
     return [*doubts, *unlike(hosts, [block.host or "" for block in judged])]
-
-
-def _begun(judged: Sequence[BlockFolder]) -> dict[int, int]:
-    """When the blocks began, by wall-clock time, as far as they say it."""
-    begun = {block.number: block.begun_unix_ns for block in judged}
-    return {number: time_ns for number, time_ns in begun.items() if time_ns is not None}
 
 
 def changes(
@@ -48,13 +44,14 @@ def changes(
     states = {
         block: stable_facts.state(host)
         for block, begun in sorted(begun_unix_ns.items())
-        if (host := _host_at(hosts, begun)) is not None
+        # The facts that held when the block began: the last ones from before it.
+        for host in [host for host in hosts if (host.since_unix_ns or 0) <= begun][-1:]
     }
     names = dict.fromkeys(name for state in states.values() for name in state)
     changed = [words for name in names if (words := by_block(name, states)) is not None]
     if changed:
         where = f"{name} between blocks" if name else "between blocks"
-        yield DoubtSubject.CHANGED_HOST.doubt(f"{where} {_named(changed)}")
+        yield DoubtSubject.CHANGED_HOST.doubt(f"{where} {few(changed, FACTS_NAMED_MAX, '; ')}")
 
 
 def unlike(hosts: Mapping[str, HostFacts], nodes: Iterable[str]) -> Iterable[Doubt]:
@@ -64,37 +61,20 @@ def unlike(hosts: Mapping[str, HostFacts], nodes: Iterable[str]) -> Iterable[Dou
     facts = dict.fromkeys(fact for state in states.values() for fact in state)
     differing = [words for fact in facts if (words := _by_host(fact, states)) is not None]
     if differing:
-        yield DoubtSubject.UNLIKE_NODES.doubt(_named(differing))
-
-
-def _named(facts: Sequence[str]) -> str:
-    more = len(facts) - FACTS_NAMED_MAX
-    return "; ".join(facts[:FACTS_NAMED_MAX]) + (f"; and {more} more" if more > 0 else "")
+        yield DoubtSubject.UNLIKE_NODES.doubt(few(differing, FACTS_NAMED_MAX, "; "))
 
 
 def _by_host(fact: str, states: Mapping[str, Mapping[str, str]]) -> str | None:
     """`kernel is 6.1 on n1, n2 and 6.2 on n3`; None where it is one."""
-    hosts: dict[str, list[str]] = {}
-    for name, state in states.items():
-        if fact in state:
-            hosts.setdefault(state[fact], []).append(name)
+    hosts = grouped((state[fact], name) for name, state in states.items() if fact in state)
     if len(hosts) < 2:
         return None
     return f"{fact} is {listed(f'{value} on {few(names)}' for value, names in hosts.items())}"
 
 
-def _host_at(hosts: Sequence[HostFacts], begun: int) -> HostFacts | None:
-    """The facts that held when a block began: the last ones from before it."""
-    before = [host for host in hosts if (host.since_unix_ns or 0) <= begun]
-    return before[-1] if before else None
-
-
 def by_block(name: str, states: Mapping[int, Mapping[str, str]]) -> str | None:
     """`vm.swappiness was 60 in block 1 and 1 in blocks 2, 3`; None where it stayed as it was."""
-    blocks: dict[str, list[int]] = {}
-    for block, state in states.items():
-        if name in state:
-            blocks.setdefault(state[name], []).append(block)
+    blocks = grouped((state[name], block) for block, state in states.items() if name in state)
     if len(blocks) < 2:
         return None
     parts = [f"{value} in {of_blocks(alike)}" for value, alike in blocks.items()]

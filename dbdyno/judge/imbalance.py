@@ -7,10 +7,12 @@ Arms are compared within blocks, as their ratios are.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum
+from statistics import fmean
 
+from dbdyno.evidence import raw_files
 from dbdyno.model import BackgroundFacts, Cell, StepRun
 from dbdyno.model.doubt import Doubt, DoubtSubject
+from dbdyno.model.grouping import grouped
 from dbdyno.model.metric.state import StateFacts
 from dbdyno.parts.number import ARMS_NAMED_MAX, listed
 
@@ -29,9 +31,10 @@ KINDS: Mapping[str, DoubtSubject] = {
 }
 """Kinds of spans, and the subject of their doubts."""
 MIB = 1 << 20
+WAL_DEBT = "WAL since the last checkpoint"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _Rule:
     """When a value of the state at the start differs enough to be told."""
 
@@ -57,49 +60,21 @@ def _rows(value: float) -> str:
 
 RULES = (
     # Each dead row costs whoever comes by its index entry: 1 % of them is 1 % of the reads or more.
-    _Rule(name="dead_share", words="dead rows", least=1.0, factor=1.5, shown=_percent),
+    _Rule("dead_share", "dead rows", 1.0, 1.5, _percent),
     # Work for a vacuum that then falls into one arm's window.
-    _Rule(
-        name="vacuum_backlog_rows",
-        words="rows due for vacuum",
-        least=10_000.0,
-        factor=1.5,
-        shown=_rows,
-    ),
+    _Rule("vacuum_backlog_rows", "rows due for vacuum", 10_000.0, 1.5, _rows),
     # What a version stores a little more tightly is its own merit; more decides what is cached.
     # How much room rows take is what another server is.
-    _Rule(
-        name="bytes",
-        words="tables and indexes",
-        least=64.0 * MIB,
-        factor=1.1,
-        shown=_mebibytes,
-        across=False,
-    ),
+    _Rule("bytes", "tables and indexes", 64.0 * MIB, 1.1, _mebibytes, across=False),
     # Writes that this arm still owes: a second of a slow device.
-    _Rule(
-        name="dirty_bytes",
-        words="unwritten buffers",
-        least=64.0 * MIB,
-        factor=1.5,
-        shown=_mebibytes,
-    ),
+    _Rule("dirty_bytes", "unwritten buffers", 64.0 * MIB, 1.5, _mebibytes),
     # A quarter of the default max_wal_size: by so much earlier the next checkpoint comes, and with
     # it the full-page images. InnoDB's checkpoint follows at a distance all the time.
-    _Rule(
-        name="wal_since_checkpoint_bytes",
-        words="WAL since the last checkpoint",
-        least=256.0 * MIB,
-        factor=1.5,
-        shown=_mebibytes,
-        across=False,
-    ),
+    _Rule("wal_since_checkpoint_bytes", WAL_DEBT, 256.0 * MIB, 1.5, _mebibytes, across=False),
     # Undo logs that readers come by and that purge takes its time for: some seconds of writes.
-    _Rule(name="history", words="transactions to purge", least=10_000.0, factor=1.5, shown=_rows),
+    _Rule("history", "transactions to purge", 10_000.0, 1.5, _rows),
     # Index-only scans fetch the rows of all other pages.
-    _Rule(
-        name="all_visible_share", words="all-visible pages", least=5.0, factor=1.0, shown=_percent
-    ),
+    _Rule("all_visible_share", "all-visible pages", 5.0, 1.0, _percent),
 )
 
 
@@ -137,10 +112,13 @@ def _state(rule: _Rule, blocks: Mapping[int, Runs]) -> Iterator[Doubt]:
     ahead: dict[str, dict[int, dict[str, float]]] = {}
     for block, runs in blocks.items():
         values = _values(rule, runs)
-        if len(values) > 1 and _differs(rule, list(values.values())):
+        low, high = min(values.values(), default=0.0), max(values.values(), default=0.0)
+        if high - low >= rule.least and high >= low * rule.factor:
             ahead.setdefault(max(values, key=values.__getitem__), {})[block] = values
     for alike in ahead.values():
-        words = f"{rule.words} {_by_arm(_means(list(alike.values())), rule.shown)}"
+        by_arm = grouped(pair for values in alike.values() for pair in values.items())
+        means = {arm: fmean(values) for arm, values in by_arm.items()}
+        words = f"{rule.words} {_by_arm(means, rule.shown)}"
         yield from (DoubtSubject.STATE.doubt(words, block=block) for block in alike)
 
 
@@ -156,20 +134,14 @@ def _by_arm(values: Mapping[str, float], shown: Callable[[float], str]) -> str:
     return f"from {ends[0]} to {ends[1]}"
 
 
-def _means(blocks: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The mean of each arm over the blocks in which it has the value."""
-    known: dict[str, list[float]] = {}
-    for values in blocks:
-        for arm, value in values.items():
-            known.setdefault(arm, []).append(value)
-    return {arm: fsum(arm_values) / len(arm_values) for arm, arm_values in known.items()}
-
-
 def _values(rule: _Rule, runs: Runs) -> dict[str, float]:
     """A value of each arm that has it, where its database is large enough to matter."""
-    values = {
-        arm: value for arm, run in runs.items() if (value := _value(rule.name, run)) is not None
+    parts = ("table_bytes", "index_bytes") if rule.name == "bytes" else (rule.name,)
+    known = {
+        arm: raw_files.plus_all(_before(run).get(part) for part in parts)
+        for arm, run in runs.items()
     }
+    values = {arm: value for arm, value in known.items() if value is not None}
     if not rule.across and len({runs[arm].server.statistics for arm in values}) > 1:
         return {}
     live = [_before(run).get("live_rows") for run in runs.values()]
@@ -177,21 +149,8 @@ def _values(rule: _Rule, runs: Runs) -> dict[str, float]:
     return values if large else {}
 
 
-def _value(name: str, run: StepRun) -> float | None:
-    if name != "bytes":
-        return _before(run).get(name)
-    parts = [_before(run).get(part) for part in ("table_bytes", "index_bytes")]
-    known = [part for part in parts if part is not None]
-    return fsum(known) if len(known) == len(parts) else None
-
-
 def _before(run: StepRun) -> Mapping[str, float]:
     return run.of(StateFacts).at("before")
-
-
-def _differs(rule: _Rule, values: Sequence[float]) -> bool:
-    low, high = min(values), max(values)
-    return high - low >= rule.least and high >= low * rule.factor
 
 
 # --- What ran in the window ------------------------------------------------------------------
@@ -254,11 +213,12 @@ def _shapes(blocks: Sequence[Mapping[str, StepRun]]) -> Iterator[Doubt]:
     `blocks`: the runs of each by arm. Told where the shapes differ that arms have in more than half
     of their blocks: about one flat run in twelve has another by chance (docs/method.md).
     """
-    places: dict[str, list[str]] = {}
-    for runs in blocks:
-        for arm, run in runs.items():
-            if run.window.shape is not None:
-                places.setdefault(arm, []).append(run.window.shape)
+    places = grouped(
+        (arm, run.window.shape)
+        for runs in blocks
+        for arm, run in runs.items()
+        if run.window.shape is not None
+    )
     usual = {
         arm: (name, times, len(shapes))
         for arm, shapes in places.items()

@@ -74,7 +74,13 @@ def of_arm(
     qs = iter(significance.adjusted([test.p for _, test in tests if test.p is not None]))
     by_step: dict[StepKey, tuple[NodeComparison, ...]] = {}
     for place, test in tests:
-        judged = test if test.p is None else _judged(test, next(qs), aims)
+        judged = test
+        if test.p is not None and (q := next(qs)) <= aims.level:
+            within = test.highest.ratio <= test.lowest.ratio * (1 + aims.margin)
+            agreement: Agreement = "disagree, within the margin" if within else "disagree"
+            judged = replace(test, q=q, agreement=agreement)
+        elif test.p is not None:
+            judged = replace(test, q=q, agreement="no difference seen")
         by_step[place] = (*by_step.get(place, ()), judged)
     return by_step
 
@@ -113,25 +119,16 @@ def _of_metric(
     )
 
 
-def _judged(figures: NodeComparison, q: float, aims: Aims) -> NodeComparison:
-    agreement: Agreement = "no difference seen"
-    if q <= aims.level:
-        within = figures.highest.ratio <= figures.lowest.ratio * (1 + aims.margin)
-        agreement = "disagree, within the margin" if within else "disagree"
-    return replace(figures, q=q, agreement=agreement)
-
-
 def doubts(cells: Iterable[Cell]) -> Iterable[Doubt]:
     """Where nodes disagree by more than the margin: a verdict over them says too much."""
     for cell in cells:
         for figures in cell.nodes:
             if figures.agreement == "disagree":
-                yield DoubtSubject.NODES_DISAGREE.doubt(_disagreement(figures), arm=cell.arm)
-
-
-def _disagreement(figures: NodeComparison) -> str:
-    what = f"{called(figures.metric)} " if is_second(figures.metric) else ""
-    low, high = (
-        f"{number.change(end.ratio)} on {end.node}" for end in (figures.lowest, figures.highest)
-    )
-    return f"{what}{low} to {high}; the verdict is of these nodes' mean"
+                what = f"{called(figures.metric)} " if is_second(figures.metric) else ""
+                low, high = (
+                    f"{number.change(end.ratio)} on {end.node}"
+                    for end in (figures.lowest, figures.highest)
+                )
+                yield DoubtSubject.NODES_DISAGREE.doubt(
+                    f"{what}{low} to {high}; the verdict is of these nodes' mean", arm=cell.arm
+                )

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from dbdyno.model import Ratio, StepRun, ToldFacts
+from dbdyno.model.grouping import grouped
 from dbdyno.model.metric.over import taken
 from dbdyno.model.verdict import Order
 from dbdyno.stats import fills
@@ -191,9 +192,7 @@ def facing(
 
     `units`: what the tests count; None: blocks.
     """
-    by_block: dict[int, list[StepRun]] = {}
-    for base in bases:
-        by_block.setdefault(base.block, []).append(base)
+    by_block = grouped((base.block, base) for base in bases)
     return PairedRuns(
         base=bases[0].arm if bases else "",
         runs=tuple(runs),

@@ -9,6 +9,7 @@ from dbdyno.judge.arm_vs_base import StepKey
 from dbdyno.judge.arms_and_blocks import Arms
 from dbdyno.judge.pairing import PairedRuns, facing
 from dbdyno.model import Cell, StepComparison, StepRun, TargetFacts
+from dbdyno.model.grouping import grouped
 from dbdyno.model.metric.primary import LEDGER, SAMPLED, cpu_of
 from dbdyno.model.plan_record import PlanRecord
 from dbdyno.stats.fills import Units
@@ -44,9 +45,7 @@ def rows(
         known = where.workload in workloads
         return (workloads.index(where.workload) if known else len(workloads), where)
 
-    by_step: dict[StepKey, list[StepRun]] = {}
-    for run in runs:
-        by_step.setdefault(StepKey.of(run), []).append(run)
+    by_step = grouped((StepKey.of(run), run) for run in runs)
     return tuple(
         row(where, arms, _with_whole_ledgers(by_step[where]), (units or {}).get(where))
         for where in sorted(by_step, key=place)

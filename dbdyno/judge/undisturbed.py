@@ -128,17 +128,17 @@ def _chosen(
     common = list(_common(by_arm, base))
     if not common:
         return "the arms have no mode of operations in common"
-    chosen = min(common, key=lambda mode: _scatter(mode.times_us, by_arm[base]))
+
+    def scatter(mode: CommonMode) -> float:
+        """The standard deviation of the base's blocks; 0 where these are too few."""
+        known = [mode.times_us[place] for place in by_arm[base] if place in mode.times_us]
+        return stdev(known) if len(known) >= BLOCKS_MIN else 0.0
+
+    chosen = min(common, key=scatter)
     fastest = min(chosen.times_us.values())
     if fastest < SHORTEST_US:
         return f"operations take {fastest:.1f} µs, under {SHORTEST_US:.0f} µs"
     return chosen
-
-
-def _scatter(times: Times, of_base: Mapping[int, ServiceProfile]) -> float:
-    """The standard deviation of the base's blocks; 0 where these are too few."""
-    known = [times[place] for place in of_base if place in times]
-    return stdev(known) if len(known) >= BLOCKS_MIN else 0.0
 
 
 def _common(by_arm: Mapping[str, Mapping[int, ServiceProfile]], base: str) -> Iterator[CommonMode]:

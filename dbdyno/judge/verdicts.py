@@ -83,7 +83,15 @@ def judge(
                 judgement=_without_word(judgement) if whole.workload in failed else judgement,
             )
             for whole in now.wholes
-            for judgement in [_of_whole(whole, by_unit) if whole.steps > 1 else whole.lone(by_step)]
+            for judgement in [
+                next(
+                    judgement
+                    for judgement in by_unit[whole.workload]
+                    if judgement.metric == whole.sample.metric
+                )
+                if whole.steps > 1
+                else whole.lone(by_step)
+            ]
         ),
     )
 
@@ -126,14 +134,6 @@ class _BlockSamples:
             places=tuple(contest.where for contest in contests),
             wholes=wholes,
         )
-
-
-def _of_whole(
-    whole: WorkloadSample, by_unit: Mapping[StepKey | str, Sequence[Judgement]]
-) -> Judgement:
-    """The judgement of a workload by one of its metrics."""
-    judgements = by_unit[whole.workload]
-    return next(judgement for judgement in judgements if judgement.metric == whole.sample.metric)
 
 
 def costs(contests: Sequence[ArmInStep], aims: Aims) -> dict[StepKey, dict[str, Judgement]]:
@@ -196,7 +196,8 @@ def together(judgements: Sequence[Judgement]) -> Verdict:
             if not (stood and judgement.word == "faster")
             and not (base_stood and judgement.word == "slower")
         ]
-    settled = [judgement for judgement in known if not _waits(judgement, known)]
+    decided = any(each.metric == UNDISTURBED and each.word == "same" for each in known)
+    settled = [judgement for judgement in known if not (decided and needs_blocks(judgement))]
     first = min(settled, key=_rank)
     carriers = [judgement for judgement in known if _rank(judgement) == _rank(first)]
     against = "faster" if first.word == "slower" else None
@@ -208,12 +209,6 @@ def together(judgements: Sequence[Judgement]) -> Verdict:
         against=tuple(judgement.metric for judgement in known if judgement.word == against),
         judgements=tuple(judgements),
     )
-
-
-def _waits(judgement: Judgement, beside: Sequence[Judgement]) -> bool:
-    """Whether throughput is open for its scatter alone where undisturbed time is decided."""
-    decided = any(each.metric == UNDISTURBED and each.word == "same" for each in beside)
-    return decided and needs_blocks(judgement)
 
 
 def _rank(judgement: Judgement) -> tuple[int, bool, bool]:

@@ -8,6 +8,7 @@ from dbdyno.model.attribution import Design
 from dbdyno.model.ceiling import Ceiling
 from dbdyno.model.doubt import DoubtGroup
 from dbdyno.model.facts import F, Facts, among
+from dbdyno.model.grouping import grouped
 from dbdyno.model.host_facts import HostFacts
 from dbdyno.model.looks import LookProgress
 from dbdyno.model.nodes import NodeComparison
@@ -158,11 +159,20 @@ class Comparison:
     @property
     def tolerances(self) -> tuple[Tolerance, ...]:
         """The answers of each arm but the A/A arm, where a tolerance is asked for."""
-        by_arm: dict[str, list[StepTolerance]] = {}
-        for cell in (cell for step in self.steps for cell in step.cells):
-            if cell.tolerated is not None:
-                by_arm.setdefault(cell.arm, []).append(cell.tolerated)
+        by_arm = grouped(
+            (cell.arm, cell.tolerated)
+            for step in self.steps
+            for cell in step.cells
+            if cell.tolerated is not None
+        )
         return tuple(Tolerance(arm=arm, steps=tuple(steps)) for arm, steps in by_arm.items())
+
+    @property
+    def judgements(self) -> tuple[Judgement, ...]:
+        """Those of all steps and arms, then those over the steps of a workload."""
+        verdicts = (cell.verdict for step in self.steps for cell in step.cells)
+        of_steps = (each for verdict in verdicts if verdict for each in verdict.judgements)
+        return (*of_steps, *(whole.judgement for whole in self.overall))
 
     @property
     def failed(self) -> bool:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from pathlib import PurePath
 
+from dbdyno.model.grouping import grouped
+
 OWN = "the server's own defaults"
 """Where no preset and no file is named."""
 OF_SOURCE = "the source's settings"
@@ -14,9 +16,9 @@ def described(configs: Mapping[str, str | None]) -> str:
 
     A file is called by its name.
     """
-    arms: dict[str, list[str]] = {}
-    for arm, config in configs.items():
-        arms.setdefault(OWN if config is None else PurePath(config).name, []).append(arm)
+    arms = grouped(
+        (OWN if config is None else PurePath(config).name, arm) for arm, config in configs.items()
+    )
     if len(arms) == 1:
         return next(iter(arms))
     return ", ".join(f"{config} ({', '.join(names)})" for config, names in arms.items())

@@ -8,7 +8,7 @@ from dbdyno.model.metric.over import Over, taken
 from dbdyno.model.ratio import OPPOSITE
 from dbdyno.parts import number
 from dbdyno.parts.colors import Tone
-from dbdyno.parts.part import Row, TableCell
+from dbdyno.parts.table import Row, TableCell
 
 MISSED = "†"
 INCOMPLETE = "‡"
@@ -133,13 +133,6 @@ def limits(result: Cell) -> str:
     return f"load generator at its limit: {'; '.join(words)}" if words else ""
 
 
-def bound_of_quotient(first: Bound, second: Bound) -> Bound:
-    """The bound of the ratio of two numbers that are exact or at least."""
-    if first == "exact":
-        return second
-    return "at most" if second == "exact" else "unknown"
-
-
 def justified(tone: Tone, bound: Bound, *, less: bool = False) -> Tone:
     """A colour where it also holds for the true number; none where that may lie elsewhere.
 
@@ -239,7 +232,12 @@ def absolute_cell(result: Cell, tone: Tone) -> TableCell:
     trouble = failure(result)
     if result.value is None:
         return TableCell(text=words_for_nothing(result), tone="failed", title=trouble)
-    titles = [_held(result), trouble, limits(result)]
+    held = result.sla_met
+    titles = [
+        "" if held is None else f"background insert rate held in {held} of {judged(result)}",
+        trouble,
+        limits(result),
+    ]
     return TableCell(
         text=signed(number.number(result.value), result.value_bound),
         mark=_mark(result),
@@ -250,13 +248,6 @@ def absolute_cell(result: Cell, tone: Tone) -> TableCell:
         ),
         title=". ".join(text for text in titles if text),
     )
-
-
-def _held(result: Cell) -> str:
-    """In how many runs the target rate was held, in words; nothing without a target."""
-    if result.sla_met is None:
-        return ""
-    return f"background insert rate held in {result.sla_met} of {judged(result)}"
 
 
 # --- Ratios ---------------------------------------------------------------------------------------
@@ -295,7 +286,9 @@ def relative_cell(
 
 def quotient_cell(ratio: Ratio, first: Cell, second: Cell) -> TableCell:
     """The throughput of one step by that of another of the same arm, as far as it can be told."""
-    of = bound_of_quotient(first.value_bound, second.value_bound)
+    of: Bound = "at most" if second.value_bound == "exact" else "unknown"
+    if first.value_bound == "exact":
+        of = second.value_bound
     spread = number.interval(ratio.low, ratio.high)
     return TableCell(
         text=signed(number.ratio(ratio.value), of),
@@ -310,6 +303,13 @@ def paired_cell(ratio: Ratio | None) -> TableCell:
         return TableCell(text="")
     spread = number.interval(ratio.low, ratio.high)
     return TableCell(text=number.ratio(ratio.value), detail=spread, title=ratio_words(ratio))
+
+
+def change_cell(value: float, low: float | None, high: float | None, title: str = "") -> TableCell:
+    """A ratio as a change with its interval: +5.0 % [+4.1, +5.9]."""
+    ends = number.change_interval(low, high)
+    detail = f"[{ends}]" if ends else ""
+    return TableCell(text=number.change(value), detail=detail, title=title)
 
 
 def ratio_detail(result: Cell, digits: int = 2) -> str:
@@ -335,12 +335,19 @@ def ratio_words(ratio: Ratio) -> str:
     return f"{text}, 95 % interval {spread}, {number.blocks(ratio.blocks)}{look}"
 
 
+def figure(step: StepComparison, cell: Cell, name: str, digits: int | None = None) -> str:
+    """A metric of an arm, with the digits that it has for every arm: at most the metric's own."""
+    return number.number(cell.metrics.get(name), _digits(step, name, digits))
+
+
+def _digits(step: StepComparison, name: str, digits: int | None = None) -> int:
+    most = metric.by_name(name).digits if digits is None else digits
+    return number.digits_alike([cell.metrics.get(name) for cell in step.cells], most)
+
+
 def estimate_cell(step: StepComparison, result: Cell, name: str) -> TableCell:
     """A metric beside the base's, with the digits of a difference that the arms' figures have."""
-    values = [cell.metrics.get(name) for cell in step.cells]
-    return beside(
-        result.estimates.get(name), number.digits_alike(values, metric.by_name(name).digits)
-    )
+    return beside(result.estimates.get(name), _digits(step, name))
 
 
 def beside(estimate: PairedEstimate | None, digits: int) -> TableCell:

@@ -113,6 +113,13 @@ Scheme = Thresholds | Literal["words", "published"]
 """By what throughput is coloured: the verdicts, each table's published rule, or other ratios."""
 
 
+def of_scheme(scheme: Scheme, *, sure: bool, blocks: int, published: Colors) -> Colors:
+    """The colours of a scheme; `published`: those of a table's published rule."""
+    if scheme == "words":
+        return by_word(sure)
+    return published if scheme == "published" else scheme.colors(blocks)
+
+
 PUBLISHED = Thresholds(0.97, 1.03)
 """Those of the studies that compare versions with sysbench (seed 001); others have 0.95, 1.05."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from dbdyno.model import Comparison
-from dbdyno.model.verdict import DEPENDENCE_BLOCKS_MIN, Dependence, Judgement, Order
+from dbdyno.model.verdict import DEPENDENCE_BLOCKS_MIN, Dependence, Order
 from dbdyno.parts import number
 
 ASSUMED = f"Under {DEPENDENCE_BLOCKS_MIN} blocks do not show whether they depend on each other"
@@ -21,7 +21,7 @@ def sentence(comparison: Comparison) -> str:
     Blocks depend on each other with up to 31 %: intervals are up to 1.4 times as wide as those of
     independent ones.
     """
-    judgements = [judgement for judgement in _judgements(comparison) if judgement.p is not None]
+    judgements = [judgement for judgement in comparison.judgements if judgement.p is not None]
     known = [judgement.dependence for judgement in judgements if judgement.dependence is not None]
     if not known:
         return ""
@@ -44,11 +44,3 @@ def _followed(found: Sequence[Dependence]) -> Iterator[str]:
         ]
         if sizes:
             yield f"ratios change by up to {number.number(100 * max(sizes), 1)} % {words}"
-
-
-def _judgements(comparison: Comparison) -> Iterator[Judgement]:
-    for step in comparison.steps:
-        for cell in step.cells:
-            if cell.verdict is not None:
-                yield from cell.verdict.judgements
-    yield from (one.judgement for one in comparison.overall)

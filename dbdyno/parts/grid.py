@@ -8,7 +8,7 @@ from dbdyno.model import StepComparison, StepRun
 from dbdyno.model.metric.over import taken
 from dbdyno.parts import number
 from dbdyno.parts.colors import Tone
-from dbdyno.parts.part import Column, Row, Table, TableCell
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 R = TypeVar("R")
 

@@ -6,7 +6,6 @@ from fractions import Fraction
 from dbdyno.model import Comparison
 from dbdyno.model.looks import Look, LookProgress
 from dbdyno.model.open_steps import open_steps
-from dbdyno.model.verdict import Judgement
 from dbdyno.parts import number
 
 _GLYPHS = {Fraction(1, 2): "½", Fraction(1, 4): "¼", Fraction(1, 8): "⅛"}
@@ -41,15 +40,10 @@ def _taken(taken: Sequence[Look]) -> str:
     if len(taken) == 1:
         return f"{number.blocks(taken[0].blocks)} ({shares[0]} of the level)"
     if len(set(shares)) == 1:
-        which = _listed([str(look.blocks) for look in taken])
+        which = number.listed(look.blocks for look in taken)
         return f"{which} blocks ({shares[0]} of the level each)"
     each = [f"{look.blocks} ({text})" for look, text in zip(taken, shares, strict=True)]
-    return f"{_listed(each)} blocks, each with this share of the level"
-
-
-def _listed(texts: Sequence[str]) -> str:
-    *others, last = texts
-    return f"{', '.join(others)} and {last}" if others else last
+    return f"{number.listed(each)} blocks, each with this share of the level"
 
 
 def _coming(comparison: Comparison, looked: LookProgress) -> str:
@@ -58,7 +52,12 @@ def _coming(comparison: Comparison, looked: LookProgress) -> str:
     if coming is None:
         return ""
     more = coming.blocks - comparison.blocks
-    minutes = _minutes_per_block(comparison)
+    prices = (
+        judgement.minutes_needed / judgement.blocks_needed
+        for judgement in comparison.judgements
+        if judgement.blocks_needed and judgement.minutes_needed is not None
+    )
+    minutes = next(prices, None)
     time = f", about {number.minutes(more * minutes)}" if minutes is not None else ""
     which = "next" if looked.taken else "first"
     most = looked.looks.minutes_max
@@ -74,22 +73,3 @@ def _over(looked: LookProgress) -> str:
     if looked.taken[-1].blocks == last:
         return f"time ran out after {number.blocks(last)}: the last look"
     return f"time ran out after {number.blocks(last)}, after all looks"
-
-
-def _minutes_per_block(comparison: Comparison) -> float | None:
-    """The minutes of a further block by a judgement's price; None if there is no price."""
-    for judgement in _judgements(comparison):
-        if judgement.blocks_needed and judgement.minutes_needed is not None:
-            return judgement.minutes_needed / judgement.blocks_needed
-    return None
-
-
-def _judgements(comparison: Comparison) -> list[Judgement]:
-    of_steps = [
-        judgement
-        for step in comparison.steps
-        for cell in step.cells
-        if cell.verdict is not None
-        for judgement in cell.verdict.judgements
-    ]
-    return [*of_steps, *(one.judgement for one in comparison.overall)]

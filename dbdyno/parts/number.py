@@ -256,8 +256,9 @@ def of_blocks(blocks: Iterable[int]) -> str:
 
 
 def few(names: Sequence[str], most: int = NAMES_MAX, between: str = ", ") -> str:
-    """The first of the names, and how many more there are: a, b and 3 more."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
+    """The first of the names, and how many more there are: a, b and 3 more; a; b; and 3 more."""
+    before = " " if between == ", " else between
+    more = f"{before}and {len(names) - most} more" if len(names) > most else ""
     return f"{between.join(names[:most])}{more}"
 
 

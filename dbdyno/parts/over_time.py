@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 
 from dbdyno.model import BackgroundFacts, Series, StepComparison, StepRun
+from dbdyno.model.grouping import grouped
 from dbdyno.parts import number
-from dbdyno.parts.part import Chart, Line, Lines
+from dbdyno.parts.drawing import Line, Lines
+from dbdyno.parts.part import Chart
 
 CHART_BLOCKS_MAX = 6
 """More blocks than these are measured but not drawn second by second."""
@@ -23,21 +25,20 @@ def line(run: StepRun, series: Series, label: str = "") -> Line:
 
 def chart(step: StepComparison, name: str, title: str, data: Lines) -> Chart:
     """A quantity of a step, in lines of runs or of their clients."""
+    # Of each arm in words, for readers who cannot see the chart.
+    values = grouped((each.arm, y * data.scale) for each in data.lines for y in each.series.y)
+    ranges = (
+        f"{arm} {number.number(min(some))} to {number.number(max(some))}"
+        for arm, some in values.items()
+    )
     return Chart(
         name=name,
         title=f"{title}{', log scale' if data.logarithmic else ''}",
-        describe=f"{title}: {'; '.join(_ranges(data))}",
+        describe=f"{title}: {'; '.join(ranges)}",
         note=note(step, each=any(each.label for each in data.lines)),
         of=step.step,
         data=data,
     )
-
-
-def _ranges(data: Lines) -> Iterable[str]:
-    """The range of each arm in words, for readers who cannot see the chart."""
-    for arm in dict.fromkeys(each.arm for each in data.lines):
-        values = [y * data.scale for each in data.lines if each.arm == arm for y in each.series.y]
-        yield f"{arm} {number.number(min(values))} to {number.number(max(values))}"
 
 
 def note(step: StepComparison, *, each: bool = False) -> str:

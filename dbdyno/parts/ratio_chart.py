@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from dbdyno.model import StepComparison
 from dbdyno.parts import cells
-from dbdyno.parts.part import Chart, RatioPoint, Ratios
+from dbdyno.parts.drawing import RatioPoint, Ratios
+from dbdyno.parts.part import Chart
 
 
 def ratio_chart(

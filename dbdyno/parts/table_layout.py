@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from dbdyno.parts.colors import ARROWS
-from dbdyno.parts.part import Column, Row, Table, TableCell
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 GAP = 2  # characters between columns
 

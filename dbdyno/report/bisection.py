@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dbdyno import __version__
 from dbdyno.model.bisection import Bisection, CommitTest
 from dbdyno.model.ratio import Ratio
-from dbdyno.parts import number
-from dbdyno.parts.part import AnyPart, Callout, Column, Finding, Page, Row, Table, TableCell, Text
+from dbdyno.parts import cells, number
+from dbdyno.parts.part import AnyPart, Callout, Finding, Page, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.stats.bisection import LayoutNoise, ProbableChange
 from dbdyno.stats.interval import t_quantile
 
@@ -45,7 +46,7 @@ def framed(searched: str, answer: Iterable[str], parts: Iterable[AnyPart]) -> Pa
         name="answer",
         depth="brief",
         form="sayings",
-        items=tuple(Finding(text=line) for line in answer),
+        items=Finding.each(answer),
     )
     return Page(
         title=f"{searched}: which commit?",
@@ -212,10 +213,7 @@ def row(
     else:
         reach = t_quantile(0.975, test.blocks - 1) * test.se
         ends = (math.exp(test.log_ratio - reach), math.exp(test.log_ratio + reach))
-        said = TableCell(
-            text=number.change(math.exp(test.log_ratio)),
-            detail=f"[{number.change_interval(*ends)}]",
-        )
+        said = cells.change_cell(math.exp(test.log_ratio), *ends)
     return Row.of(
         str(index),
         TableCell(text=commit.short, title=commit.sha),
@@ -245,23 +243,26 @@ def skipped(search: Bisection) -> Callout:
 
 def how(search: Bisection, layout: LayoutNoise | None) -> Text:
     """What was asked, and what it took."""
-    question = search.question
     blocks = sum(test.blocks for test in search.tests)
-    compiled = f"{search.built} commit{'s' if search.built != 1 else ''}"
-    lines = [
-        f"{len({test.index for test in search.tests})} of {question.last} commits were tested, in "
-        f"{number.blocks(blocks)}: {number.minutes(search.test_s / 60)}.",
-        f"{compiled} compiled ({question.flags}): {number.minutes(search.build_s / 60)}.",
-        f"Repeat it: {question.command}",
-    ]
-    if layout is not None:
-        lines.append(f"Layout noise of a build, by these tests: {scatter(layout)}.")
-    return Text(
-        name="how",
-        title="How it was searched",
-        items=tuple(Finding(text=line) for line in lines),
-        form="paragraphs",
+    tested = (
+        f"{len({test.index for test in search.tests})} of {search.question.last} commits were "
+        f"tested, in {number.blocks(blocks)}"
     )
+    noise = f"Layout noise of a build, by these tests: {scatter(layout)}." if layout else ""
+    return searched(search, tested, noise)
+
+
+def searched(search: Bisection, tested: str, noise: str = "") -> Text:
+    """How a search went: what it tested, and what compiling took."""
+    compiled = f"{search.built} commit{'s' if search.built != 1 else ''}"
+    lines = (
+        f"{tested}: {number.minutes(search.test_s / 60)}.",
+        f"{compiled} compiled ({search.question.flags}): {number.minutes(search.build_s / 60)}.",
+        f"Repeat it: {search.question.command}",
+        noise,
+    )
+    items = Finding.each(filter(None, lines))
+    return Text(name="how", title="How it was searched", items=items, form="paragraphs")
 
 
 def percent(chance: float) -> str:

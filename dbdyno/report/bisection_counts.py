@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from dbdyno.findings.work import show as section
 from dbdyno.model.bisection import Bisection, CommitChange, CommitCount, StepWork
 from dbdyno.parts import number
-from dbdyno.parts.part import Column, Finding, Page, Row, Table, TableCell, Text
-from dbdyno.report.bisection import SUSPECTS_MAX, framed, short, skipped
+from dbdyno.parts.part import Page
+from dbdyno.parts.table import Column, Row, Table, TableCell
+from dbdyno.report.bisection import SUSPECTS_MAX, framed, searched, short, skipped
 from dbdyno.stats.halving import Stretch
 
 UNPARTED_MAX = 5
@@ -24,7 +25,8 @@ class UnnamedChanges:
 
 def page(search: Bisection, found: Sequence[CommitChange], left: UnnamedChanges) -> Page:
     """The page."""
-    question = search.question
+    question, counts = search.question, sum(len(count.folders) for count in search.counted)
+    of = f"{len(search.counted)} of {len(question.commits)} commits were counted"
     tables = (
         section.function_table(change.work, step)
         for change in found
@@ -37,7 +39,7 @@ def page(search: Bisection, found: Sequence[CommitChange], left: UnnamedChanges)
             commits(search, found),
             *([skipped(search)] if search.skipped else []),
             *(replace(table, arm="") for table in tables),
-            how(search),
+            searched(search, f"{of}, {counts} counts"),
         ],
     )
 
@@ -169,22 +171,3 @@ def work(step: StepWork, good: StepWork) -> TableCell:
     """A step's instructions, and the change to the good commit."""
     change = number.change(step.instructions / good.instructions, 2)
     return TableCell(text=f"{step.instructions:,.0f}", detail="" if step is good else change)
-
-
-def how(search: Bisection) -> Text:
-    """What was asked, and what it took."""
-    question = search.question
-    counts = sum(len(count.folders) for count in search.counted)
-    compiled = f"{search.built} commit{'s' if search.built != 1 else ''}"
-    lines = [
-        f"{len(search.counted)} of {len(question.commits)} commits were counted, {counts} counts: "
-        f"{number.minutes(search.test_s / 60)}.",
-        f"{compiled} compiled ({question.flags}): {number.minutes(search.build_s / 60)}.",
-        f"Repeat it: {question.command}",
-    ]
-    return Text(
-        name="how",
-        title="How it was searched",
-        items=tuple(Finding(text=line) for line in lines),
-        form="paragraphs",
-    )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from dbdyno.model import Comparison, StepRun, ToldFacts
 from dbdyno.model.error import ResultError
+from dbdyno.model.grouping import grouped
 from dbdyno.model.metric.debt import SECOND_S_MIN
 from dbdyno.model.sweep import parted
 
@@ -69,10 +70,11 @@ def _script(run: StepRun) -> str:
 
 def _collected(comparison: Comparison, runs: Iterable[StepRun]) -> Iterator[str]:
     """A text for each block, workload and arm of which there is a step of the collector's."""
-    its: dict[tuple[int, str, str], list[StepRun]] = {}
-    for run in runs:
-        if run.facts.step in KEYS.values():
-            its.setdefault((run.block, run.facts.workload, run.arm), []).append(run)
+    its = grouped(
+        ((run.block, run.facts.workload, run.arm), run)
+        for run in runs
+        if run.facts.step in KEYS.values()
+    )
     server = comparison.host.hostname_hash or "NA"
     order = {arm: place for place, arm in enumerate(comparison.arms)}
     for block, workload, arm in sorted(its, key=lambda one: (one[0], one[1], order[one[2]])):

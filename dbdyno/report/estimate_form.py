@@ -1,6 +1,6 @@
 """An estimate as plain values: its keys in JSON are its columns in exports."""
 
-from dbdyno.model import Json, PairedEstimate, Ratio
+from dbdyno.model import Json, PairedEstimate
 from dbdyno.model.verdict import Judgement
 
 _FIELDS = ("value", "low", "high", "blocks", "kind", "se", "freedom", "basis", "bound", "apart")
@@ -21,16 +21,6 @@ ESTIMATE = """estimate | number  | | arm beside base: ratio or difference, by th
     bound    | text    | | exact, at least, at most or unknown
     apart    | boolean | | whether the arms' own figures are of other blocks, or of no look"""
 """The columns of an estimate in exports."""
-
-
-def of_ratio(ratio: Ratio | None) -> Json:
-    """A ratio that is no estimate of a metric; of no block where there is none."""
-    return {
-        "blocks": ratio.blocks if ratio else 0,
-        "ratio": ratio.value if ratio else None,
-        "low": ratio.low if ratio else None,
-        "high": ratio.high if ratio else None,
-    }
 
 
 def of_estimate(estimate: PairedEstimate | None) -> Json:

@@ -198,15 +198,9 @@ def rest(gate: Gate) -> Iterator[str]:
     fine = [step.step for step in same if step.answer == "yes"]
     unraced = [step.step for step in same if step.answer != "yes"]
     if fine:
-        yield f"Within what is tolerated: {listed(fine)}."
+        yield f"Within what is tolerated: {number.few(fine, STEPS_MAX)}."
     if unraced:
-        yield f"No more work, and {UNRACED}: {listed(unraced)}."
-
-
-def listed(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
-    more = len(names) - STEPS_MAX
-    return ", ".join(names[:STEPS_MAX]) + (f" and {more} more" if more > 0 else "")
+        yield f"No more work, and {UNRACED}: {number.few(unraced, STEPS_MAX)}."
 
 
 def unasked(gate: Gate) -> Iterator[str]:

@@ -6,7 +6,7 @@ It leaves out what belongs to single runs; the result folder and `dyno export` h
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -15,9 +15,7 @@ from msgspec import to_builtins
 from dbdyno import __version__
 from dbdyno.findings.application.show import ApplicationAnswer
 from dbdyno.model import Cell, Comparison, Json, StepComparison
-from dbdyno.model.application import ApplicationResult
-from dbdyno.model.doubt import DoubtGroup
-from dbdyno.model.looks import LookProgress
+from dbdyno.model.grouping import grouped
 from dbdyno.model.metric.primary import second_of
 from dbdyno.model.verdict import Explanation, Judgement, OverallRatio
 from dbdyno.model.work import WorkComparison
@@ -39,7 +37,8 @@ def render(comparison: Comparison) -> str:
 
 def form(comparison: Comparison) -> Json:
     """The same as plain values. What is not known, or infinite, is None."""
-    plan, work = comparison.plan, comparison.of(WorkComparison)
+    plan, work, looked = comparison.plan, comparison.of(WorkComparison), comparison.looked
+    by_node = grouped((node, block) for block, node in comparison.nodes.items())
     found = {
         "format": FORMAT,
         "dyno": __version__,
@@ -51,18 +50,30 @@ def form(comparison: Comparison) -> Json:
         "ghost": aa_arm(comparison),
         "blocks": comparison.blocks,
         "unverified": comparison.unverified,
-        "nodes": _nodes(comparison.nodes),
+        "nodes": [{"node": node, "blocks": blocks} for node, blocks in by_node.items()],
         "aims": asdict(comparison.aims),
         "tolerate": tolerate.document(comparison),
-        "looks": _looks(comparison.looked) if comparison.looked else None,
+        "looks": asdict(looked.looks)
+        | {name: to_builtins(getattr(looked, name)) for name in ("taken", "coming")}
+        if looked
+        else None,
         "calibration": asdict(comparison.calibration) if comparison.calibration else None,
         "design": comparison.design.written if comparison.design else None,
         "overall": [_overall(one) for one in comparison.overall],
         "steps": [_step(step) for step in comparison.steps],
         "work": of_work(work) if work.repeats else None,
-        "applications": [_application(comparison, each) for each in comparison.applications],
+        "applications": [
+            {
+                "workload": result.workload,
+                "arm": result.arm,
+                "answer": ApplicationAnswer(comparison, result).sentence,
+            }
+            for result in comparison.applications
+        ],
         "tables": by_table(derived.of_comparison(comparison)),
-        "doubts": [_doubt(group) for group in comparison.doubts],
+        "doubts": [
+            {**to_builtins(group), "grade": group.subject.grade} for group in comparison.doubts
+        ],
         "incomplete": comparison.incomplete,
     }
     return {key: _finite(value) for key, value in found.items()}
@@ -90,11 +101,11 @@ def by_table(rows: Iterable[tuple[str, Json]]) -> dict[str, list[Json]]:
 
     Exports alone have these: a server has thousands.
     """
-    tables: dict[str, list[Json]] = {}
-    for table, row in rows:
-        if not row.items() >= UNCHANGED or row.items() >= SUBSYSTEM:
-            tables.setdefault(table, []).append(row)
-    return tables
+    return grouped(
+        (table, row)
+        for table, row in rows
+        if not row.items() >= UNCHANGED or row.items() >= SUBSYSTEM
+    )
 
 
 def aa_arm(comparison: Comparison) -> str | None:
@@ -112,25 +123,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(one) for one in value]
     return value
-
-
-def _doubt(group: DoubtGroup) -> Json:
-    return {**to_builtins(group), "grade": group.subject.grade}
-
-
-def _nodes(nodes: Mapping[int, str]) -> list[Json]:
-    """Each node with the blocks that it measured; nothing where none has a name."""
-    found: dict[str, list[int]] = {}
-    for block, node in nodes.items():
-        found.setdefault(node, []).append(block)
-    return [{"node": node, "blocks": blocks} for node, blocks in found.items()]
-
-
-def _looks(looked: LookProgress) -> Json:
-    """Which looks the result has: those that were taken, and the next one."""
-    looks = asdict(looked.looks)
-    taken = [asdict(look) for look in looked.taken]
-    return looks | {"taken": taken, "coming": asdict(looked.coming) if looked.coming else None}
 
 
 # --- Steps -----------------------------------------------------------------------------------
@@ -157,15 +149,12 @@ def _step(step: StepComparison) -> Json:
                 )
             )
         },
-        "tables": by_table(_rows(step)),
+        "tables": by_table(
+            (table, {"arm": run.arm, "block": run.block} | row)
+            for run in step.runs
+            for table, row in derived.of_run(run)
+        ),
     }
-
-
-def _rows(step: StepComparison) -> Iterator[tuple[str, Json]]:
-    """The rows of the step's findings, as exports have them, each of an arm and a block."""
-    for run in step.runs:
-        for table, row in derived.of_run(run):
-            yield table, {"arm": run.arm, "block": run.block} | row
 
 
 def _arm(step: StepComparison, cell: Cell, base: Cell) -> Json:
@@ -232,9 +221,3 @@ def _overall(one: OverallRatio) -> Json:
         **of_estimate(one.judgement.estimate),
         **_judged(one.judgement),
     }
-
-
-def _application(comparison: Comparison, result: ApplicationResult) -> Json:
-    """The answer for an arm; its figures are in tables."""
-    answer = ApplicationAnswer(comparison, result).sentence
-    return {"workload": result.workload, "arm": result.arm, "answer": answer}

@@ -8,6 +8,7 @@ from dbdyno.findings.application import own_query as own_query
 from dbdyno.findings.measured_steps import show as measured_steps
 from dbdyno.findings.repeat import show as repeat
 from dbdyno.model import Comparison, StepComparison
+from dbdyno.model.grouping import grouped
 from dbdyno.parts.colors import Scheme
 from dbdyno.parts.part import AnyPart, Group, Page, Section, Subject, anchored, flat
 
@@ -21,24 +22,26 @@ def _made(sections: Iterable[Section], subject: Subject) -> tuple[AnyPart, ...]:
 
 def _workloads(whole: Subject) -> Iterable[Group]:
     """Each workload of the comparison, with its steps."""
-    by_name: dict[str, list[StepComparison]] = {}
-    for step in whole.steps:
-        by_name.setdefault(step.workload, []).append(step)
-    for name, steps in by_name.items():
+    for name, steps in grouped((step.workload, step) for step in whole.steps).items():
         group = _workload(replace(whole, steps=tuple(steps), anchor=anchored(name)), name)
         if any(True for _ in flat(group.parts)):
             yield group
 
 
 def _workload(subject: Subject, title: str) -> Group:
-    """The sections about its steps together, then each step worth showing."""
+    """The sections about its steps together, then each step that is measured or doubted."""
     overview = Group(
         name=subject.overview,
         parts=_made(shown.WORKLOAD, subject),
         depth="brief",
         entry="",
     )
-    steps = [step for step in subject.steps if _worth_showing(subject.comparison, step)]
+    doubts = subject.comparison.doubts
+    steps = [
+        step
+        for step in subject.steps
+        if step.measured or any(group.of_step(step.workload, step.ordinal) for group in doubts)
+    ]
     names = own_query.names(subject.comparison, title)
     queries = [_step(subject, step) for step in steps if step.step in names]
     together = Group(name=f"{subject.anchor}-queries", parts=tuple(queries), entry="Each query")
@@ -52,13 +55,6 @@ def _workload(subject: Subject, title: str) -> Group:
         ),
         depth="brief",
         of="workload",
-    )
-
-
-def _worth_showing(comparison: Comparison, step: StepComparison) -> bool:
-    """Whether it is measured, or there is something to doubt."""
-    return step.measured or any(
-        group.of_step(step.workload, step.ordinal) for group in comparison.doubts
     )
 
 

@@ -6,20 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dbdyno.findings.application.own_query import share, short
+from dbdyno.findings.query_plans.show import trees
+from dbdyno.model.grouping import grouped
 from dbdyno.model.plans_only import FlippedQuery, FlipWord, PlannedQuery, PlansRecord
 from dbdyno.parts import number
 from dbdyno.parts.colors import Tone
-from dbdyno.parts.part import (
-    AnyPart,
-    Callout,
-    Column,
-    Finding,
-    Group,
-    Row,
-    Table,
-    TableCell,
-    Text,
-)
+from dbdyno.parts.part import AnyPart, Callout, Finding, Group, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 SHOWN: Sequence[FlipWord] = ("fails", "another plan", "near", "not told")
 """The words of which queries are listed, in their order."""
@@ -117,12 +110,19 @@ def parts(record: PlansRecord, rows: Sequence[FlippedQuery]) -> Iterator[AnyPart
         listed = [row for word in SHOWN for row in answer.of(word)]
         if listed:
             yield _table(answer, listed, place)
-        trees = [part for row in answer.flips[:TREES_MAX] for part in _trees(answer, row)]
-        if trees:
+        base = record.arms[0].name
+        both = [
+            tree
+            for row in answer.flips[:TREES_MAX]
+            for tree in trees(
+                row.query, row.arm, {base: "\n".join(row.base), row.arm: "\n".join(row.plan)}
+            )
+        ]
+        if both:
             yield Group(
                 name=f"plans-trees-{place}",
                 title="",
-                parts=tuple(trees),
+                parts=tuple(both),
                 depth="detail",
                 entry="",
                 click="both plans of each",
@@ -133,7 +133,7 @@ def parts(record: PlansRecord, rows: Sequence[FlippedQuery]) -> Iterator[AnyPart
             name="lacks",
             title="What the lab lacks",
             depth="brief",
-            items=tuple(Finding(text=text) for text in lacks),
+            items=Finding.each(lacks),
         )
 
 
@@ -144,9 +144,7 @@ def _table(answer: ArmAnswer, rows: Sequence[FlippedQuery], place: int) -> Table
         title=f"Plans of {answer.arm} beside those of {answer.record.arms[0].name}",
         columns=(
             Column(text="share", title="of your application's time"),
-            Column(text="query", left=True),
-            Column(text="word", left=True),
-            Column(text="where the plans part, or why nothing is told", left=True),
+            *Column.words("query", "word", "where the plans part, or why nothing is told"),
         ),
         rows=tuple(_row(row, queries[row.query]) for row in rows),
         look="words queries",
@@ -185,24 +183,9 @@ def said(row: FlippedQuery) -> str:
     return "; ".join(filter(None, (row.where, *more)))
 
 
-def _trees(answer: ArmAnswer, row: FlippedQuery) -> Iterator[Text]:
-    arms = ((answer.record.arms[0].name, row.base), (row.arm, row.plan))
-    for place, (arm, lines) in enumerate(arms):
-        yield Text(
-            name=f"tree-{row.query}-{row.arm}-{place}",
-            title=f"{row.query} on {arm}",
-            items=(Finding(text="\n".join(lines), label="text"),),
-            form="code",
-            depth="detail",
-        )
-
-
 def lacking(record: PlansRecord) -> list[str]:
     """What the lab has otherwise than the server that was captured."""
-    arms: dict[str, list[str]] = {}
-    for arm in record.arms:
-        for sentence in arm.lacks:
-            arms.setdefault(sentence, []).append(arm.name)
+    arms = grouped((sentence, arm.name) for arm in record.arms for sentence in arm.lacks)
     return [
         *record.left_out,
         *(

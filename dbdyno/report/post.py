@@ -10,24 +10,9 @@ from itertools import islice
 from dbdyno.findings.answer import show as answer
 from dbdyno.model import Comparison
 from dbdyno.parts.colors import Scheme
-from dbdyno.parts.part import (
-    AnyPart,
-    Bars,
-    Chart,
-    Curves,
-    Effects,
-    Group,
-    Lines,
-    Page,
-    Ratios,
-    ScaleUp,
-    Table,
-    Text,
-    charts,
-    flat,
-    scoped,
-)
-from dbdyno.parts.plateaus import Plateaus
+from dbdyno.parts.drawing import Bars, Curves, Effects, Lines, Plateaus, Ratios, ScaleUp
+from dbdyno.parts.part import AnyPart, Chart, Group, Page, Text, charts, flat, scoped
+from dbdyno.parts.table import Table
 from dbdyno.report import page
 
 CHARTS_MAX = 3

@@ -9,6 +9,7 @@ from pathlib import Path
 from dbdyno.engine import golden
 from dbdyno.host import data_folder, quiesce
 from dbdyno.model.error import HostError
+from dbdyno.model.grouping import grouped
 
 SPARE_BYTES = 1 << 30
 """The space that has to stay free beside the needs: results, sorts of index builds."""
@@ -48,9 +49,7 @@ def total(needs: Iterable[Need]) -> list[Need]:
 
 def by_file_system(needs: Iterable[Need]) -> list[list[Need]]:
     """The needs that share the room of one file system, together."""
-    shared: dict[int, list[Need]] = {}
-    for need in needs:
-        shared.setdefault(os.stat(quiesce.existing(need.root)).st_dev, []).append(need)
+    shared = grouped((os.stat(quiesce.existing(need.root)).st_dev, need) for need in needs)
     return list(shared.values())
 
 
@@ -130,9 +129,8 @@ class DiskLevel:
 def levels(roots: Iterable[Path]) -> dict[int, DiskLevel]:
     """The level of each file system of these folders, by its device."""
     whole = {root.absolute() for root in roots}
-    folders: dict[int, list[Path]] = {}
-    for root in sorted(root for root in whole if whole.isdisjoint(root.parents)):
-        folders.setdefault(quiesce.existing(root).stat().st_dev, []).append(root)
+    outer = sorted(root for root in whole if whole.isdisjoint(root.parents))
+    folders = grouped((quiesce.existing(root).stat().st_dev, root) for root in outer)
     return {
         device: DiskLevel(root=own[0], free=quiesce.room(own[0]), own=sum(map(allocated, own)))
         for device, own in folders.items()

@@ -16,6 +16,7 @@ from dbdyno.model.error import DynoError
 from dbdyno.model.flame import Draw
 from dbdyno.report import json_document
 from dbdyno.report import page as report_page
+from dbdyno.report.export.tables import TABLES
 from dbdyno.report.render import html
 from dbdyno.serve import beside, farm, history, listing, live, numbers
 from dbdyno.serve.access import Access, Door
@@ -113,7 +114,7 @@ def numbers_page(serving: PageContext, request: Request) -> Response:
     """A table of a result: its first rows on a page, or all as `form=csv` or `form=json`."""
     result = serving.result(request)
     name, form = (request.query_params.get(key) for key in ("table", "form"))
-    table = numbers.table_named(name or numbers.FIRST)
+    table = next((each for each in TABLES if each.name == (name or numbers.FIRST)), None)
     if table is None or form not in (None, *numbers.FORMS):
         raise HTTPException(404, "There is no such table, or no such form of it.")
     if form is None:

@@ -7,25 +7,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dbdyno.analysis.across import beside
-from dbdyno.analysis.across.beside import ArmPair, UnpairedStep
+from dbdyno.analysis.across.beside import ArmPair
 from dbdyno.analysis.across.side import LEFT, MISSING, RIGHT, Side
 from dbdyno.analysis.across.values import COST, RESPONSE, Values, title
 from dbdyno.analysis.across.work import Index, host_words
 from dbdyno.model import Ratio
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import (
-    AnyPart,
-    Callout,
-    Chart,
-    Column,
-    Finding,
-    RatioPoint,
-    Ratios,
-    Row,
-    Table,
-    TableCell,
-    Text,
-)
+from dbdyno.parts.drawing import RatioPoint, Ratios
+from dbdyno.parts.part import AnyPart, Callout, Chart, Finding, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.serve import charted
 from dbdyno.serve.charted import Search, View, day, link, report
 from dbdyno.serve.frame import ViewLink, ViewLinks
@@ -89,7 +79,7 @@ def choose(indexes: Sequence[Index], serving: PageContext, query: str) -> View:
     table = Table(
         name="arms",
         title="Choose the first of two arms",
-        columns=(*_COLUMNS, Column(text="host", left=True)),
+        columns=(*_COLUMNS, *Column.words("host")),
         rows=tuple(rows),
     )
     search = Search(query=query, words=SEARCHED)
@@ -124,13 +114,7 @@ def choose_other(indexes: Sequence[Index], serving: PageContext, left: Chosen, q
     return View(title="Beside each other", at="beside", ways=(back,), search=search, parts=(table,))
 
 
-_COLUMNS = Column.heads(
-    "arm",
-    Column(text="result", left=True),
-    Column(text="version", left=True),
-    Column(text="configuration", left=True),
-    Column(text="begun (UTC)", left=True),
-)
+_COLUMNS = Column.words("arm", "result", "version", "configuration", "begun (UTC)")
 
 
 def _row(side: Side, there: str, last: str) -> Row:
@@ -222,7 +206,7 @@ def _warning(found: ArmPair) -> Callout:
             "Both arms are of one result, whose report compares them in pairs. This page divides "
             "the means of their blocks and leaves out what the pairs tell: read the report."
         ]
-        return Callout(name="not-paired", title="Read the report", items=_findings(items))
+        return Callout(name="not-paired", title="Read the report", items=Finding.each(items))
     apart = number.minutes(abs(right.begun_unix_ns - left.begun_unix_ns) / NS_PER_MINUTE)
     items = [
         f"These arms were not measured together: they began {apart} apart, "
@@ -236,11 +220,7 @@ def _warning(found: ArmPair) -> Callout:
         items.append(f"The host was another then: {', '.join(host).replace('host: ', '')}.")
     if any(step.other_sql for step in found.steps):
         items.append("The engines differ, and so does the SQL of the steps.")
-    return Callout(name="not-paired", title="Not paired", items=_findings(items))
-
-
-def _findings(items: Iterable[str]) -> tuple[Finding, ...]:
-    return tuple(Finding(text=text) for text in items)
+    return Callout(name="not-paired", title="Not paired", items=Finding.each(items))
 
 
 def _ratios(found: ArmPair, names: tuple[str, str]) -> Chart | None:
@@ -274,13 +254,19 @@ def _figures(found: ArmPair, names: tuple[str, str]) -> Table:
     return Table(
         name="figures",
         title="Figures",
-        columns=Column.heads(
-            "step", *(Column(text=head, group=group) for group in groups for head in under)
-        ),
+        columns=Column.heads("step", *(head for of in groups for head in Column.under(of, *under))),
         rows=tuple(
             Row.of(
                 TableCell(text=step.work.step, mark=OTHER_WORK if step.other_work else ""),
-                *(cell for metric in step.metrics for cell in _cells(step, metric)),
+                *(
+                    cell
+                    for metric in step.metrics
+                    for cell in (
+                        _figure(step.left, metric),
+                        _figure(step.right, metric),
+                        number.ratio(step.ratio(metric)),
+                    )
+                ),
                 group=step.work.workload,
             )
             for step in found.steps
@@ -292,16 +278,6 @@ def _figures(found: ArmPair, names: tuple[str, str]) -> Table:
             if any(step.other_work for step in found.steps)
             else "",
         ),
-    )
-
-
-def _cells(step: UnpairedStep, metric: str) -> tuple[TableCell, TableCell, TableCell]:
-    ratio = step.ratio(metric)
-    both = [_figure(its, metric) for its in (step.left, step.right)]
-    return (
-        both[0],
-        both[1],
-        TableCell(text=number.ratio(ratio) if ratio is not None else number.MISSING),
     )
 
 
@@ -323,7 +299,7 @@ def _other_work(found: ArmPair) -> Iterable[Callout]:
         f"{step.work.step}: {'; '.join(step.other_work)}" for step in found.steps if step.other_work
     ]
     if items:
-        yield Callout(name="other-work", title="Other work", items=_findings(items))
+        yield Callout(name="other-work", title="Other work", items=Finding.each(items))
 
 
 def _alone(found: ArmPair, names: tuple[str, str]) -> Iterable[Text]:
@@ -333,7 +309,7 @@ def _alone(found: ArmPair, names: tuple[str, str]) -> Iterable[Text]:
         if found.alone[side]
     ]
     if items:
-        yield Text(name="alone", title="Steps of one side", items=_findings(items))
+        yield Text(name="alone", title="Steps of one side", items=Finding.each(items))
 
 
 def _unlike(found: ArmPair, names: tuple[str, str]) -> Table:
@@ -341,7 +317,7 @@ def _unlike(found: ArmPair, names: tuple[str, str]) -> Table:
         name="unlike",
         title="What differs",
         look="words",
-        columns=Column.heads("", *(Column(text=name, left=True) for name in names)),
+        columns=Column.words("", *names),
         rows=tuple(
             Row.of(
                 one.what,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dbdyno.analysis.across.history import History, HistoryLine
+from dbdyno.analysis.across.history import History
 
 SAID = (
     "A farm has measured these heads beside each other, so this history marks no change. The "
@@ -16,14 +16,11 @@ def without_changes(history: History, farms: Sequence[str]) -> History:
 
     `farms`: what begins the keys of their results; an empty one begins all.
     """
+    beginnings = tuple(f"{key}/" if key else "" for key in farms)
     lines = tuple(
-        replace(line, changes=(), plateaus=()) if is_chained(line, farms) else line
+        replace(line, changes=(), plateaus=())
+        if any(point.side.result.startswith(beginnings) for point in line.points)
+        else line
         for line in history.lines
     )
     return replace(history, lines=lines)
-
-
-def is_chained(line: HistoryLine, farms: Sequence[str]) -> bool:
-    """Whether any result of a line is a farm's."""
-    beginnings = tuple(f"{key}/" if key else "" for key in farms)
-    return any(point.side.result.startswith(beginnings) for point in line.points)

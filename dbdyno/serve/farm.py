@@ -15,7 +15,8 @@ from dbdyno import __version__
 from dbdyno.farm import journal, overview, state
 from dbdyno.farm.chain import HeadSeries
 from dbdyno.farm.overview import BranchOverview, Overview
-from dbdyno.parts.part import Column, Finding, Page, Row, Table, TableCell, Text
+from dbdyno.parts.part import Finding, Page, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.serve import farm_curve, farm_finding, farm_views
 from dbdyno.serve.charted import View, link, report
 from dbdyno.serve.farm_curve import Curve
@@ -69,11 +70,6 @@ def _below(prefix: str, folder: Path, depth: int) -> Iterator[tuple[str, Path]]:
 def read(place: FarmFolder) -> Overview:
     """What a farm has come to. Raises ResultError where its journal is damaged."""
     return overview.of(state.fold(journal.read(place.path)), place.name)
-
-
-def series_of(branch: BranchOverview, text: str) -> HeadSeries | None:
-    """A series by what `key` gives; None where there is none."""
-    return next((series for series in branch.series if key(series) == text), None)
 
 
 def key(series: HeadSeries) -> str:
@@ -140,7 +136,7 @@ def page(serving: PageContext, request: Request) -> Response:
             return _answer(serving.frame, begun(farm))
         raise HTTPException(404, "The farm has no such branch.")
     if query.series is not None:
-        series = series_of(branch, query.series)
+        series = next((each for each in branch.series if key(each) == query.series), None)
         if series is None:
             raise HTTPException(404, "The branch has no such step.")
         view = farm_views.readings(branch, series, links)
@@ -176,10 +172,8 @@ def choose(farms: Sequence[FarmFolder]) -> View:
     rows = tuple(
         Row.of(TableCell(text=each.name, link=link(PATH, farm=each.key))) for each in farms
     )
-    columns = (Column(text="farm", left=True),)
-    return View(
-        title="Farm", at=AT, parts=(Table(name="farms", title="Farms", columns=columns, rows=rows),)
-    )
+    table = Table(name="farms", title="Farms", columns=Column.words("farm"), rows=rows)
+    return View(title="Farm", at=AT, parts=(table,))
 
 
 def begun(farm: Overview) -> View:

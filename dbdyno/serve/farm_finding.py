@@ -6,7 +6,8 @@ from dbdyno.farm import findings
 from dbdyno.farm.findings import FindingReport
 from dbdyno.farm.overview import BranchOverview, FindingOverview
 from dbdyno.parts import number
-from dbdyno.parts.part import AnyPart, Column, Finding, Row, Table, TableCell, Text
+from dbdyno.parts.part import AnyPart, Finding, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.serve.charted import View
 from dbdyno.serve.farm_views import AT, FarmAddresses, words
 from dbdyno.serve.frame import ViewLink, ViewLinks
@@ -79,12 +80,8 @@ def _changes(report: FindingReport) -> Table:
         )
         for change in report.changes
     )
-    columns = Column.heads(
-        "step",
-        Column(text="metric", left=True),
-        "change, 95 % interval",
-        Column(text="seen against", left=True),
-    )
+    seen = Column.words("seen against")
+    columns = (*Column.words("step", "metric"), Column(text="change, 95 % interval"), *seen)
     return Table(name="changes", title="Changes", columns=columns, rows=rows)
 
 
@@ -92,7 +89,7 @@ def _suspects(report: FindingReport) -> Table:
     return Table(
         name="suspects",
         title="Suspects",
-        columns=Column.heads("commit", Column(text="subject", left=True)),
+        columns=Column.words("commit", "subject"),
         rows=tuple(Row.of(each.commit, each.subject) for each in report.suspects),
         note=f"One of them is the commit; this finding is {number.percent(report.probability)} "
         "sure of its first.",
@@ -114,9 +111,7 @@ def _functions(report: FindingReport) -> Table:
     return Table(
         name="functions",
         title="Functions",
-        columns=Column.heads(
-            "function", Column(text="step", left=True), "before", "after", "change"
-        ),
+        columns=Column.heads("function", *Column.words("step"), "before", "after", "change"),
         rows=rows,
         note=f"{unit[:1].upper()}{unit[1:]} of an operation, of each function by itself.",
     )

@@ -11,7 +11,8 @@ from dbdyno.model.bisection import short
 from dbdyno.parts import number
 from dbdyno.parts.colors import Tone
 from dbdyno.parts.number import MISSING
-from dbdyno.parts.part import AnyPart, Callout, Column, Finding, Row, Table, TableCell, Text
+from dbdyno.parts.part import AnyPart, Callout, Finding, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.serve.charted import View, day
 from dbdyno.serve.frame import ViewLink, ViewLinks
 
@@ -156,8 +157,7 @@ def _grid(branch: BranchOverview, of: tuple[str, str], places: FarmAddresses) ->
         title=f"Commits and steps: {measure(*of)}",
         columns=Column.heads(
             "commit",
-            Column(text="day (UTC)", left=True),
-            Column(text="", left=True),
+            *Column.words("day (UTC)", ""),
             *(
                 Column(text=series.step[1], group=series.step[0] if several else "")
                 for series in columns
@@ -231,9 +231,7 @@ def _findings(branch: BranchOverview, places: FarmAddresses) -> Table:
         name="findings",
         title="Findings",
         look="words",
-        columns=tuple(
-            Column(text=text, left=True) for text in ("finding", "since", "standing", "seen in")
-        ),
+        columns=Column.words("finding", "since", "standing", "seen in"),
         rows=rows,
     )
 
@@ -247,10 +245,10 @@ def _readings(branch: BranchOverview, series: HeadSeries, places: FarmAddresses)
         title="Readings",
         columns=Column.heads(
             "commit",
-            Column(text="measured (UTC)", left=True),
+            *Column.words("measured (UTC)"),
             "against the pinned release",
             "against the commit before",
-            Column(text="", left=True),
+            *Column.words(""),
         ),
         rows=rows,
         note="Changes in percent with their 95 % intervals. A head and the other two are measured "

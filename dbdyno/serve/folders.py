@@ -9,7 +9,6 @@ from typing import Literal
 
 from dbdyno.model.error import ResultError
 from dbdyno.model.host_facts import HostFacts
-from dbdyno.model.plan_record import ArmRecord
 from dbdyno.parts.number import NO_BREAK
 from dbdyno.store import glance
 from dbdyno.store.glance import Stamp
@@ -148,7 +147,11 @@ def _of(key: str, path: Path, stamp: Stamp) -> ListedResult:
         plan=plan.name,
         label=plan.label or "",
         arms=tuple(arm.name for arm in shown),
-        versions=tuple(_version(arm) for arm in shown),
+        # The build or the folder where the plan names no version.
+        versions=tuple(
+            f"{arm.engine} {arm.version or arm.build_name or Path(arm.base_dir or '').name}".strip()
+            for arm in shown
+        ),
         configurations=tuple(arm.config or "" for arm in shown),
         workloads=tuple(dict.fromkeys(use.name for use in plan.workloads)),
         begun_s=begun_s,
@@ -160,12 +163,6 @@ def _of(key: str, path: Path, stamp: Stamp) -> ListedResult:
         host=_host(progress.host or HostFacts()),
         stamp=stamp,
     )
-
-
-def _version(arm: ArmRecord) -> str:
-    """postgres 18; the build or the folder where the plan names no version."""
-    version = arm.version or arm.build_name or Path(arm.base_dir or "").name
-    return f"{arm.engine} {version}".strip()
 
 
 def _host(host: HostFacts) -> str:

@@ -24,17 +24,9 @@ from dbdyno.model import Difference
 from dbdyno.model.comparison import OF_SOME
 from dbdyno.model.plan_record import ArmRecord
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import (
-    Callout,
-    Chart,
-    Column,
-    Finding,
-    Row,
-    Table,
-    TableCell,
-    Text,
-)
-from dbdyno.parts.plateaus import Dot, PlateauLine, Plateaus
+from dbdyno.parts.drawing import Dot, PlateauLine, Plateaus
+from dbdyno.parts.part import Callout, Chart, Finding, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.serve import chained, charted, farm
 from dbdyno.serve.charted import Search, View, day, link, report
 from dbdyno.serve.frame import ViewLink, ViewLinks
@@ -103,7 +95,7 @@ def choose(found: Sequence[Steps], query: str) -> View:
     table = Table(
         name="steps",
         title="Steps",
-        columns=Column.heads("step", "results", Column(text="arms", left=True), "first", "last"),
+        columns=Column.heads("step", "results", *Column.words("arms"), "first", "last"),
         rows=rows,
         note="Results stand under one heading where host, engine, workload, parameters and turns "
         "are alike. A step is one work where its whole job is.",
@@ -172,7 +164,9 @@ def _ways(found: History) -> Iterable[ViewLinks]:
 def _warning(found: History) -> Callout:
     items = [NOT_PAIRED, NO_WORD]
     if found.by == "version":
-        setups = {_configuration(point) for line in found.lines for point in line.points}
+        setups = {
+            configuration(point.side.planned) for line in found.lines for point in line.points
+        }
         if len(setups) > 1:
             listed = "; ".join(sorted(setups))
             items.append(f"These arms have {len(setups)} configurations: {listed}.")
@@ -181,9 +175,7 @@ def _warning(found: History) -> Callout:
             f"{found.without} of these arms' results lack this figure: the step failed there, its "
             "files are damaged, or nothing tells the figure."
         )
-    return Callout(
-        name="not-paired", title="Not paired", items=tuple(Finding(text=text) for text in items)
-    )
+    return Callout(name="not-paired", title="Not paired", items=Finding.each(items))
 
 
 def figure_words(metric: str, value: float) -> str:
@@ -297,17 +289,8 @@ def _changes(found: History) -> Table | Text:
         name="changes",
         title="Change points",
         look="words",
-        columns=tuple(
-            Column(text=text, left=True)
-            for text in (
-                "begins (UTC)",
-                "line",
-                "plateau before",
-                "plateau after",
-                "change",
-                "p",
-                "differs",
-            )
+        columns=Column.words(
+            *("begins (UTC)", "line", "plateau before", "plateau after", "change", "p", "differs")
         ),
         rows=rows,
         note="p: of Student's t test that both plateaus are one, for results that may be like "
@@ -326,7 +309,9 @@ def _change(line: HistoryLine, one: HistoryChange, metric: str, by: By) -> Row:
         TableCell(text=day(after.begun_unix_ns), detail=after.result, link=report(after.result)),
         line.name,
         *(
-            TableCell(text=figure_words(metric, plateau), detail=_results_words(count))
+            TableCell(
+                text=figure_words(metric, plateau), detail=f"{count} result{'s' * (count != 1)}"
+            )
             for plateau, count in plateaus
         ),
         change,
@@ -334,10 +319,6 @@ def _change(line: HistoryLine, one: HistoryChange, metric: str, by: By) -> Row:
         differing(one.unlike) or "nothing that is known",
         arm=line.name if by == "date" else None,
     )
-
-
-def _results_words(count: int) -> str:
-    return f"{count} result{'s' * (count != 1)}"
 
 
 def differing(unlike: Sequence[Difference]) -> str:
@@ -358,14 +339,11 @@ def _results(line: HistoryLine, found: History) -> Table:
         title=f"Results of {line.name}",
         columns=Column.heads(
             "begun (UTC)",
-            Column(text="result", left=True),
-            Column(text="arm", left=True),
-            Column(text="version", left=True),
-            Column(text="configuration", left=True),
+            *Column.words("result", "arm", "version", "configuration"),
             values.title(found.metric),
             "range of blocks",
             "blocks",
-            Column(text="", left=True),
+            *Column.words(""),
         ),
         rows=rows,
         arm=line.name if found.by == "date" else None,
@@ -381,17 +359,13 @@ def _result(point: Point, metric: str) -> Row:
         TableCell(text=side.result, link=report(side.result)),
         side.arm,
         side.version,
-        _configuration(point),
+        configuration(point.side.planned),
         cells.signed(figure_words(metric, its.value), point.bound),
         reach if its.blocks > 1 else "",
         str(its.blocks),
         TableCell(text="beside …", link=beside, title="Beside another arm of this host"),
         arm=side.arm,
     )
-
-
-def _configuration(point: Point) -> str:
-    return configuration(point.side.planned)
 
 
 def configuration(arm: ArmRecord) -> str:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 
 from starlette.concurrency import run_in_threadpool
@@ -15,8 +15,8 @@ from dbdyno.model import Comparison, Json
 from dbdyno.model.error import DynoError
 from dbdyno.model.metric.primary import CPU, called, is_second
 from dbdyno.model.verdict import Judgement
-from dbdyno.parts import colors, looks, number, undisturbed
-from dbdyno.parts.part import Column, Row, Table, TableCell
+from dbdyno.parts import cells, colors, looks, number, undisturbed
+from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.report.render import html
 from dbdyno.serve import listing
 from dbdyno.serve.folders import ListedResult
@@ -193,8 +193,7 @@ def figure(judgement: Judgement | None, beside: str) -> TableCell:
     if judgement is None or not judgement.blocks:
         return TableCell(text="")
     so_far = judgement.so_far
-    interval = number.change_interval(so_far.low, so_far.high)
-    text = number.change(so_far.value)
+    cell = cells.change_cell(so_far.value, so_far.low, so_far.high)
     if is_second(judgement.metric):
-        text = undisturbed.labelled(text, judgement, beside)
-    return TableCell(text=text, detail=f"[{interval}]" if interval else "")
+        return replace(cell, text=undisturbed.labelled(cell.text, judgement, beside))
+    return cell

@@ -36,11 +36,6 @@ class TableExcerpt:
     more: bool  # whether there are others
 
 
-def table_named(name: str) -> ExportTable | None:
-    """The table of this name; None where there is none."""
-    return next((one for one in TABLES if one.name == name), None)
-
-
 def page(frame: Frame, result: ListedResult, table: ExportTable) -> str:
     """A table's first rows, with the ways to the others and to the files."""
     body = frame.filled(

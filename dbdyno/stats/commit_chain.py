@@ -14,6 +14,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from dbdyno.model.grouping import grouped
+
 Numbers = npt.NDArray[np.float64]
 Transform = npt.NDArray[np.complex128]
 
@@ -142,9 +144,7 @@ def gathered(n: int, tests: Sequence[BlockTest], smallest: float) -> CommitTests
 
 def _joined(tests: Sequence[BlockTest]) -> Iterator[tuple[tuple[int, int, int], float, int]]:
     """The mean log ratio and the blocks of each layout, commit before and commit, in order."""
-    by_place: dict[tuple[int, int, int], list[BlockTest]] = {}
-    for test in tests:
-        by_place.setdefault((test.layout, test.before, test.index), []).append(test)
+    by_place = grouped(((test.layout, test.before, test.index), test) for test in tests)
     for place, own in sorted(by_place.items()):
         blocks = sum(test.blocks for test in own)
         yield place, math.fsum(test.blocks * test.log_ratio for test in own) / blocks, blocks

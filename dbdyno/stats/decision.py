@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from dbdyno.model.grouping import grouped
 from dbdyno.model.looks import Look
 from dbdyno.model.ratio import PairedEstimate, Ratio
 from dbdyno.model.verdict import Aims, Judgement, LookResult, Reason, Word
@@ -280,9 +281,7 @@ def explore(family: Sequence[Sample], aims: Aims) -> list[Judgement]:
     is not asked.
     """
     tests: list[SampleTests | None] = [None] * len(family)
-    by_count: dict[int, list[int]] = {}
-    for place, sample in enumerate(family):
-        by_count.setdefault(len(sample.logs), []).append(place)
+    by_count = grouped((len(sample.logs), place) for place, sample in enumerate(family))
     for count, places in by_count.items():
         if count < 2:
             continue

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from dbdyno.model.grouping import grouped
 from dbdyno.model.plan import fill_of
 from dbdyno.model.ratio import Ratio
 from dbdyno.stats import interval, variance_components
@@ -112,10 +113,9 @@ def log_interval(logs: Sequence[float], between: FillVariance | None) -> Ratio:
 
 
 def _by_fill(logs: Mapping[int, float], fills: int) -> dict[int, list[float]]:
-    by_fill: dict[int, list[float]] = {}
-    for block, log in logs.items():
-        by_fill.setdefault(fill_of(block, fills), []).append(log)
-    return dict(sorted(by_fill.items()))
+    return dict(
+        sorted(grouped((fill_of(block, fills), log) for block, log in logs.items()).items())
+    )
 
 
 def _means(by_fill: Mapping[int, Sequence[float]]) -> dict[int, float]:

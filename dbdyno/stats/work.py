@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from dbdyno.model.grouping import grouped
 from dbdyno.model.host_facts import FillScatter
 from dbdyno.model.ratio import Ratio
 from dbdyno.model.work import WorkWord
@@ -57,9 +58,7 @@ def calibrated(deviation: float, freedom: float) -> Scatter:
 
 def of_fills(log_ratios: Sequence[float], fills: Sequence[int]) -> list[float]:
     """The mean log ratio of each fill; `fills`: the number of each repeat's."""
-    by_fill: dict[int, list[float]] = {}
-    for log_ratio, fill in zip(log_ratios, fills, strict=True):
-        by_fill.setdefault(fill, []).append(log_ratio)
+    by_fill = grouped(zip(fills, log_ratios, strict=True))
     return [math.fsum(logs) / len(logs) for _, logs in sorted(by_fill.items())]
 
 

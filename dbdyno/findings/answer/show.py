@@ -10,12 +10,14 @@ from dataclasses import replace
 from dbdyno.findings.application import own_query as own_query
 from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Cell, Comparison, Ratio, StepComparison, configuration, engine, metric
+from dbdyno.model.grouping import grouped
 from dbdyno.model.metric.primary import UNDISTURBED, called, is_cpu
 from dbdyno.model.step import StepName
 from dbdyno.model.verdict import CHANGED, TOO_FEW, Judgement, Verdict, is_wide
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import cells, colors, known, nodes, number, reasons, step_groups, tolerate
-from dbdyno.parts.part import AnyPart, ArmEffect, Chart, Effects, Finding, Group, Section, Text
+from dbdyno.parts.drawing import ArmEffect, Effects
+from dbdyno.parts.part import AnyPart, Chart, Finding, Group, Section, Text
 
 SHOWN_MAX = 3
 """So many challengers have their picture unfolded."""
@@ -275,21 +277,17 @@ def cells_of(comparison: Comparison, arm: str) -> list[tuple[StepComparison, Cel
 def counted(its: Sequence[tuple[StepComparison, Cell]]) -> str:
     """2 faster (1 within ±3 %), 1 same, 1 open."""
     judged = sorted((cell.verdict for _, cell in its if cell.verdict), key=verdicts.place)
-    by_word: dict[str, list[Verdict]] = {}
-    for verdict in judged:
-        words = verdicts.said(verdict, True) if verdict.against else verdict.word
-        by_word.setdefault(words, []).append(verdict)
-    counts = (f"{len(alike)} {word}{_shade(alike)}" for word, alike in by_word.items())
+    by_word = grouped(
+        (verdicts.said(each, True) if each.against else each.word, each) for each in judged
+    )
+    counts = []
+    for word, alike in by_word.items():
+        within, shade = [verdict for verdict in alike if verdict.within_margin], ""
+        if within:
+            margin = f"within ±{number.percent(within[0].judgements[0].margin)}"
+            shade = f" {margin}" if len(within) == len(alike) else f" ({len(within)} {margin})"
+        counts.append(f"{len(alike)} {word}{shade}")
     return ", ".join(counts) or "no step is judged"
-
-
-def _shade(alike: Sequence[Verdict]) -> str:
-    """How many verdicts of one word are within the margin."""
-    within = [verdict for verdict in alike if verdict.within_margin]
-    if not within:
-        return ""
-    margin = f"within ±{number.percent(within[0].judgements[0].margin)}"
-    return f" {margin}" if len(within) == len(alike) else f" ({len(within)} {margin})"
 
 
 def size(cell: Cell) -> float:

@@ -7,6 +7,7 @@ from dbdyno.findings.application import own_query as own_query
 from dbdyno.findings.application import show as application
 from dbdyno.model import Comparison
 from dbdyno.model.answer_word import WORDS, AnswerWord
+from dbdyno.model.grouping import grouped
 from dbdyno.model.query_change import AnswerChange
 from dbdyno.parts import number
 from dbdyno.parts.part import AnyPart, Finding, Section, Text
@@ -24,9 +25,7 @@ SAID: Mapping[AnswerWord, str] = {
 
 def parts(comparison: Comparison) -> Iterable[AnyPart]:
     """Of each arm a sentence, then what the first screen does not say; nothing where none asked."""
-    by_arm: dict[str, list[AnswerChange]] = {}
-    for change in comparison.queries.answers:
-        by_arm.setdefault(change.place.arm, []).append(change)
+    by_arm = grouped((change.place.arm, change) for change in comparison.queries.answers)
     for place, (arm, changes) in enumerate(by_arm.items()):
         yield Text(
             name=f"answers-{place}",

@@ -14,6 +14,7 @@ from dbdyno.findings.plan_finding import JudgedResult, PlanFinding
 from dbdyno.judge.step_cells import StepRow
 from dbdyno.model import Bound, Cell, Ratio, StepComparison, StepRun
 from dbdyno.model.application import ApplicationFacts, ApplicationResult
+from dbdyno.model.grouping import grouped
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.model.plan_record import ApplicationRecord, PlanRecord, WorkloadRecord
 from dbdyno.model.query_change import QueryChanges
@@ -241,16 +242,15 @@ def _ratio(pairs: Sequence[_QueryPair], cost: Cost) -> Ratio | None:
     blocks = sorted(own.keys() & base.keys())
     if not blocks:
         return None
-    over = ratio_interval([base[block] for block in blocks], [own[block] for block in blocks])
-    return over
+    return ratio_interval([base[block] for block in blocks], [own[block] for block in blocks])
 
 
 def _by_block(cells: Sequence[tuple[float, Cell]], cost: Cost) -> dict[int, float]:
     """By block the sum of calls times cost over all queries, where all of them tell it."""
-    sums: dict[int, list[float]] = {}
-    for calls, cell in cells:
-        for run in cell.runs:
-            value = cost(run)
-            if value is not None:
-                sums.setdefault(run.block, []).append(calls * value)
+    sums = grouped(
+        (run.block, calls * value)
+        for calls, cell in cells
+        for run in cell.runs
+        if (value := cost(run)) is not None
+    )
     return {block: sum(costs) for block, costs in sums.items() if len(costs) == len(cells)}

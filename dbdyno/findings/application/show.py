@@ -17,7 +17,6 @@ from dbdyno.model.application import ApplicationResult
 from dbdyno.model.metric.primary import is_cpu, is_second
 from dbdyno.model.plan_record import ApplicationRecord
 from dbdyno.model.query_change import AnswerChange, PlanChange, QueryPlace
-from dbdyno.model.verdict import TIMES_MIN
 from dbdyno.parts import cells, colors, known, number, reasons
 from dbdyno.parts.part import AnyPart, Finding, Section, Text
 
@@ -99,11 +98,11 @@ class ApplicationAnswer:
         if time is None or time.low is None or time.high is None or not exact:
             timed = number.queries(self.result.queries)
             return f"{begin}: of {timed} timed, none {fails} on {arm}{unasked}."
-        together = f"take {_amount(time.value)} time"
+        together = f"take {number.amount(time.value)} time"
         if time.low > 1 + self.comparison.aims.margin:
             return f"With a loss: all queries together {together} on {arm}; none {fails}{unasked}."
         if time.high >= 1:
-            together = f"take at most {_amount(time.high)} time"
+            together = f"take at most {number.amount(time.high)} time"
         return f"{begin}: no query {fails} on {arm}; all together {together}{unasked}."
 
     @property
@@ -302,18 +301,11 @@ def failure(cell: Cell) -> str:
     return next((run.ending.reason for run in cell.runs if run.ending.reason), "")
 
 
-def _amount(ratio: float) -> str:
-    """`6.1 % more`, `9.9 % less`, `3.40 times the`."""
-    if ratio >= TIMES_MIN:
-        return f"{number.short(ratio)} times the"
-    return f"{number.size_of_change(ratio)} {'more' if ratio >= 1 else 'less'}"
-
-
 def _worst(cell: Cell) -> str:
     """`one takes 2.61 times as long`, of a cell that is slower."""
     ratio, of_cpu = _loss(cell)
     if of_cpu:
-        return f"one takes {_amount(ratio)} CPU"
+        return f"one takes {number.amount(ratio)} CPU"
     least = "at least " if cell.ratio_bound == "at most" else ""
     if number.is_factor(ratio):
         return f"one takes {least}{number.short(ratio)} times as long"

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from dbdyno.model.application import ApplicationResult, Stage, StageGap, StageReach
 from dbdyno.model.golden import RestoreSummary
+from dbdyno.model.grouping import grouped
 from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
 from dbdyno.model.query_change import AnswerChange
 
@@ -83,9 +84,7 @@ def of_arm(
 
 def _part(stage: Stage, application: ApplicationRecord, reasons: Reasons) -> StagePart:
     """The queries without a reason, and by reason the others."""
-    by_reason: dict[str, list[QueryRecord]] = {}
-    for query in application.every:
-        by_reason.setdefault(reasons[query.name], []).append(query)
+    by_reason = grouped((reasons[query.name], query) for query in application.every)
     there = by_reason.pop("", [])
     gaps = (
         StageGap(stage=stage, reason=reason, share=_sum(application, left), queries=len(left))

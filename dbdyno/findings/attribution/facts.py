@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from dbdyno.model import Ratio, StepComparison
 from dbdyno.model.facts import Facts, says
+from dbdyno.model.grouping import grouped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +46,9 @@ class AttributionFacts(Facts):
 
     def of(self, step: StepComparison) -> dict[str, list[FactorEffect]]:
         """The effects of a step by metric, the headline's first."""
-        by_metric: dict[str, list[FactorEffect]] = {}
-        for effect in self.effects:
-            if (effect.workload, effect.ordinal) == (step.workload, step.ordinal):
-                by_metric.setdefault(effect.metric, []).append(effect)
-        return by_metric
+        place = (step.workload, step.ordinal)
+        return grouped(
+            (effect.metric, effect)
+            for effect in self.effects
+            if (effect.workload, effect.ordinal) == place
+        )

@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from dbdyno.findings.attribution.facts import AttributionFacts, FactorEffect
 from dbdyno.model import Comparison, Ratio, StepComparison
 from dbdyno.model.attribution import Design, DesignKind
 from dbdyno.model.metric.primary import called
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import AnyPart, Column, Finding, Row, Section, Table, TableCell, Text
+from dbdyno.parts.part import AnyPart, Finding, Section, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 NAMED_MAX = 4
 """So many factors without an effect that is told are named in a sentence, the others counted."""
@@ -121,20 +123,15 @@ def _rows(by_metric: ByMetric, metrics: Sequence[str], group: str) -> Iterable[R
 
 def _name(effect: FactorEffect) -> str:
     """The heading of its row: its factors, or which sum it is."""
-    factors = [factor for factor in (effect.factor, effect.other) if factor is not None]
-    return f" {number.TIMES} ".join(factors) or effect.kind
+    return f" {number.TIMES} ".join(filter(None, (effect.factor, effect.other))) or effect.kind
 
 
 def _cell(effect: FactorEffect) -> TableCell:
     ratio = effect.ratio
     if ratio is None:
         return TableCell(text=number.MISSING, title="no block has all arms that tell it")
-    ends = number.change_interval(ratio.low, ratio.high)
-    return TableCell(
-        text=number.change(ratio.value),
-        mark=TOLD if effect.significant else "",
-        detail=f"[{ends}]" if ends else "",
-    )
+    mark = TOLD if effect.significant else ""
+    return replace(cells.change_cell(ratio.value, ratio.low, ratio.high), mark=mark)
 
 
 def factors(design: Design) -> Text:
@@ -176,7 +173,7 @@ def parts(comparison: Comparison) -> Iterable[AnyPart]:
         name="attributed",
         title="Which factor",
         depth="brief",
-        items=tuple(Finding(text=text) for text in sentences),
+        items=Finding.each(sentences),
     )
     yield table(facts, steps, design)
     yield factors(design)

@@ -5,11 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dbdyno.model import Comparison
+from dbdyno.model.grouping import grouped
 from dbdyno.model.metric import title_of
 from dbdyno.model.metric.primary import called
 from dbdyno.model.verdict import Aims, Calibration, FillNoise, Noise
 from dbdyno.parts import cells, colors, number
-from dbdyno.parts.part import Column, Finding, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import Finding, Group, Section
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 NAMES_MAX = 4
 """So many steps are named in a sentence; the tables have them all."""
@@ -34,11 +36,9 @@ def findings(comparison: Comparison) -> Iterable[Finding]:
                 "the arms makes them differ. Read a change below as “perhaps”.",
             )
         )
-    items += [
-        Finding(text=_seen(metric, [noise for noise in one.noise if noise.metric in names], aims))
-        for metric, names in _by_metric(one.noise).items()
-    ]
-    items += [Finding(text=text) for text in of_fills(one.fills)]
+    by_name = grouped((called(noise.metric), noise) for noise in one.noise)
+    items += Finding.each(_seen(name, noise, aims) for name, noise in by_name.items())
+    items += Finding.each(of_fills(one.fills))
     yield Finding(text=_rates(comparison.base, one, aims), items=tuple(items))
 
 
@@ -70,22 +70,9 @@ def _share(share: float, low: float, high: float) -> str:
     return f"{number.measured(share)} [{_figure(low)}, {_figure(high)}]"
 
 
-def _by_metric(noise: Iterable[Noise]) -> dict[str, set[str]]:
-    """The names of the metrics by what they are called: throughput is called so in every step."""
-    found: dict[str, set[str]] = {}
-    for one in noise:
-        found.setdefault(called(one.metric), set()).add(one.metric)
-    return found
-
-
 def _smallest(noise: Noise) -> float:
     """The smallest change that one comparison finds; infinite where it finds none."""
     return math.inf if noise.visible is None else noise.visible
-
-
-def _from(noise: Noise) -> str:
-    """From which change on a step shows it, in words."""
-    return "not at all" if noise.visible is None else f"from {number.visible(noise.visible)} %"
 
 
 def _seen(called: str, noise: Sequence[Noise], aims: Aims) -> str:
@@ -104,6 +91,11 @@ def _seen(called: str, noise: Sequence[Noise], aims: Aims) -> str:
     several = len({one.workload for one in noise}) > 1
     names = [f"{f'{one.workload} ' if several else ''}{one.step} {_from(one)}" for one in missed]
     return f"{text}; {number.few(names, NAMES_MAX)}."
+
+
+def _from(noise: Noise) -> str:
+    """From which change on a step shows it, in words."""
+    return "not at all" if noise.visible is None else f"from {number.visible(noise.visible)} %"
 
 
 def of_fills(fills: Sequence[FillNoise]) -> Iterable[str]:
@@ -152,19 +144,16 @@ def of_blocks(comparison: Comparison, calibration: Calibration) -> Table:
         ),
         colors=f"Gray: a change of {number.percent(aims.effect)} can be seen.",
     )
-    rows = [(noise, tuple(_noise(noise, aims))) for noise in calibration.noise]
+    rows = [(noise, _noise(noise, aims)) for noise in calibration.noise]
     return _filled(table, comparison, calibration, rows)
 
 
-def _noise(noise: Noise, aims: Aims) -> Iterable[TableCell]:
+def _noise(noise: Noise, aims: Aims) -> Sequence[str | TableCell]:
     """The figures of a step and metric."""
-    yield TableCell(text=str(noise.blocks))
-    yield _sd(noise.sd, noise.sd_low, noise.sd_high)
-    yield TableCell(
-        text="none" if noise.visible is None else number.visible(noise.visible),
-        tone="alike" if _smallest(noise) <= aims.effect else "",
-    )
-    yield TableCell(text=_figure(noise.largest))
+    text = "none" if noise.visible is None else number.visible(noise.visible)
+    visible = TableCell(text=text, tone="alike" if _smallest(noise) <= aims.effect else "")
+    sd = _sd(noise.sd, noise.sd_low, noise.sd_high)
+    return str(noise.blocks), sd, visible, _figure(noise.largest)
 
 
 def between_fills(comparison: Comparison, calibration: Calibration) -> Table:
@@ -184,28 +173,27 @@ def between_fills(comparison: Comparison, calibration: Calibration) -> Table:
         "seen”: the scatter between blocks explains all. Added: the scatter of the fills' means, "
         "noise of their blocks with it, which widens intervals of results that have one fill.",
     )
-    rows = [(fill, tuple(_fill(fill))) for fill in calibration.fills]
+    rows = [(fill, _fill(fill)) for fill in calibration.fills]
     return _filled(table, comparison, calibration, rows)
 
 
-def _fill(fill: FillNoise) -> Iterable[TableCell]:
+def _fill(fill: FillNoise) -> Sequence[str | TableCell]:
     """The figures of a step and metric."""
-    yield TableCell(text=str(fill.fills))
-    yield TableCell(text=str(fill.blocks))
-    for sd, low, high in (
-        (fill.sd, fill.sd_low, fill.sd_high),
-        (fill.blocks_sd, fill.blocks_sd_low, fill.blocks_sd_high),
-    ):
-        most = "" if high is None else f"up to {_figure(high, 2)}"
-        yield _sd(sd, low, high) if sd else TableCell(text="not seen", detail=most)
-    yield TableCell(text=_figure(fill.means_sd, 2))
+    between = _fill_sd(fill.sd, fill.sd_low, fill.sd_high)
+    within = _fill_sd(fill.blocks_sd, fill.blocks_sd_low, fill.blocks_sd_high)
+    return str(fill.fills), str(fill.blocks), between, within, _figure(fill.means_sd, 2)
+
+
+def _fill_sd(sd: float, low: float | None, high: float | None) -> TableCell:
+    most = "" if high is None else f"up to {_figure(high, 2)}"
+    return _sd(sd, low, high) if sd else TableCell(text="not seen", detail=most)
 
 
 def _filled(
     table: Table,
     comparison: Comparison,
     calibration: Calibration,
-    rows: Sequence[tuple[Noise | FillNoise, Sequence[TableCell]]],
+    rows: Sequence[tuple[Noise | FillNoise, Sequence[str | TableCell]]],
 ) -> Table:
     """The table with a row for each step and primary metric."""
     several = len({noise.workload for noise, _ in rows}) > 1
@@ -249,9 +237,10 @@ def tables(comparison: Comparison) -> Iterable[Table]:
         yield between_fills(comparison, calibration)
 
 
-def _parts(subject: Subject) -> Iterable[Group]:
-    for table in tables(subject.comparison):
-        yield Group(name="", parts=(table,), depth=table.depth, of="page", entry="")
-
-
-SECTION = Section("page", _parts)
+SECTION = Section(
+    "page",
+    lambda subject: (
+        Group(name="", parts=(table,), depth=table.depth, of="page", entry="")
+        for table in tables(subject.comparison)
+    ),
+)

@@ -6,8 +6,9 @@ from dbdyno.model import Comparison, StepComparison
 from dbdyno.model.host_facts import Storage
 from dbdyno.model.host_reading import Device
 from dbdyno.model.metric.device import COLUMNS, DEVICES, DeviceColumn, name_of
-from dbdyno.parts import cells, number
-from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table
+from dbdyno.parts import cells
+from dbdyno.parts.part import Group, Section
+from dbdyno.parts.table import Column, Row, Table
 
 SELDOM = ("discards", "flushes")
 """What is left out where there was none of it."""
@@ -38,14 +39,12 @@ def tables(step: StepComparison, comparison: Comparison, prefix: str) -> Iterabl
         rows=tuple(
             Row.of(
                 cell.arm,
-                *texts,
+                *(cells.figure(step, cell, name_of(device, column.name)) for column in shown),
                 group=_title(comparison, device) if len(devices) > 1 else "",
                 arm=cell.arm,
             )
             for device in devices
-            for cell, *texts in zip(
-                step.cells, *(_texts(step, device, column) for column in shown), strict=True
-            )
+            for cell in step.cells
         ),
         note=_note(step, comparison, devices),
     )
@@ -65,13 +64,6 @@ def _shown(step: StepComparison, devices: Sequence[Device], column: DeviceColumn
     if column.requests in SELDOM:
         return any(any(_values(step, device, column.name)) for device in devices)
     return any(_known(step, device, column.name) for device in devices)
-
-
-def _texts(step: StepComparison, device: Device, column: DeviceColumn) -> Iterable[str]:
-    """The figures of all arms, with the same digits."""
-    values = _values(step, device, column.name)
-    digits = number.digits_alike(values, column.digits)
-    return (number.number(value, digits) for value in values)
 
 
 def _note(step: StepComparison, comparison: Comparison, devices: Sequence[Device]) -> str:
@@ -104,17 +96,14 @@ def _named(storage: Storage) -> str:
     return f", {storage.device}" if storage.device else ""
 
 
-def _parts(subject: Subject) -> Iterable[Group]:
-    parts = tuple(tables(subject.step, subject.comparison, subject.anchor))
-    if parts:
-        yield Group(
-            name=f"{subject.anchor}-device",
-            parts=parts,
-            depth="detail",
-            entry="device",
-            click="The device, as iostat tells it",
-            fold="the device, as iostat tells it",
-        )
-
-
-SECTION = Section("step", _parts)
+SECTION = Section.grouped(
+    "step",
+    lambda subject: tables(subject.step, subject.comparison, subject.anchor),
+    Group(
+        name="-device",
+        depth="detail",
+        entry="device",
+        click="The device, as iostat tells it",
+        fold="the device, as iostat tells it",
+    ),
+)

@@ -6,7 +6,8 @@ from dataclasses import replace
 from dbdyno.findings.measured_on.show import UNKNOWN
 from dbdyno.model import Difference
 from dbdyno.model.comparison import OF_SOME
-from dbdyno.parts.part import AnyPart, Column, Group, Row, Section, Subject, Table
+from dbdyno.parts.part import AnyPart, Group, Section, Subject
+from dbdyno.parts.table import Column, Row, Table
 
 
 def table(found: Sequence[Difference], arms: Sequence[str]) -> Table | None:
@@ -22,7 +23,7 @@ def table(found: Sequence[Difference], arms: Sequence[str]) -> Table | None:
         )
         for difference in ordered
     )
-    columns = Column.heads("", *(Column(text=arm, left=True) for arm in arms))
+    columns = Column.words("", *arms)
     unplanned = sum(not difference.planned for difference in found)
     note = (
         "A difference in speed may come from the differences that the plan does not name."
@@ -41,10 +42,9 @@ def table(found: Sequence[Difference], arms: Sequence[str]) -> Table | None:
 
 def _parts(subject: Subject) -> Iterable[AnyPart]:
     every, arms = subject.comparison.differences, subject.comparison.arms
-    if (main := table([one for one in every if one.what != OF_SOME], arms)) is not None:
+    if main := table([one for one in every if one.what != OF_SOME], arms):
         yield main
-    names = table([one for one in every if one.what == OF_SOME], arms)
-    if names is not None:
+    if names := table([one for one in every if one.what == OF_SOME], arms):
         title = OF_SOME.capitalize()
         parts = (replace(names, name="settings-of-some", title=title),)
         yield Group(name="of-some", parts=parts, entry="", click=title)

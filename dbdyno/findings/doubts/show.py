@@ -5,6 +5,7 @@ from itertools import groupby
 
 from dbdyno.model import Comparison
 from dbdyno.model.doubt import DoubtGroup
+from dbdyno.model.grouping import grouped
 from dbdyno.parts import number
 from dbdyno.parts.number import listed, of_blocks
 from dbdyno.parts.part import Callout, Finding, Section, Subject
@@ -26,7 +27,7 @@ def parts(comparison: Comparison) -> Iterator[Callout]:
         yield Callout(
             name="doubts",
             title="Doubts",
-            items=tuple(Finding(text=text) for text in texts),
+            items=Finding.each(texts),
             depth="answer",
             brief=(*brief, *([f"and {more} more"] if more > 0 else [])),
         )
@@ -51,10 +52,7 @@ def _where(alike: Sequence[DoubtGroup], blocks: int) -> str:
     """The blocks of each arm: counted, or named where they are void. Empty: it is of the whole."""
     if alike[0].subject.grade == "void":
         return of_blocks([block for group in alike for block in group.blocks])
-    arms: dict[tuple[int, ...], list[str]] = {}
-    for group in alike:
-        if group.blocks:
-            arms.setdefault(group.blocks, []).append(group.arm or "")
+    arms = grouped((group.blocks, group.arm or "") for group in alike if group.blocks)
     each = [f"{listed(filter(None, names))} in {len(of)}".strip() for of, names in arms.items()]
     return f"{', '.join(each)} of {number.blocks(blocks)}" if each else ""
 
@@ -84,8 +82,7 @@ def of_step(subject: Subject) -> Iterable[Callout]:
         for item in group.of_step(step.workload, step.ordinal)
     ]
     if texts:
-        items = tuple(Finding(text=text) for text in texts)
-        yield Callout(name=f"{subject.anchor}-doubts", title="", items=items)
+        yield Callout(name=f"{subject.anchor}-doubts", title="", items=Finding.each(texts))
 
 
 def _who(arm: str | None, blocks: Sequence[int]) -> str:

@@ -7,23 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from statistics import median
 
-from dbdyno.findings.fairness.facts import Fairness, FairnessFacts, Stalls
+from dbdyno.findings.fairness.facts import Fairness, FairnessFacts
 from dbdyno.model import Cell, StepComparison, StepRun
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric.over import taken
 from dbdyno.parts import cells, number, over_time
-from dbdyno.parts.part import (
-    Chart,
-    Column,
-    Group,
-    Line,
-    Lines,
-    Row,
-    Section,
-    Subject,
-    Table,
-    TableCell,
-)
+from dbdyno.parts.drawing import Line, Lines
+from dbdyno.parts.part import Chart, Group, Section, Subject
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 EVEN_SHARE_MIN = 0.95
 """Where the slowest client has this much of the fastest one's rate all count as served alike."""
@@ -59,7 +50,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     roles = told(step)
     if roles:
         yield _whole(step, roles, prefix)
-    if any(stalls.stalled for stalls in _stalls_of(step)):
+    if any(stalls.stalled for facts in step.each(FairnessFacts) for stalls in facts.stalls):
         yield _stalls(step, prefix)
 
 
@@ -73,21 +64,13 @@ def of_headline(run: StepRun) -> Fairness | None:
     return next(iter([*found, *others]), None)
 
 
-def _fairness_of(step: StepComparison) -> Iterable[Fairness]:
-    return (fair for told in step.each(FairnessFacts) for fair in told.fairness)
-
-
-def _stalls_of(step: StepComparison) -> Iterable[Stalls]:
-    return (stalls for told in step.each(FairnessFacts) for stalls in told.stalls)
-
-
 def told(step: StepComparison) -> dict[str, str]:
     """The roles of which there is something to say, and the unit of what each counts.
 
     That is the headline's; of others those whose clients were not served alike, and that did not
     merely follow another role, as deletes follow the inserts that they are tied to.
     """
-    units = {fair.role: fair.unit for fair in _fairness_of(step)}
+    units = _units(step)
     first = next((fair.role for run in step.runs if (fair := of_headline(run))), None)
     shown: list[str] = []
     for role in sorted(units, key=lambda role: role != first):
@@ -97,35 +80,36 @@ def told(step: StepComparison) -> dict[str, str]:
     return {role: units[role] for role in shown}
 
 
+def _units(step: StepComparison) -> dict[str, str]:
+    return {fair.role: fair.unit for facts in step.each(FairnessFacts) for fair in facts.fairness}
+
+
+def _of_role(runs: StepComparison | Cell, role: str) -> list[Fairness]:
+    return [fair for facts in runs.each(FairnessFacts) if (fair := facts.of(role)) is not None]
+
+
 def _even(step: StepComparison, role: str) -> bool:
     """Whether in every run the slowest client did nearly as much as the fastest."""
-    found = [
-        fair for run in step.runs for fair in run.of(FairnessFacts).fairness if fair.role == role
-    ]
-    return all(min(fair.rates) >= EVEN_SHARE_MIN * max(fair.rates) for fair in found)
+    every = [fair.rates for fair in _of_role(step, role)]
+    return all(min(rates) >= EVEN_SHARE_MIN * max(rates) for rates in every)
 
 
 def _follows(step: StepComparison, role: str, other: str) -> bool:
     """Whether in every run each client had the same rate in both roles."""
-    for run in step.runs:
-        rates = {
-            fair.role: fair.rates
-            for fair in run.of(FairnessFacts).fairness
-            if fair.role in (role, other)
-        }
-        pairs = zip(rates.get(role, ()), rates.get(other, ()), strict=False)
-        if any(abs(one - two) > SAME_SHARE_MAX * max(one, two) for one, two in pairs):
-            return False
-    return True
+    pairs = (
+        pair
+        for facts in step.each(FairnessFacts)
+        if (own := facts.of(role)) and (beside := facts.of(other))
+        for pair in zip(own.rates, beside.rates, strict=False)
+    )
+    return all(abs(own - beside) <= SAME_SHARE_MAX * max(own, beside) for own, beside in pairs)
 
 
 def _left_out(step: StepComparison, shown: dict[str, str]) -> str:
     """The roles outside the tables, in a sentence."""
-    roles = dict.fromkeys(fair.role for fair in _fairness_of(step))
-    names = [role for role in roles if role not in shown]
-    if not names:
-        return ""
-    return f"Not shown, because their clients ran alike or like those above: {', '.join(names)}. "
+    names = ", ".join(role for role in _units(step) if role not in shown)
+    said = f"Not shown, because their clients ran alike or like those above: {names}. "
+    return said if names else ""
 
 
 # --- Each role as a whole --------------------------------------------------------------------
@@ -161,15 +145,12 @@ def _whole(step: StepComparison, roles: dict[str, str], prefix: str) -> Table:
 def _bound_by_work(step: StepComparison) -> bool:
     """Whether clients end when their work is done; with a target rate that is when its time is."""
     paced = any(run.facts.sla_target is not None for run in step.runs)
-    return not paced and any(
-        fair.finish_s for run in step.runs for fair in run.of(FairnessFacts).fairness
-    )
+    every = (fair for facts in step.each(FairnessFacts) for fair in facts.fairness)
+    return not paced and any(fair.finish_s for fair in every)
 
 
 def _whole_cells(result: Cell, role: str, finish: Sequence[tuple[str, Of]]) -> Iterable[TableCell]:
-    found = [
-        fair for run in result.runs for fair in run.of(FairnessFacts).fairness if fair.role == role
-    ]
+    found = _of_role(result, role)
     yield from (cells.over_blocks(map(of, found), seconds) for _, of in finish)
     if finish:
         yield cells.over_blocks((fair.pct for fair in found), percent)
@@ -274,8 +255,8 @@ def summary(steps: Sequence[StepComparison], prefix: str) -> Table | None:
 
 
 def _summary_cell(result: Cell, of: Of, words: Callable[[float | None], str]) -> TableCell:
-    found = [fair for run in result.runs if (fair := of_headline(run)) is not None]
-    values = [value for fair in found if (value := of(fair)) is not None]
+    every = filter(None, map(of_headline, result.runs))
+    values = [value for fair in every if (value := of(fair)) is not None]
     return cells.over_blocks(values, words) if values else TableCell(text="")
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 
 from dbdyno.findings.step_pairs.facts import StepPair, StepPairFacts
-from dbdyno.model import Cell, StepComparison
+from dbdyno.model import StepComparison
 from dbdyno.parts import cells, number, step_groups
-from dbdyno.parts.part import Column, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import Section, Subject
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 
 def _parts(subject: Subject) -> Iterable[Table]:
@@ -44,22 +45,19 @@ def _rows(
     after = twins.get(name)
     for place, result in enumerate(step.cells):
         twin = after.cells[place] if after is not None else None
+        pair = ratios.get((step.step, result.arm))
         yield Row.of(
             result.arm,
             cells.absolute_cell(result, ""),
             TableCell(text="not run", tone="failed")
             if twin is None
             else cells.absolute_cell(twin, ""),
-            _by_before(result, twin, ratios.get((step.step, result.arm))),
+            TableCell(text=number.MISSING)
+            if twin is None or pair is None or pair.ratio is None
+            else cells.quotient_cell(pair.ratio, result, twin),
             group=name,
             arm=result.arm,
         )
-
-
-def _by_before(before: Cell, after: Cell | None, pair: StepPair | None) -> TableCell:
-    if after is None or pair is None or pair.ratio is None:
-        return TableCell(text=number.MISSING)
-    return cells.quotient_cell(pair.ratio, before, after)
 
 
 SECTION = Section("workload", _parts)

@@ -6,11 +6,11 @@ is often as much above it. Beside them stands the CPU time of the server process
 
 from collections.abc import Iterable, Sequence
 
-from dbdyno.model import Cell, StepComparison
+from dbdyno.model import StepComparison
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric.primary import cpu_of
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import Column, Row, Table, TableCell
+from dbdyno.parts.table import Column, Row, Table
 
 SHORT: tuple[tuple[str, str, int, str], ...] = (
     ("cpu/o", "cpupq", 2, "CPU of the host, a load generator on it included, µs per operation"),
@@ -67,8 +67,10 @@ def _rows(step: StepComparison) -> Iterable[Row]:
     cpu = cpu_of(step.cells)
     for result in step.cells:
         yield Row.of(
-            *(_value(step, result, metric or cpu, digits) for _, metric, digits, _ in SHORT),
-            _per_second(step, result),
+            *(cells.figure(step, result, metric or cpu, digits) for _, metric, digits, _ in SHORT),
+            cells.absolute_cell(result, "")
+            if _rate(step) == step.headline
+            else number.number(result.metrics.get(_rate(step))),
             result.arm,
             group=step.step,
             arm=result.arm,
@@ -87,15 +89,3 @@ def _rows(step: StepComparison) -> Iterable[Row]:
 def _rate(step: StepComparison) -> str:
     """The metric that counts operations by time: the headline, where that does."""
     return "tps" if kind_of(step.headline).whole else step.headline or ""
-
-
-def _per_second(step: StepComparison, result: Cell) -> TableCell:
-    if _rate(step) == step.headline:
-        return cells.absolute_cell(result, "")
-    return TableCell(text=number.number(result.metrics.get(_rate(step))))
-
-
-def _value(step: StepComparison, result: Cell, metric: str, digits: int) -> TableCell:
-    """A figure, with the digits that it has for every arm."""
-    alike = number.digits_alike([cell.metrics.get(metric) for cell in step.cells], digits)
-    return TableCell(text=number.number(result.metrics.get(metric), alike))

@@ -16,20 +16,9 @@ from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.model.headlines import HeadlineKind
 from dbdyno.parts import cells, colors, step_groups, table_layout
 from dbdyno.parts.colors import Colors
-from dbdyno.parts.part import (
-    AnyPart,
-    Column,
-    Finding,
-    Group,
-    Row,
-    Section,
-    Subject,
-    Table,
-    TableCell,
-    Text,
-    anchored,
-)
+from dbdyno.parts.part import AnyPart, Finding, Group, Section, Subject, Text, anchored
 from dbdyno.parts.ratio_chart import ratio_chart
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 _MARKS = {
     cells.UNFOUND: f"under {100 * FOUND_MIN:.0f} % of the statements found a row",
@@ -47,12 +36,18 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
         return
     listing = [step for some in groups.values() for step in some]
     base, *others = [result.arm for result in listing[0].cells]
-    blocks, chosen = subject.comparison.blocks, _colors(subject)
+    comparison, blocks = subject.comparison, subject.comparison.blocks
+    chosen = colors.of_scheme(
+        subject.colors,
+        sure=colors.trusted(comparison.calibration, comparison.aims),
+        blocks=blocks,
+        published=colors.PUBLISHED.colors(blocks),
+    )
     columns = tuple(f"col-{place} : {arm}" for place, arm in enumerate(others, start=1))
     legend = (f"Relative to: {base}", *columns) if len(others) > 1 else ()
     yield Text(
         name=f"{subject.anchor}-legend",
-        items=tuple(Finding(text=line) for line in legend),
+        items=Finding.each(legend),
         depth="brief",
         form="legend",
     )
@@ -71,14 +66,6 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
         yield _throughputs(subject, groups)
     yield _costs(subject, groups, cost_per_operation.note(listing, base))
     yield from _fairness(subject, listing)
-
-
-def _colors(subject: Subject) -> Colors:
-    scheme, comparison = subject.colors, subject.comparison
-    if scheme == "words":
-        return colors.by_word(colors.trusted(comparison.calibration, comparison.aims))
-    thresholds = colors.PUBLISHED if scheme == "published" else scheme
-    return thresholds.colors(comparison.blocks)
 
 
 def _anchor(subject: Subject, title: str) -> str:

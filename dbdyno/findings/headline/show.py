@@ -1,6 +1,6 @@
 """The head of a report: each arm against the base, confidence, failures."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from dbdyno.findings.calibration import show as calibration
 from dbdyno.findings.verdicts import show as verdicts
@@ -9,7 +9,7 @@ from dbdyno.model.metric.primary import called, is_cpu, is_second
 from dbdyno.model.verdict import CHANGED, Judgement, OverallRatio, is_wide, shaded
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import cells, colors, dependence, known, looks, nodes, number, step_groups
-from dbdyno.parts.part import Finding, Section, Subject, Text
+from dbdyno.parts.part import Finding, Section, Text
 
 
 def findings(comparison: Comparison) -> list[Finding]:
@@ -169,19 +169,19 @@ def _failures(comparison: Comparison) -> list[Finding]:
 
 def _listed(text: str, items: Sequence[str]) -> list[Finding]:
     """A sentence with its list; nothing where the list is empty."""
-    return [Finding(text=text, items=tuple(Finding(text=item) for item in items))] if items else []
+    return [Finding(text=text, items=Finding.each(items))] if items else []
 
 
-def _parts(subject: Subject) -> Iterable[Text]:
-    yield Text(
-        name="headline",
-        title="",
-        items=tuple(findings(subject.comparison)),
-        depth="brief",
-        form="sayings",
-        look="headline",
-        entry="Headline",
-    )
-
-
-SECTION = Section("page", _parts)
+SECTION = Section(
+    "page",
+    lambda subject: [
+        Text(
+            name="headline",
+            items=tuple(findings(subject.comparison)),
+            depth="brief",
+            form="sayings",
+            look="headline",
+            entry="Headline",
+        )
+    ],
+)

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from dbdyno.model import Cell
 from dbdyno.model.find import METRIC
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import AnyPart, Column, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import AnyPart, Section, Subject
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 
 def _parts(subject: Subject) -> Iterable[AnyPart]:
@@ -14,11 +15,12 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
     if not steps:
         return
     beside = len(subject.comparison.arms) > 1
-    limit = _limit_us(subject, steps[0].workload)
+    uses = (use for use in subject.comparison.plan.workloads if use.folder == steps[0].workload)
+    limit_us = next((use.p99_below_us for use in uses), None)
     blocks = subject.comparison.blocks
     yield Table(
         name=f"{subject.anchor}-highest-rate",
-        title=f"Highest rate with p99 < {number.time_us(limit)}",
+        title=f"Highest rate with p99 < {number.time_us(limit_us)}",
         depth="brief",
         look="inline",
         entry="highest rate",
@@ -41,12 +43,6 @@ def _parts(subject: Subject) -> Iterable[AnyPart]:
 
 
 SECTION = Section("workload", _parts)
-
-
-def _limit_us(subject: Subject, workload: str) -> float | None:
-    """The limit that the plan sets for a workload."""
-    uses = (use for use in subject.comparison.plan.workloads if use.folder == workload)
-    return next((use.p99_below_us for use in uses), None)
 
 
 def _cells(result: Cell, beside: bool) -> Iterable[TableCell]:

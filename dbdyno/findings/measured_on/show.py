@@ -1,5 +1,6 @@
 """The machine, the servers, and the differences between the arms."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from dbdyno import doctor
@@ -8,11 +9,13 @@ from dbdyno.model import Comparison, engine
 from dbdyno.model.ceiling import Ceiling, CeilingLoad
 from dbdyno.model.compiler import flags_of
 from dbdyno.model.doubt import DoubtSubject
+from dbdyno.model.grouping import grouped
 from dbdyno.model.host_facts import Cpu, HostFacts, Storage
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.parts import cells, number
 from dbdyno.parts.number import of_blocks
-from dbdyno.parts.part import Column, Finding, Group, Row, Section, Subject, Table, Text
+from dbdyno.parts.part import Finding, Group, Section, Subject, Text
+from dbdyno.parts.table import Column, Row, Table
 
 UNKNOWN = "not known"
 GENERATOR = "Load generator"
@@ -59,15 +62,27 @@ def _facts(
 
     `generator`: what the load generator can do there.
     """
+    disturbances = render.summary(doctor.findings(host))
+    looked = host.look is not None  # older versions of dyno did not, nor do runs of fakes
+    disturbs = "nothing known" if looked else ""
+    if disturbances:
+        disturbs = f"{disturbances} (`dyno doctor` gives reasons and remedies)"
+    return [
+        *hardware(host),
+        ("Pages and clock", _pages(host)),
+        (GENERATOR, _elsewhere(comparison) or _ceiling(generator)),
+        ("What disturbs here", disturbs),
+    ]
+
+
+def hardware(host: HostFacts) -> list[tuple[str, str]]:
+    """What the machine is and runs, likewise."""
     return [
         ("CPU", _cpu(host.cpu)),
         ("Memory", _memory(host)),
         ("Storage", _storage(host.data)),
-        *_log(host),
-        ("System", joined([host.os, prefixed("kernel", host.kernel), _virtual(host)])),
-        ("Pages and clock", _pages(host)),
-        (GENERATOR, _elsewhere(comparison) or _ceiling(generator)),
-        ("What disturbs here", _disturbs(host)),
+        *([("Storage of the log", _log(host, host.wal))] if host.wal else []),
+        ("System", _system(host)),
     ]
 
 
@@ -102,7 +117,7 @@ def hosts(comparison: Comparison) -> Table | None:
     return Table(
         name="hosts",
         title="What the hosts do not have alike",
-        columns=Column.heads("", *(Column(text=heading, left=True) for heading in headings)),
+        columns=Column.words("", *headings),
         rows=tuple(
             Row.of(name, *(text or UNKNOWN for text in texts)) for name, texts in lines.items()
         ),
@@ -112,40 +127,33 @@ def hosts(comparison: Comparison) -> Table | None:
 
 def _elsewhere(comparison: Comparison) -> str:
     """The ceilings of the hosts that made the load; empty where it was made beside the servers."""
-    names = comparison.plan.generator.hosts
-    return "; ".join(f"on {name}: {_of_host(comparison, name)}" for name in names)
-
-
-def _of_host(comparison: Comparison, name: str) -> str:
-    """A host that made load: its processor, and the load generator's ceiling there."""
-    cpu = comparison.hosts.get(name, HostFacts()).cpu
-    return joined([_cpu(cpu), _ceiling(comparison.generators.get(name))])
+    by_host = {
+        name: [
+            _cpu(comparison.hosts.get(name, HostFacts()).cpu),
+            _ceiling(comparison.generators.get(name)),
+        ]
+        for name in comparison.plan.generator.hosts
+    }
+    return "; ".join(f"on {name}: {joined(words)}" for name, words in by_host.items())
 
 
 def _ceiling(generator: Ceiling | None) -> str:
     """The load generator's ceiling on this host, against a server that costs nothing."""
     if generator is None:
         return "not measured on this host"
-    by_protocol: dict[str, list[CeilingLoad]] = {}
-    for load in generator.loads:
-        by_protocol.setdefault(load.protocol, []).append(load)
-    said = {protocol: _loads(loads) for protocol, loads in by_protocol.items()}
+    by_protocol = grouped((load.protocol, load) for load in generator.loads)
+    said = {}
+    for protocol, loads in by_protocol.items():
+        best = max(loads, key=lambda load: load.per_s)
+        others = (_load(load) for load in loads if load is not best)
+        said[protocol] = "; ".join([f"ceiling {_load(best)} of CPU each", *others])
     if set(said) == {OLDER_PROTOCOL}:
         return said[OLDER_PROTOCOL]
-    return "; ".join(f"{_protocol(protocol)}: {words}" for protocol, words in said.items())
-
-
-def _protocol(name: str) -> str:
-    """A protocol in words; of one that this version does not know the name."""
-    known = engine.TRAITS.get(name)
-    return name if known is None else f"{known.product}'s protocol"
-
-
-def _loads(loads: Sequence[CeilingLoad]) -> str:
-    """The loads of a protocol, that with the largest rate first."""
-    best = max(loads, key=lambda load: load.per_s)
-    others = [_load(load) for load in loads if load is not best]
-    return "; ".join([f"ceiling {_load(best)} of CPU each", *others])
+    # Of a protocol that this version does not know the name.
+    names = {name: f"{traits.product}'s protocol" for name, traits in engine.TRAITS.items()}
+    return "; ".join(
+        f"{names.get(protocol, protocol)}: {words}" for protocol, words in said.items()
+    )
 
 
 def _load(load: CeilingLoad) -> str:
@@ -172,15 +180,6 @@ def _waits(load: CeilingLoad) -> str:
     return f" by {thread.wait}" + ("" if refused is None else f" (io_uring: {refused})")
 
 
-def _disturbs(host: HostFacts) -> str:
-    """The doctor's findings in the host's facts, without reasons and remedies."""
-    disturbances = render.summary(doctor.findings(host))
-    looked = host.look is not None  # older versions of dyno did not, nor do runs of fakes
-    if disturbances:
-        return f"{disturbances} (`dyno doctor` gives reasons and remedies)"
-    return "nothing known" if looked else ""
-
-
 def joined(words: Iterable[object], separator: str = ", ") -> str:
     """Returns the words that are there, separated."""
     return separator.join(str(word) for word in words if word not in (None, ""))
@@ -192,7 +191,9 @@ def prefixed(name: str, value: object) -> str:
 
 
 def _blocks(comparison: Comparison) -> str:
-    words = [f"{comparison.blocks} judged{_by_node(comparison)}", comparison.incomplete]
+    nodes = Counter(comparison.nodes.values())
+    told = ", ".join(f"{count} on {node}" for node, count in nodes.items())
+    words = [f"{comparison.blocks} judged{f' ({told})' if told else ''}", comparison.incomplete]
     if comparison.unverified:
         words.append(f"{len(comparison.unverified)} unverified: an older dyno wrote no checksums")
     words += [
@@ -202,15 +203,6 @@ def _blocks(comparison: Comparison) -> str:
         for item in group.items
     ]
     return joined(words, "; ")
-
-
-def _by_node(comparison: Comparison) -> str:
-    """How many blocks each node measured: ` (4 on n1, 2 on n2)`."""
-    counts: dict[str, int] = {}
-    for node in comparison.nodes.values():
-        counts[node] = counts.get(node, 0) + 1
-    told = ", ".join(f"{count} on {node}" for node, count in counts.items())
-    return f" ({told})" if told else ""
 
 
 def _cpu(cpu: Cpu) -> str:
@@ -237,16 +229,10 @@ def _memory(host: HostFacts) -> str:
     )
 
 
-def rotates(data: Storage) -> bool | None:
-    """Whether the data's device has rotating disks; None where nobody knows.
-
-    A device without a model is a virtual one, whose flag says nothing of what is below it.
-    """
-    return data.rotational if data.model else None
-
-
 def _storage(data: Storage) -> str:
-    rotational = {True: "rotating", False: "not rotating"}.get(rotates(data))  # type: ignore[arg-type]
+    # A device without a model is a virtual one, whose flag says nothing of what is below it.
+    turns = data.rotational if data.model else None
+    rotational = "" if turns is None else "rotating" if turns else "not rotating"
     return joined(
         [
             data.file_system,
@@ -261,16 +247,14 @@ def _storage(data: Storage) -> str:
     )
 
 
-def _log(host: HostFacts) -> Iterable[tuple[str, str]]:
-    """The storage of a log that has a folder of its own; of one on the data's device only that."""
-    if host.wal:
-        here = f"on the data's device, in {host.wal.path}"
-        yield "Storage of the log", here if host.one_device else _storage(host.wal)
+def _log(host: HostFacts, wal: Storage) -> str:
+    return f"on the data's device, in {wal.path}" if host.one_device else _storage(wal)
 
 
-def _virtual(host: HostFacts) -> str:
-    words = prefixed("virtual machine:", host.virtual)
-    return joined([words, "in a container" if host.container else ""])
+def _system(host: HostFacts) -> str:
+    virtual = prefixed("virtual machine:", host.virtual)
+    inside = "in a container" if host.container else ""
+    return joined([host.os, prefixed("kernel", host.kernel), virtual, inside])
 
 
 def _pages(host: HostFacts) -> str:
@@ -329,7 +313,7 @@ def servers(comparison: Comparison) -> Table:
         if any(value not in (None, "") for value in values):
             texts = (UNKNOWN if value is None else str(value) for value in values)
             rows.append(Row.of(name, *texts))
-    columns = Column.heads("", *(Column(text=arm, left=True) for arm in arms))
+    columns = Column.words("", *arms)
     return Table(name="servers", title="The arms", columns=columns, rows=tuple(rows), look="words")
 
 

@@ -7,7 +7,8 @@ from dbdyno.findings.fairness.facts import never_stalled
 from dbdyno.findings.outcomes.facts import counted, throughput
 from dbdyno.model import StepComparison, StepRun
 from dbdyno.parts import cells, number, step_groups, table_layout
-from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import Group, Section, Subject
+from dbdyno.parts.table import Column, Depth, Row, Table, TableCell
 
 CACHED_READS_MAX = 0.01
 """Device reads for each operation up to which a step counts as cached: one in a hundred."""
@@ -63,27 +64,23 @@ def _well(step: StepComparison) -> list[StepRun]:
     return [run for run in step.runs if run.ending.status == "ok"]
 
 
-def _step_cells(step: StepComparison, *, with_runs: bool) -> Iterable[TableCell]:
+def _step_cells(step: StepComparison, *, with_runs: bool) -> Iterable[str | TableCell]:
     well = _well(step)
     extent = next((run.facts.extent for run in step.runs if run.facts.extent is not None), None)
     clients = extent.clients if extent is not None else None
-    yield TableCell(text=step.step)
-    yield TableCell(text=counted(step))
-    yield TableCell(text=number.number(clients, 0))
-    yield TableCell(text=number.number(extent.connections if extent else None, 0))
-    yield TableCell(text=number.number(extent.tables if extent else None, 0))
+    yield from (step.step, counted(step))
+    of = (extent.clients, extent.connections, extent.tables) if extent else (None,) * 3
+    yield from (number.number(count, 0) for count in of)
     inserted = [(run.metrics.get("ips") or 0.0) * (run.window.seconds or 0.0) for run in well]
-    yield TableCell(
-        text=_range([rows / clients for rows in inserted]) if clients else number.MISSING
-    )
+    yield _range([rows / clients for rows in inserted]) if clients else number.MISSING
     target = cells.target(step)
-    yield TableCell(text=number.number(target / clients) if target and clients else "")
+    yield number.number(target / clients) if target and clients else ""
     lengths = [run.window.seconds for run in well if run.window.seconds is not None]
     seconds = number.seconds(min(lengths), max(lengths)) if lengths else number.MISSING
-    yield TableCell(text=seconds.removesuffix(" s"))
+    yield seconds.removesuffix(" s")
     yield _reads(well)
     if with_runs:
-        yield TableCell(text=str(len(well)))
+        yield str(len(well))
 
 
 def _range(values: Sequence[float]) -> str:
@@ -110,16 +107,10 @@ def _reads(runs: Sequence[StepRun]) -> TableCell:
 
 def _parts(subject: Subject) -> Iterable[Group]:
     """The table, which is long where the steps are in groups."""
-    part = table(subject.steps, subject.anchor)
-    if part is not None:
+    if part := table(subject.steps, subject.anchor):
         many = any(map(step_groups.listed, subject.steps))
-        yield Group(
-            name="",
-            parts=(part,),
-            depth="detail" if many else "report",
-            entry="",
-            fold=part.title,
-        )
+        depth: Depth = "detail" if many else "report"
+        yield Group(name="", parts=(part,), depth=depth, entry="", fold=part.title)
 
 
 SECTION = Section("workload", _parts)

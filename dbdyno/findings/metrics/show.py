@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from dbdyno.model import Cell, StepComparison, metric
 from dbdyno.model.metric import device
-from dbdyno.parts import cells, number
-from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts import cells
+from dbdyno.parts.part import Group, Section
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 _RESPONSE = (
     *("dps", "response", "service", "late", "connect_us_mean", "lag", "queue", "backlog"),
@@ -82,25 +83,18 @@ def _published(step: StepComparison, base: str, prefix: str) -> Table:
         explained=True,
         columns=columns,
         rows=tuple(rows),
-        note=_means(step) + "docs/metrics.md explains each column.",
-    )
-
-
-def _means(step: StepComparison) -> str:
-    """How the figures are taken over blocks; nothing for one block."""
-    if step.blocks <= 1:
-        return ""
-    return (
-        "Geometric means of the blocks beside ratios, arithmetic ones beside differences, which "
-        "have a sign. "
+        note=cells.sentences(
+            "Geometric means of the blocks beside ratios, arithmetic ones beside differences, "
+            "which have a sign."
+            if step.blocks > 1
+            else "",
+            "docs/metrics.md explains each column.",
+        ),
     )
 
 
 def _value_cell(step: StepComparison, result: Cell, one: metric.Metric) -> TableCell:
-    """A metric's value, with the digits that it has for every arm."""
-    values = [other.metrics.get(one.name) for other in step.cells]
-    digits = number.digits_alike(values, one.digits)
-    text = number.number(result.metrics.get(one.name), digits)
+    text = cells.figure(step, result, one.name)
     return TableCell(text=cells.signed(text, cells.value_bound(step, result, one.name)))
 
 
@@ -137,11 +131,14 @@ def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
         )
         for other in others
     )
+    # Why profiled arms lack hardware counters, or some.
+    profiles = (run.profile for run in step.runs)
+    uncounted = dict.fromkeys(each.no_counters for each in profiles if each and each.no_counters)
     columns = Column.heads(
         "metric",
-        Column(text="unit", left=True),
-        *(Column(text=result.arm, group="of the blocks") for result in step.cells),
-        *(Column(text=result.arm, group=f"beside {base}") for result in compared),
+        *Column.words("unit"),
+        *Column.under("of the blocks", *(result.arm for result in step.cells)),
+        *Column.under(f"beside {base}", *(result.arm for result in compared)),
     )
     return Table(
         name=f"{prefix}-more",
@@ -151,19 +148,8 @@ def _ours(step: StepComparison, base: str, prefix: str) -> Table | None:
         joins=f"{prefix}-cost",
         columns=columns,
         rows=rows,
-        note=_uncounted(step),
+        note=f"Hardware counters: {'; '.join(uncounted)}." if uncounted else "",
     )
-
-
-def _uncounted(step: StepComparison) -> str:
-    """Why profiled arms lack hardware counters, or some; nothing where they have all."""
-    profiles = (run.profile for run in step.runs)
-    reasons = {
-        profile.no_counters: None
-        for profile in profiles
-        if profile is not None and profile.no_counters
-    }
-    return f"Hardware counters: {'; '.join(reasons)}." if reasons else ""
 
 
 def _group(name: str) -> str:
@@ -175,15 +161,8 @@ def _group(name: str) -> str:
     return next(of, "Other")
 
 
-def _parts(subject: Subject) -> Iterable[Group]:
-    found = tuple(tables(subject.step, subject.base, subject.anchor))
-    if found:
-        yield Group(
-            name=f"{subject.anchor}-metrics-part",
-            parts=found,
-            entry="metrics",
-            click="Published metrics",
-        )
-
-
-SECTION = Section("step", _parts)
+SECTION = Section.grouped(
+    "step",
+    lambda subject: tables(subject.step, subject.base, subject.anchor),
+    Group(name="-metrics-part", entry="metrics", click="Published metrics"),
+)

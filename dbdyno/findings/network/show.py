@@ -5,9 +5,11 @@ from statistics import median
 
 from dbdyno.findings.network.facts import HostLink, NetworkFacts, Way
 from dbdyno.model import Cell, Comparison
+from dbdyno.model.grouping import grouped
 from dbdyno.model.metric.over import taken
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import Column, Finding, Group, Row, Section, Subject, Table, TableCell, Text
+from dbdyno.parts.part import Finding, Group, Section, Subject, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 WAYS: tuple[Way, ...] = ("sent", "received")
 MIB = 1 << 20
@@ -28,13 +30,15 @@ Links = dict[tuple[str, str], list[HostLink]]
 
 def _links(comparison: Comparison) -> Links:
     """All that is known of each host beside each arm's server, in the plan's order."""
-    links: Links = {}
-    for arm in comparison.arms:
-        for step in comparison.steps:
-            for facts in (facts for cell in step.cells if cell.arm == arm for facts in _of(cell)):
-                for link in facts.network:
-                    links.setdefault((arm, link.host), []).append(link)
-    return links
+    return grouped(
+        ((arm, link.host), link)
+        for arm in comparison.arms
+        for step in comparison.steps
+        for cell in step.cells
+        if cell.arm == arm
+        for facts in _of(cell)
+        for link in facts.network
+    )
 
 
 def _of(cell: Cell) -> list[NetworkFacts]:
@@ -88,7 +92,7 @@ def hosts(comparison: Comparison, links: Links) -> Table:
             Column(text="host", left=True, title="where a generator ran"),
             Column(text="round trip", title="the median over steps and blocks"),
             Column(text="clock, ±", title="the largest bound of its offset"),
-            *(Column(text=way, group="MiB/s, busiest step", title=busiest) for way in WAYS),
+            *Column.under("MiB/s, busiest step", *WAYS, title=busiest),
         ),
         rows=tuple(
             Row.of(
@@ -143,12 +147,11 @@ def _mib(size: float | None) -> str:
 
 def steps(comparison: Comparison) -> Table:
     """A row for each arm, in a group for each measured step whose load came from other hosts."""
-    several = len({step.workload for step in comparison.steps}) > 1
     rows = tuple(
         Row.of(
             cell.arm,
             *_bytes(_of(cell)),
-            group=f"{step.workload} {step.step}" if several else step.step,
+            group=comparison.name_of(step),
             arm=cell.arm,
         )
         for step in comparison.steps
@@ -162,8 +165,8 @@ def steps(comparison: Comparison) -> Table:
         depth="detail",
         columns=Column.heads(
             "arm",
-            *(Column(text=way, group="bytes per operation") for way in WAYS),
-            *(Column(text=way, group="MiB/s") for way in WAYS),
+            *Column.under("bytes per operation", *WAYS),
+            *Column.under("MiB/s", *WAYS),
         ),
         rows=rows,
         note=cells.sentences(
@@ -186,19 +189,15 @@ def _parts(subject: Subject) -> Iterable[Group]:
     links = _links(subject.comparison)
     if not links:
         return
-    items = tuple(Finding(text=text) for text in sentences(links))
+    items = Finding.each(sentences(links))
     means = Text(name="network-means", title=MEANS, items=items, form="paragraphs", look="block")
     by_step = steps(subject.comparison)
-    yield Group(
-        name="network",
-        title="Network",
-        parts=(
-            *((means,) if items else ()),
-            hosts(subject.comparison, links),
-            *((by_step,) if by_step.rows else ()),
-        ),
-        of="page",
+    parts = (
+        *((means,) if items else ()),
+        hosts(subject.comparison, links),
+        *((by_step,) if by_step.rows else ()),
     )
+    yield Group(name="network", title="Network", parts=parts, of="page")
 
 
 SECTION = Section("page", _parts)

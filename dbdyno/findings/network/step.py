@@ -13,12 +13,15 @@ def of_step(evidence: Evidence) -> NetworkFacts:
     """Each host of done.json; none where the load was made beside the server."""
     links = {} if evidence.done is None else evidence.done.network
     shared = evidence.turns is not None and evidence.turns.turn_s is not None
+    # Of the headline's role and others of its kind, in warm-up and window together.
+    totals = evidence.load.totals
+    counts = [totals[role].count if role in totals else None for role in evidence.headline_roles]
     return NetworkFacts(
         network=tuple(
             HostLink(
                 host=host,
                 seconds=evidence.load.lasted_s,
-                operations=_operations(evidence),
+                operations=amounts.total(counts) if evidence.headline_roles else None,
                 **asdict(_own(link, shared=shared)),
             )
             for host, link in links.items()
@@ -37,11 +40,3 @@ def _own(link: Link, *, shared: bool) -> Link:
     if shared or (link.sent_bytes or 0) < 0 or (link.received_bytes or 0) < 0:
         return replace(link, sent_bytes=None, received_bytes=None)
     return link
-
-
-def _operations(evidence: Evidence) -> int | None:
-    """Those of the headline's role and others of its kind, in warm-up and window together."""
-    roles = evidence.headline_roles
-    totals = evidence.load.totals
-    counts = [totals[role].count if role in totals else None for role in roles]
-    return amounts.total(counts) if roles else None

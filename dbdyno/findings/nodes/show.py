@@ -1,19 +1,20 @@
 """What each node found of an arm, whether nodes disagree, and what that says of such machines."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from dbdyno.findings.nodes.facts import NodeFacts
 from dbdyno.model import Comparison
 from dbdyno.model.metric.primary import called, is_second
 from dbdyno.model.nodes import NodeComparison, NodeRatio
-from dbdyno.parts import number
+from dbdyno.parts import cells, number
 from dbdyno.parts.colors import Tone
-from dbdyno.parts.part import Column, Finding, Group, Row, Section, Subject, Table, TableCell, Text
+from dbdyno.parts.part import Finding, Group, Section, Subject, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 NODES_SHOWN_MAX = 6
 """So many nodes have a column each; of more the least and the greatest, and a table of all."""
-NAMES_MAX = 4
-"""So many steps are named in a sentence; the tables have them all."""
 FEW = {2: "Two nodes tell next to nothing", 3: "Three nodes tell little"}
 """What so few tell of other machines."""
 
@@ -25,9 +26,7 @@ _TONES: Mapping[str, Tone] = {"disagree": "notice", "disagree, within the margin
 
 def sentences(comparison: Comparison) -> Iterable[str]:
     """Which nodes measured, whether they disagree, and what so many say of others."""
-    counts: dict[str, int] = {}
-    for node in comparison.nodes.values():
-        counts[node] = counts.get(node, 0) + 1
+    counts = Counter(comparison.nodes.values())
     if len(counts) == 1:
         yield (
             f"All blocks were measured on one machine, {next(iter(counts))}: nothing here is said "
@@ -50,9 +49,16 @@ def _agreement(comparison: Comparison, rows: Sequence[NodeComparison]) -> str:
     apart = [row for row in rows if row.agreement == "disagree"]
     within = sum(row.agreement == "disagree, within the margin" for row in rows)
     if apart:
-        names = [_found(comparison, row) for row in apart]
+        names = []
+        for row in apart:
+            low, high = row.lowest, row.highest
+            what = f" by {called(row.metric)}" if is_second(row.metric) else ""
+            names.append(
+                f"{comparison.name_of(row)} of {row.arm}{what} from {number.change(low.ratio)} on "
+                f"{low.node} to {number.change(high.ratio)} on {high.node}"
+            )
         more = f"; within the margin in {within} more" if within else ""
-        return f"Nodes disagree: {'; '.join(names[:NAMES_MAX])}{_rest(names)}{more}."
+        return f"Nodes disagree: {number.few(names, between='; ')}{more}."
     if within:
         return (
             f"Nodes disagree by less than the margin in {within} of {len(rows)} comparisons, and "
@@ -67,21 +73,6 @@ def _agreement(comparison: Comparison, rows: Sequence[NodeComparison]) -> str:
         else ""
     )
     return f"No disagreement between nodes was seen.{reach}"
-
-
-def _rest(names: Sequence[str]) -> str:
-    more = len(names) - NAMES_MAX
-    return f"; and {more} more" if more > 0 else ""
-
-
-def _found(comparison: Comparison, row: NodeComparison) -> str:
-    """qr100 of pg18 from −4.1 % on n3 to +2.0 % on n1."""
-    low, high = row.lowest, row.highest
-    what = f" by {called(row.metric)}" if is_second(row.metric) else ""
-    return (
-        f"{comparison.name_of(row)} of {row.arm}{what} from {number.change(low.ratio)} on "
-        f"{low.node} to {number.change(high.ratio)} on {high.node}"
-    )
 
 
 def _machines(row: NodeComparison) -> str:
@@ -135,10 +126,9 @@ def _summary(comparison: Comparison, arm: str, rows: Sequence[NodeComparison], n
     metrics = any(is_second(row.metric) for row in rows)
     columns = Column.heads(
         "step",
-        *((Column(text="metric", left=True),) if metrics else ()),
-        *(
-            Column(text=text, group="change on node, %", title=_TITLE)
-            for text in (names if few else ("lowest", "highest"))
+        *(Column.words("metric") if metrics else ()),
+        *Column.under(
+            "change on node, %", *(names if few else ("lowest", "highest")), title=_TITLE
         ),
         Column(text="nodes", left=True, title="whether nodes disagree"),
         Column(text="spread, %", title="standard deviation between nodes, 95 % interval"),
@@ -159,7 +149,7 @@ def _summary(comparison: Comparison, arm: str, rows: Sequence[NodeComparison], n
             Row.of(
                 comparison.name_of(row),
                 *((TableCell(text=called(row.metric)),) if metrics else ()),
-                *(_of_nodes(row, names) if few else _ends(row)),
+                *(_of_nodes(row, names) if few else map(_end, (row.lowest, row.highest))),
                 *_together(row),
             )
             for row in rows
@@ -183,26 +173,19 @@ def _of_nodes(row: NodeComparison, names: Sequence[str]) -> Iterable[TableCell]:
         yield _change(found[name]) if name in found else TableCell(text="")
 
 
-def _ends(row: NodeComparison) -> Iterable[TableCell]:
-    """The least and the greatest, with their nodes."""
-    for node in (row.lowest, row.highest):
-        cell = _change(node)
-        yield TableCell(
-            text=cell.text, detail=f"{node.node} {cell.detail}".rstrip(), title=cell.title
-        )
+def _end(node: NodeRatio) -> TableCell:
+    cell = _change(node)
+    return replace(cell, detail=f"{node.node} {cell.detail}".rstrip())
 
 
 def _change(node: NodeRatio) -> TableCell:
-    return TableCell(
-        text=number.change(node.ratio).removesuffix(" %"),
-        detail=_interval(node.low, node.high),
-        title=number.blocks(node.blocks),
-    )
+    return _percents(node.ratio, node.low, node.high, number.blocks(node.blocks))
 
 
-def _interval(low: float | None, high: float | None) -> str:
-    ends = number.change_interval(low, high)
-    return f"[{ends}]" if ends else ""
+def _percents(value: float, low: float | None, high: float | None, title: str) -> TableCell:
+    """A change in a column of percentages."""
+    cell = cells.change_cell(value, low, high, title)
+    return replace(cell, text=cell.text.removesuffix(" %"))
 
 
 def _together(row: NodeComparison) -> Iterable[TableCell]:
@@ -216,11 +199,8 @@ def _together(row: NodeComparison) -> Iterable[TableCell]:
         ),
     )
     yield _spread(row)
-    yield TableCell(
-        text=number.change(row.machines_ratio).removesuffix(" %"),
-        detail=_interval(row.machines_low, row.machines_high),
-        title=f"{row.freedom} degrees of freedom",
-    )
+    freedom = f"{row.freedom} degrees of freedom"
+    yield _percents(row.machines_ratio, row.machines_low, row.machines_high, freedom)
 
 
 def _spread(row: NodeComparison) -> TableCell:
@@ -267,7 +247,7 @@ def _parts(subject: Subject) -> Iterable[Group]:
     several = len(set(comparison.nodes.values())) > 1
     said = Text(
         name="nodes-said",
-        items=tuple(Finding(text=text) for text in sentences(comparison)),
+        items=Finding.each(sentences(comparison)),
         depth="brief" if several else "report",
         form="paragraphs",
     )

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from dbdyno.findings.outcomes.facts import OutcomeFacts, Outcomes, named, outcomes_of
 from dbdyno.findings.statements.facts import StatementFacts
-from dbdyno.model import StepComparison
 from dbdyno.parts import cells
 from dbdyno.parts.grid import Grid, GridFigure
-from dbdyno.parts.part import Section, Subject, Table
+from dbdyno.parts.part import Section, Subject
+from dbdyno.parts.table import Table
 
 _OPERATIONS: Grid[Outcomes] = Grid(
     heading="operation",
@@ -30,16 +30,13 @@ def _parts(subject: Subject) -> Iterable[Table]:
     if table.rows:
         beside = any(facts.statements for facts in step.each(StatementFacts))
         joins = f"{subject.anchor}-statements-part" if beside else ""
-        yield replace(table, note=" ".join(_notes(step)), joins=joins)
+        counted = ", ".join(named(outcomes_of(step)))
+        note = cells.sentences(
+            "Whole operations in the window; what rolled back was to do so, and is no error.",
+            f"The throughput counts what completed of {counted}." if counted else "",
+            f"{cells.MEANS}." if step.blocks > 1 else "",
+        )
+        yield replace(table, note=note, joins=joins)
 
 
 SECTION = Section("step", _parts)
-
-
-def _notes(step: StepComparison) -> Iterable[str]:
-    """What the counts are, and which of them are the throughput."""
-    yield "Whole operations in the window; what rolled back was to do so, and is no error."
-    if counted := named(outcomes_of(step)):
-        yield f"The throughput counts what completed of {', '.join(counted)}."
-    if step.blocks > 1:
-        yield f"{cells.MEANS}."

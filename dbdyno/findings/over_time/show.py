@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from dbdyno.model import StepComparison
 from dbdyno.parts import over_time
-from dbdyno.parts.part import Chart, Group, Lines, Section, Subject
+from dbdyno.parts.drawing import Lines
+from dbdyno.parts.part import Chart, Group, Section, Subject
 
 OPEN_MAX = 2
 """The first charts are of what the throughput counts: the rate, and the longest response."""

@@ -1,7 +1,7 @@
 """The metrics of costs by owner: CPU, context switches and bytes by operation."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from dbdyno.evidence import evidence as basis
 from dbdyno.evidence import raw_files
@@ -50,26 +50,26 @@ def costs(evidence: Evidence) -> Metrics:
     in_operations = raw_files.plus(basis.operations_cpu_us(evidence, role) for role in roles)
     server = basis.cpu_us(evidence, *SERVER_OWNERS)
     generator = basis.cpu_us(evidence, "generator") if "generator" in evidence.owners else None
+    known = (evidence.owners.get(f"role:{role}") for role in roles)
+    switches = raw_files.plus(cost.context_switches for cost in known if cost is not None)
+    # Without what is counted with operations.
+    background_us = basis.cpu_us(evidence, "background:", "exited")
+    if background_us is not None:
+        background_us -= basis.helpers_cpu_us(evidence)
     # With less than that known, a change of owners would pass for one of the operations' CPU.
     owned = operations if basis.without_owner(evidence) <= basis.WITHOUT_OWNER_MAX else None
     return {
         "cpu_per_op": per(in_operations, owned),
         "server_cpu_per_op": per(basis.roles_cpu_us(evidence, roles), owned),
         "connections_cpu_per_op": per(basis.connections_cpu_us(evidence), operations),
-        "cs_per_op": per(_switches(evidence, roles), operations),
-        "background_cpu_per_op": per(_background_cpu_us(evidence), operations),
+        "cs_per_op": per(switches, operations),
+        "background_cpu_per_op": per(background_us, operations),
         "whole_server_cpu_per_op": per(server, operations),
         "generator_cpu_per_op": per(generator, operations),
         "generator_share": scaled(per(generator, server), 100.0),
         "insert_cpu_per_row": _cpu_per_row(evidence, "insert"),
         "delete_cpu_per_row": _cpu_per_row(evidence, "delete"),
     }
-
-
-def _background_cpu_us(evidence: Evidence) -> float | None:
-    """The server's background without what is counted with operations."""
-    whole = basis.cpu_us(evidence, "background:", "exited")
-    return None if whole is None else whole - basis.helpers_cpu_us(evidence)
 
 
 def background(evidence: Evidence) -> Metrics:
@@ -84,11 +84,6 @@ def background(evidence: Evidence) -> Metrics:
         else per(basis.cpu_us(evidence, *owners), evidence.operations)
         for task, owners in BACKGROUND.items()
     }
-
-
-def _switches(evidence: Evidence, roles: Iterable[str]) -> float | None:
-    known = [evidence.owners.get(f"role:{role}") for role in roles]
-    return raw_files.plus(cost.context_switches for cost in known if cost is not None)
 
 
 def _cpu_per_row(evidence: Evidence, work: str) -> float | None:

@@ -10,7 +10,8 @@ from dbdyno.model.step_run import IDLE, SERVER_OWNERS
 from dbdyno.parts import number
 from dbdyno.parts.colors import Tone
 from dbdyno.parts.owner import words
-from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import Group, Section, Subject
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 Of = Callable[[OwnerCost], float | None]
 
@@ -64,7 +65,10 @@ def cost_tables(step: StepComparison, prefix: str) -> Iterable[Table]:
         (_OUTSIDE, outside, "the machine's sum", window),
         (_WAITING, [owner for owner in idle if owner in spent], "the waiting server's sum", idle),
     )
-    digits = [_digits(step, window, of, more) for _, of, more in _QUANTITIES]
+    digits = []
+    for _, of, more in _QUANTITIES:  # those of the machine's sum, so that columns add up
+        sums = [per_operation(cell, window, of) for cell in step.cells]
+        digits.append(min(number.digits_alike(sums, 9) + (more if any(sums) else 0), 4))
     kind = kind_of(step.headline)
     yield Table(
         name=f"{prefix}-costs",
@@ -92,12 +96,6 @@ def cost_tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     )
 
 
-def _digits(step: StepComparison, owners: Collection[str], of: Of, more: int) -> int:
-    """Those of the machine's sum, so that columns add up."""
-    sums = [per_operation(cell, owners, of) for cell in step.cells]
-    return min(number.digits_alike(sums, 9) + (more if any(sums) else 0), 4)
-
-
 def _row(
     step: StepComparison, digits: Iterable[int], name: str, owners: Collection[str], tone: Tone = ""
 ) -> tuple[TableCell, ...]:
@@ -110,13 +108,10 @@ def _row(
 
 
 def _parts(subject: Subject) -> Iterable[Group]:
-    yield Group(
-        name=f"{subject.anchor}-cost",
-        parts=tuple(cost_tables(subject.step, subject.anchor)),
-        depth="detail",
-        entry="cost",
-        pair=True,
-    )
+    """Also without costs: more metrics join it."""
+    parts = tuple(cost_tables(subject.step, subject.anchor))
+    name = f"{subject.anchor}-cost"
+    yield Group(name=name, parts=parts, depth="detail", entry="cost", pair=True)
 
 
 SECTION = Section("step", _parts)

@@ -12,18 +12,8 @@ from dbdyno.model import StepRun
 from dbdyno.model.profile import NO_SYMBOL, Profile
 from dbdyno.parts import hints, number
 from dbdyno.parts.colors import ARROWS, Tone
-from dbdyno.parts.part import (
-    Column,
-    Finding,
-    Flame,
-    Group,
-    Row,
-    Section,
-    Subject,
-    Table,
-    TableCell,
-    Text,
-)
+from dbdyno.parts.part import Finding, Flame, Group, Section, Subject, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 ROWS_MAX = 20
 """So many functions have a row of their own, the surest changes first."""
@@ -77,7 +67,7 @@ def _sentences(profiles: Iterable[ProfileComparison], prefix: str) -> Iterable[T
         yield Text(
             name=f"{prefix}-functions-changed",
             title="Functions whose cost changed",
-            items=tuple(Finding(text=text) for text in items),
+            items=Finding.each(items),
         )
 
 
@@ -119,18 +109,11 @@ def tables(
 
 
 def _columns(compared: ProfileComparison, form: CostForm, what: str) -> tuple[Column, ...]:
-    arms = dict.fromkeys((compared.base, compared.arm))
-
-    def figures(group: str) -> Iterable[Column]:
-        yield from (Column(text=arm, group=group) for arm in arms)
-        if form.beside:
-            yield Column(text="change", group=group)
-
-    words = (what,) if what == "subsystem" else (what, "subsystem", "binary")
+    heads = (compared.base, compared.arm, "change") if form.beside else (compared.arm,)
     return (
-        *(Column(text=text, left=True) for text in words),
-        *figures(f"{form.unit} by itself"),
-        *figures("with what it calls"),
+        *Column.words(*((what,) if what == "subsystem" else (what, "subsystem", "binary"))),
+        *Column.under(f"{form.unit} by itself", *heads),
+        *Column.under("with what it calls", *heads),
     )
 
 
@@ -188,17 +171,16 @@ def _total(
     words: str, form: CostForm, own: tuple[float, float], *, width: int, tone: Tone = ""
 ) -> Row:
     """A row of what has no figures with what it calls; `width`: its columns of words."""
-    empty = (TableCell(text=""),)
     figures = (
         TableCell(text=form.figure(value), tone=tone) for value in (own if form.beside else own[:1])
     )
     change = (TableCell(text=form.more(own[1] - own[0]), tone=tone),) if form.beside else ()
     return Row.of(
         TableCell(text=words, tone=tone),
-        *empty * (width - 1),
+        *[""] * (width - 1),
         *figures,
         *change,
-        *empty * (3 if form.beside else 1),
+        *[""] * (3 if form.beside else 1),
     )
 
 

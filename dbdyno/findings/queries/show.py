@@ -9,12 +9,13 @@ from dbdyno.findings.work import show as work
 from dbdyno.model import Bound, Cell, Comparison
 from dbdyno.model.answer_word import WORDS
 from dbdyno.model.application import ApplicationResult
-from dbdyno.model.plan_record import ApplicationRecord, QueryRecord
+from dbdyno.model.plan_record import QueryRecord
 from dbdyno.model.query_change import AnswerChange, PlanChange, QueryPlace
 from dbdyno.model.verdict import Verdict
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import colors, known, number, undisturbed
-from dbdyno.parts.part import AnyPart, Column, Group, Row, Section, Table, TableCell
+from dbdyno.parts.part import AnyPart, Group, Section
+from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.parts.table_layout import without_blank_columns
 
 DRAWN = "; values drawn from the data"
@@ -51,7 +52,7 @@ def _texts(comparison: Comparison) -> Table:
     return Table(
         name="query-texts-table",
         title="Texts of all queries",
-        columns=Column.heads("query", "calls", Column(text="text", left=True)),
+        columns=Column.heads("query", "calls", *Column.words("text")),
         rows=tuple(rows),
         depth="detail",
         look="words texts",
@@ -82,12 +83,11 @@ def _table(comparison: Comparison, result: ApplicationResult, place: int) -> Tab
         "query",
         Column(text="share", title=whole),
         "calls/s",
-        Column(text="word", left=True),
+        *Column.words("word"),
         Column(text="time", left=True, title="of a call, with its 95 % interval"),
         Column(text=beside, left=True, title="of a call, with its 95 % interval"),
         Column(text="work", left=True, title="instructions of a call, counted"),
-        Column(text="answer", left=True),
-        Column(text="plan", left=True),
+        *Column.words("answer", "plan"),
     )
     rows = [
         _row(comparison, result, query, own[query.name][1] if query.name in own else None, beside)
@@ -119,44 +119,34 @@ def _row(
     bound: Bound = "exact" if cell is None else cell.ratio_bound
     sure = colors.trusted(comparison.calibration, comparison.aims)
     place = QueryPlace(workload=result.workload, query=query.name, arm=result.arm)
+    time = None if verdict is None else verdicts.primary(verdict, second=False)
     cut = f"; {own_query.CUT}" if query.cut else ""
+    counted = comparison.of(WorkComparison).changes
+    own = (place.workload, place.query, place.arm)
     return Row.of(
         TableCell(
             text=own_query.short(query.text),
             detail=query.name + (DRAWN if query.drawn else "") + cut,
         ),
         own_query.share(application.share(query)),
-        _rate(application, query),
+        "" if application.seconds is None else number.number(query.calls / application.seconds),
         TableCell(
             text=NOT_TIMED if cell is None else _word(cell, verdict, sure),
             tone="" if verdict is None else colors.tone(verdict, sure),
             detail="" if verdict is None else known.bound(verdict, bound),
             title="" if cell is None else answer.failure(cell),
         ),
-        _time(verdict, bound),
+        own_query.time(time, bound) if time is not None and time.blocks else "",
         _beside(verdict, beside),
-        _counted(comparison, place),
+        next((work.brief(each) for each in counted if (*each.name, each.arm) == own), ""),
         _word_of(comparison.queries.answers, place),
         _word_of(comparison.queries.plans, place),
     )
 
 
-def _counted(comparison: Comparison, place: QueryPlace) -> str:
-    """The word and the size of a query's counted work; nothing where it was not counted."""
-    wanted = (place.workload, place.query, place.arm)
-    changes = comparison.of(WorkComparison).changes
-    return next((work.brief(each) for each in changes if (*each.name, each.arm) == wanted), "")
-
-
 def _word_of(changes: Sequence[AnswerChange | PlanChange], place: QueryPlace) -> str:
     """The word of a query's answers or plans; nothing where it was not asked."""
     return next((change.word for change in changes if change.place == place), "")
-
-
-def _rate(application: ApplicationRecord, query: QueryRecord) -> str:
-    if application.seconds is None:
-        return ""
-    return number.number(query.calls / application.seconds)
 
 
 def _word(cell: Cell, verdict: Verdict | None, sure: bool) -> str:
@@ -170,11 +160,6 @@ def _word(cell: Cell, verdict: Verdict | None, sure: bool) -> str:
         return "failed"
     often = f"in {len(failed)} of {number.blocks(len(cell.runs))}"
     return f"ended by its limit of {max(filter(None, limits)):g} s {often}"
-
-
-def _time(verdict: Verdict | None, bound: Bound) -> str:
-    judgement = None if verdict is None else verdicts.primary(verdict, second=False)
-    return own_query.time(judgement, bound) if judgement is not None and judgement.blocks else ""
 
 
 def _beside(verdict: Verdict | None, column: str) -> str:

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dbdyno.findings.application import own_query as own_query
 from dbdyno.findings.verdicts import show as verdicts
 from dbdyno.model import Cell, Comparison
+from dbdyno.model.grouping import grouped
 from dbdyno.model.query_change import Effect, PlanChange
 from dbdyno.parts import colors, number
-from dbdyno.parts.part import AnyPart, Column, Finding, Group, Row, Section, Table, TableCell, Text
+from dbdyno.parts.part import AnyPart, Finding, Group, Section, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 from dbdyno.parts.table_layout import without_blank_columns
 
 KINDS: Mapping[str, frozenset[Effect]] = {
@@ -30,9 +32,7 @@ NOTE = "Where the plans part, from the tables upwards; costs are the planner's o
 
 def parts(comparison: Comparison) -> Iterable[AnyPart]:
     """Of each arm the changed plans; nothing where no plan was asked for."""
-    by_arm: dict[str, list[PlanChange]] = {}
-    for change in comparison.queries.plans:
-        by_arm.setdefault(change.arm, []).append(change)
+    by_arm = grouped((change.arm, change) for change in comparison.queries.plans)
     for place, (arm, changes) in enumerate(by_arm.items()):
         yield Group(
             name=f"query-plans-{place}",
@@ -71,11 +71,19 @@ def _of_arm(comparison: Comparison, changes: Sequence[PlanChange], place: int) -
             click=words,
             fold=words,
         )
-    trees = [tree for change in effective[:TREES_MAX] for tree in _trees(comparison, change)]
-    if trees:
+    both = [
+        tree
+        for change in effective[:TREES_MAX]
+        for tree in trees(
+            change.step,
+            change.arm,
+            {comparison.base: change.base_plan, change.arm: change.arm_plan},
+        )
+    ]
+    if both:
         yield Group(
             name=f"query-plans-{place}-trees",
-            parts=tuple(trees),
+            parts=tuple(both),
             depth="detail",
             entry="",
             click="both plans of each",
@@ -130,11 +138,10 @@ def _table(comparison: Comparison, changes: Sequence[PlanChange], name: str, wha
         title=f"Other plans of {changes[0].arm} {what}",
         columns=Column.heads(
             "query",
-            Column(text="word", left=True),
+            *Column.words("word"),
             Column(text="change", title="of throughput"),
-            Column(text="where the plans part", left=True),
-            Column(text=comparison.base, group="cost"),
-            Column(text=changes[0].arm, group="cost"),
+            *Column.words("where the plans part"),
+            *Column.under("cost", comparison.base, changes[0].arm),
         ),
         rows=tuple(_row(comparison, change) for change in changes),
         look="words queries",
@@ -163,12 +170,12 @@ def _row(comparison: Comparison, change: PlanChange) -> Row:
     )
 
 
-def _trees(comparison: Comparison, change: PlanChange) -> Iterator[Text]:
-    arms = ((comparison.base, change.base_plan), (change.arm, change.arm_plan))
-    for place, (arm, lines) in enumerate(arms):
+def trees(query: str, arm: str, plans: Mapping[str, str]) -> Iterator[Text]:
+    """The plans of a query on the base and on an arm, by their names."""
+    for place, (name, lines) in enumerate(plans.items()):
         yield Text(
-            name=f"tree-{change.step}-{change.arm}-{place}",
-            title=f"{change.step} on {arm}",
+            name=f"tree-{query}-{arm}-{place}",
+            title=f"{query} on {name}",
             items=(Finding(text=lines, label="text"),),
             form="code",
             depth="detail",

@@ -9,7 +9,8 @@ from dbdyno.model.metric.over import taken
 from dbdyno.model.response_times import HEADINGS
 from dbdyno.parts import cells, number
 from dbdyno.parts.colors import Tone
-from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import Group, Section, Subject
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 BUCKETS = (*HEADINGS, f">{HEADINGS[-1]}")
 KINDS = ("query", "insert", "delete")
@@ -67,24 +68,18 @@ def _times_tables(
     kinds = [work for work in KINDS if ("kind", work) in there and wanted(work)]
     names = [name for of, name in there if of == "operation" and name not in KINDS]
     operations = [name for name in names if wanted(name)] if len(names) > 1 or not kinds else []
-    if kinds:
-        rows = [row for work in kinds for row in _response_rows(step, sort, ("kind", work))]
-        yield _response_table(f"{prefix}-{sort.name}-times", sort.title, rows, sort)
-    if operations:
-        rows = [
-            row for name in operations for row in _response_rows(step, sort, ("operation", name))
-        ]
-        name = f"{prefix}-{sort.name}-operation-times"
-        yield _response_table(name, f"{sort.title} of each operation", rows, sort)
+    for of, some, of_each in (("kind", kinds, ""), ("operation", operations, " of each operation")):
+        rows = [row for name in some for row in _response_rows(step, sort, (of, name))]
+        if rows:
+            name = f"{prefix}-{sort.name}{'-operation' if of_each else ''}-times"
+            yield _response_table(name, f"{sort.title}{of_each}", rows, sort)
 
 
 def _response_table(name: str, title: str, rows: Sequence[Row], sort: _TimeSort) -> Table:
-    group = sort.title.lower()
     columns = (
-        Column(text="arm", left=True),
-        *(Column(text=text, group="percent of responses, each bucket up to") for text in BUCKETS),
-        *(Column(text=text, group=group) for text, _ in _TIMES),
-        Column(text="max", group=group),
+        *Column.words("arm"),
+        *Column.under("percent of responses, each bucket up to", *BUCKETS),
+        *Column.under(sort.title.lower(), *(text for text, _ in _TIMES), "max"),
     )
     return Table(
         name=name,
@@ -161,12 +156,10 @@ def _response_rows(step: StepComparison, sort: _TimeSort, key: tuple[str, str]) 
 def _bucket_row(
     result: Cell, times: ResponseTimes | None, longest: Sequence[int], group: str
 ) -> Row:
-    head = TableCell(text=result.arm)
     if times is None or times.count == 0:
         nothing = TableCell(text=cells.words_for_nothing(result), tone="failed")
-        blank = TableCell(text="")
-        row = (head, nothing, *[blank] * (len(BUCKETS) + len(_TIMES)))
-        return Row(cells=row, group=group, arm=result.arm)
+        blank = [""] * (len(BUCKETS) + len(_TIMES))
+        return Row.of(result.arm, nothing, *blank, group=group, arm=result.arm)
     total = sum(times.buckets) or 1
     shares = [
         TableCell(
@@ -185,10 +178,10 @@ def _bucket_row(
         )
 
     figures = ((name, getattr(times, name)) for _, name in _TIMES)
-    own = (TableCell(text="" if us is None else signed(us, name)) for name, us in figures)
+    own = ("" if us is None else signed(us, name) for name, us in figures)
     tone = longest_tone(times.max_us, longest) if longest else ""
     slowest = TableCell(text=signed(times.max_us), tone=tone)
-    return Row(cells=(head, *shares, *own, slowest), group=group, arm=result.arm)
+    return Row.of(result.arm, *shares, *own, slowest, group=group, arm=result.arm)
 
 
 def longest_tone(value: float, all_values: Sequence[float]) -> Tone:

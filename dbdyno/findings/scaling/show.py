@@ -7,22 +7,12 @@ from dbdyno.findings.outcomes.facts import headline_of
 from dbdyno.findings.step_pairs.facts import StepPair, StepPairFacts
 from dbdyno.findings.sweeps.facts import SweepFacts
 from dbdyno.model import Cell, Ratio, StepComparison
+from dbdyno.model.grouping import grouped
 from dbdyno.model.sweep import CLIENTS, values
 from dbdyno.parts import cells, number, step_groups
-from dbdyno.parts.part import (
-    AnyPart,
-    Chart,
-    Column,
-    Depth,
-    Group,
-    Row,
-    ScalePoint,
-    ScaleUp,
-    Section,
-    Subject,
-    Table,
-    TableCell,
-)
+from dbdyno.parts.drawing import CurvePoint, ScaleUp
+from dbdyno.parts.part import AnyPart, Chart, Group, Section, Subject
+from dbdyno.parts.table import Column, Depth, Row, Table, TableCell
 
 
 @dataclass(frozen=True)
@@ -88,8 +78,7 @@ def _overview(sweeps: Sequence[_ClientSweep], blocks: int, prefix: str) -> Table
         entry="scale-up",
         columns=Column.heads(
             "arm",
-            Column(text=f"{fewest:,}", group="clients"),
-            *(Column(text=f"{clients:,}", group="clients") for clients in counts),
+            *Column.under("clients", *(f"{clients:,}" for clients in (fewest, *counts))),
         ),
         rows=(first, *(row for sweep in sweeps for row in _overview_rows(sweep, counts))),
         note="Throughput per second with the fewest clients; with more clients, the ratio to it"
@@ -110,9 +99,7 @@ def _overview_rows(sweep: _ClientSweep, counts: Sequence[int]) -> Iterable[Row]:
 
 
 def _sweeps(steps: Sequence[StepComparison], pairs: Iterable[StepPair]) -> list[_ClientSweep]:
-    by_first: dict[str, list[StepPair]] = {}
-    for pair in pairs:
-        by_first.setdefault(pair.first_step, []).append(pair)
+    by_first = grouped((pair.first_step, pair) for pair in pairs)
     listed = [step.step for some in step_groups.ordered(steps).values() for step in some]
     places = {name: place for place, name in enumerate(listed)}
     first = sorted(by_first, key=lambda name: places.get(name, len(places)))
@@ -193,7 +180,7 @@ def _times(sweep: _ClientSweep, clients: int, first: Cell, result: Cell) -> Tabl
 
 def _chart(sweep: _ClientSweep, name: str) -> Chart | None:
     points = tuple(
-        ScalePoint(arm=result.arm, clients=clients, ratio=ratio)
+        CurvePoint(arm=result.arm, x=clients, figure=ratio)
         for result in sweep.first.cells
         for clients in sweep.others
         if (ratio := sweep.ratios.get((clients, result.arm))) is not None
@@ -201,7 +188,7 @@ def _chart(sweep: _ClientSweep, name: str) -> Chart | None:
     if not points:
         return None
     words = (
-        f"{point.arm} {number.ratio(point.ratio.value)} times with {point.clients} clients"
+        f"{point.arm} {number.ratio(point.figure.value)} times with {point.x:g} clients"
         for point in points
     )
     return Chart(

@@ -2,15 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 
-from dbdyno.findings.measured_on.show import rotates
+from dbdyno.findings.measured_on.show import hardware
 from dbdyno.model import Comparison, engine
 from dbdyno.model.compiler import flags_of, for_size
-from dbdyno.model.host_facts import Cpu, HostFacts, Storage
 from dbdyno.model.plan_record import ArmRecord, PlanRecord
 from dbdyno.model.server_facts import ServerFacts
 from dbdyno.model.work import WorkComparison
 from dbdyno.parts import nodes, number
-from dbdyno.parts.part import Finding, Section, Subject, Text
+from dbdyno.parts.part import Finding, Section, Text
 
 SETTINGS_NAMED_MAX = 8
 """Of so many settings that a plan sets for an arm each is named, of more the first ones."""
@@ -22,56 +21,14 @@ def paragraphs(comparison: Comparison) -> Iterable[str]:
         _build(arm, comparison.servers.get(arm), comparison.plan.arm(arm))
         for arm in comparison.arms
     )
+    facts = ((name.lower(), text) for name, text in hardware(comparison.host) if text)
     parts = (
-        _hardware(comparison.host),
+        [f"The server's {'CPU' if name == 'cpu' else name}: {text}." for name, text in facts],
         builds,
         _differences(comparison),
         (*_workloads(comparison.plan), *_load(comparison.plan), *_blocks(comparison)),
     )
     return (text for part in parts if (text := " ".join(part)))
-
-
-# --- Hardware --------------------------------------------------------------------------------
-
-
-def _hardware(host: HostFacts) -> Iterable[str]:
-    """CPU and memory; storage; system: as far as they are known."""
-    if host.cpu.model or host.cpu.cores:
-        yield f"The server's CPU: {_processor(host.cpu)}."
-    if host.memory_bytes:
-        swap = "" if host.swap_bytes is None else " and swap" if host.swap_bytes else " and no swap"
-        yield f"The server has {number.size_bytes(host.memory_bytes)} of memory{swap}."
-    storage = _storage(host.data)
-    if storage:
-        yield f"The data is on {storage}."
-    system = [host.os] if host.os else []
-    system += [f"kernel {host.kernel}"] if host.kernel else []
-    if system:
-        virtual = "" if host.virtual is None else f", a virtual machine ({host.virtual})"
-        inside = ", in a container" if host.container else ""
-        yield f"The system is {' with '.join(system)}{virtual}{inside}."
-
-
-def _processor(cpu: Cpu) -> str:
-    model = cpu.model or "of an unknown model"
-    sockets = cpu.sockets or 1
-    cores = f"{cpu.cores} {_plural(cpu.cores, 'core')}" if cpu.cores else ""
-    smt = "" if cpu.smt is None else "SMT enabled" if cpu.smt else "SMT disabled"
-    several = f"{sockets} sockets" if sockets > 1 else ""
-    details = ", ".join(part for part in (cores, several, smt) if part)
-    return f"{model} ({details})" if details else model
-
-
-def _storage(data: Storage) -> str:
-    """The file system and the device below it, with what is known of it."""
-    turns = {True: "rotating", False: "SSD"}.get(rotates(data))  # type: ignore[arg-type]
-    size = number.size_bytes(data.size_bytes) if data.size_bytes else None
-    details = ", ".join(part for part in (data.model, size, turns) if part)
-    where = f"{data.device} ({details})" if data.device and details else data.device
-    options = f" mounted {data.mount_options}" if data.mount_options else ""
-    if not data.file_system:
-        return where or ""
-    return f"{data.file_system}{f' on {where}' if where else ''}{options}"
 
 
 # --- Builds ----------------------------------------------------------------------------------
@@ -105,9 +62,7 @@ def _build(name: str, server: ServerFacts | None, planned: ArmRecord | None) -> 
 
 
 def _named(names: Sequence[str]) -> str:
-    more = len(names) - SETTINGS_NAMED_MAX
-    text = ", ".join(names[:SETTINGS_NAMED_MAX])
-    return f"{text} and {more} more" if more > 0 else text
+    return number.few(names, SETTINGS_NAMED_MAX)
 
 
 def _differences(comparison: Comparison) -> Iterable[str]:
@@ -172,18 +127,13 @@ def _blocks(comparison: Comparison) -> Iterable[str]:
     if comparison.plan.counts_only:
         return
     where = nodes.count(comparison)
-    yield f"{arms} ran once in each of {count} {_plural(count, 'block')}{where}{order}."
+    yield f"{arms} ran once in each of {number.blocks(count)}{where}{order}."
     if len(set(comparison.nodes.values())) > 1:
         yield "“Measured on” tells in what these nodes differ."
-    yield from _rested(comparison.plan)
-    yield from _interleaved(comparison.plan)
-
-
-def _rested(plan: PlanRecord) -> Iterable[str]:
-    """The cool-down between servers, where the plan has one."""
-    if plan.schedule.rest_s:
-        rest_s = f"{plan.schedule.rest_s:g} s"
+    if comparison.plan.schedule.rest_s:
+        rest_s = f"{comparison.plan.schedule.rest_s:g} s"
         yield f"The host rested for {rest_s} after each server, before the next one was made."
+    yield from _interleaved(comparison.plan)
 
 
 def _interleaved(plan: PlanRecord) -> Iterable[str]:
@@ -204,18 +154,15 @@ def _interleaved(plan: PlanRecord) -> Iterable[str]:
         yield f"The servers shared the memory: {_named(sizes)}."
 
 
-def _plural(count: int, word: str) -> str:
-    return word if count == 1 else f"{word}s"
-
-
-def _parts(subject: Subject) -> Iterable[Text]:
-    yield Text(
-        name="introduction",
-        title="Builds, configuration and hardware",
-        items=tuple(Finding(text=text) for text in paragraphs(subject.comparison)),
-        form="paragraphs",
-        look="introduction",
-    )
-
-
-SECTION = Section("page", _parts)
+SECTION = Section(
+    "page",
+    lambda subject: [
+        Text(
+            name="introduction",
+            title="Builds, configuration and hardware",
+            items=Finding.each(paragraphs(subject.comparison)),
+            form="paragraphs",
+            look="introduction",
+        )
+    ],
+)

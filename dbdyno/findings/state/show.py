@@ -8,7 +8,8 @@ from dbdyno.model import Cell, StepComparison
 from dbdyno.model.metric.over import taken
 from dbdyno.model.metric.state import STATES, StateFacts, StateMetric, by_name
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import Group, Section
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 _GROUPS: Mapping[str, str] = {  # by the unit of a quantity; debt has a group of its own
     "bytes": "Size",
@@ -48,7 +49,7 @@ def tables(step: StepComparison, prefix: str) -> Iterable[Table]:
     rows = tuple(
         Row.of(
             TableCell(text=row.title, title=f"{row.name}: {row.how}"),
-            *(_cell(result, when, row.name) for result in step.cells for when in _MOMENTS),
+            *(_cell(cell, when, row.name) for cell in step.cells for when in _MOMENTS),
             group=_group(row),
         )
         for row in shown
@@ -93,15 +94,13 @@ def _group(row: StateMetric) -> str:
     return _DEBT if row.debt else _GROUPS.get(row.unit, "Rows")
 
 
-def _cell(result: Cell, moment: str, name: str) -> TableCell:
-    blocks = [run.of(StateFacts).at(moment).get(name) for run in result.runs]
+def _cell(cell: Cell, moment: str, name: str) -> TableCell:
+    blocks = (facts.at(moment).get(name) for facts in cell.each(StateFacts))
     return replace(cells.over_blocks(blocks, partial(words, name)), detail="")
 
 
-def _parts(subject: Subject) -> Iterable[Group]:
-    parts = tuple(tables(subject.step, subject.anchor))
-    if parts:
-        yield Group(name=f"{subject.anchor}-state", parts=parts, entry="state", pair=True)
-
-
-SECTION = Section("step", _parts)
+SECTION = Section.grouped(
+    "step",
+    lambda subject: tables(subject.step, subject.anchor),
+    Group(name="-state", entry="state", pair=True),
+)

@@ -48,7 +48,9 @@ def state(snapshot: Snapshot | None) -> dict[str, float | None]:
         "data_dir_bytes": number(snapshot.sizes, "data_dir_bytes"),
         "wal_dir_bytes": number(snapshot.sizes, "wal_dir_bytes"),
         "binlog_bytes": float(sum(binlog.files.values())) if binlog else None,
-        "table_bytes": _less(total_bytes, index_bytes),
+        "table_bytes": None
+        if total_bytes is None or index_bytes is None
+        else total_bytes - index_bytes,
         "index_bytes": index_bytes,
         "live_rows": live,
         "dead_rows": dead,
@@ -106,10 +108,6 @@ def _share(objects: FiguresOf, amount: str, whole: str) -> float | None:
         _sum(number(figures, amount) for figures in objects.values()),
         _sum(number(figures, whole) for figures in objects.values()),
     )
-
-
-def _less(whole: float | None, part: float | None) -> float | None:
-    return None if whole is None or part is None else whole - part
 
 
 def _percent(amount: float | None, whole: float | None) -> float | None:

@@ -10,7 +10,8 @@ from dbdyno.model.comparison import FOUND_MIN
 from dbdyno.model.metric.over import over_of
 from dbdyno.parts import cells, number
 from dbdyno.parts.grid import Grid, GridFigure
-from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import Group, Section
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 Rate = tuple[str, tuple[str, ...], str]
 """A heading, the metrics whose sum it is, and what it means."""
@@ -105,15 +106,8 @@ def _statements(step: StepComparison, prefix: str) -> Table:
     )
 
 
-def _parts(subject: Subject) -> Iterable[Group]:
-    parts = tuple(tables(subject.step, subject.anchor))
-    if parts:
-        yield Group(
-            name=f"{subject.anchor}-statements-part",
-            parts=parts,
-            entry="statements",
-            pair=True,
-        )
-
-
-SECTION = Section("step", _parts)
+SECTION = Section.grouped(
+    "step",
+    lambda subject: tables(subject.step, subject.anchor),
+    Group(name="-statements-part", entry="statements", pair=True),
+)

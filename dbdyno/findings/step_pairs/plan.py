@@ -38,14 +38,13 @@ FINDING = PlanFinding(facts=StepPairFacts, of_plan=of_plan)
 
 def derived(steps: Iterable[StepComparison]) -> StepPairFacts:
     """Arm by arm, those before and after the writes first."""
-    measured = [step for step in steps if _is_measured(step)]
+    # Of times no pair is made.
+    measured = [
+        step
+        for step in steps
+        if step.measured and step.headline is not None and not less_is_better(step.headline)
+    ]
     return StepPairFacts(across=(*_post_by_pre(measured), *_scale_up(measured)))
-
-
-def _is_measured(step: StepComparison) -> bool:
-    """Whether a rate was asked for: of times no pair is made."""
-    rate = step.headline is not None and not less_is_better(step.headline)
-    return rate and step.measured
 
 
 def _post_by_pre(steps: Sequence[StepComparison]) -> Iterable[StepPair]:

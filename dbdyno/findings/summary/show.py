@@ -13,8 +13,9 @@ from dbdyno.findings.outcomes.facts import headline_of
 from dbdyno.model import Cell, StepComparison, TargetFacts
 from dbdyno.parts import cells, colors, number, step_groups
 from dbdyno.parts.colors import ARROWS, Colors, Scheme, Tone
-from dbdyno.parts.part import AnyPart, Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import AnyPart, Group, Section, Subject
 from dbdyno.parts.ratio_chart import ratio_chart
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 SPEEDS = 1e9
 """So many seconds are divided by a time for the published rule, which knows whole numbers."""
@@ -74,9 +75,15 @@ def tables(
     shown = [step for step in steps if step.headline is not None]
     if not shown:
         return []
+    published = Colors(
+        tone=lambda _, speed: relative_tone(speed),
+        meaning=PUBLISHED_COLORS + colors.whether(blocks),
+        arrows=PUBLISHED_ARROWS,
+    )
+    chosen = colors.of_scheme(scheme, sure=sure, blocks=blocks, published=published)
     made = [
         _absolute(shown, blocks, prefix, published=scheme == "published"),
-        _relative(shown, blocks, prefix, _colors(scheme, blocks, sure=sure)),
+        _relative(shown, blocks, prefix, chosen),
         _background(shown, prefix),
     ]
     return [table for table in made if table is not None]
@@ -87,18 +94,6 @@ def _columns(steps: Sequence[StepComparison]) -> tuple[Column, ...]:
     return (
         Column(text="arm", left=True),
         *(Column(text=step.step, group=headline_of(step).rate) for step in steps),
-    )
-
-
-def _colors(scheme: Scheme, blocks: int, *, sure: bool) -> Colors:
-    if scheme == "words":
-        return colors.by_word(sure)
-    if scheme != "published":
-        return scheme.colors(blocks)
-    return Colors(
-        tone=lambda _, speed: relative_tone(speed),
-        meaning=PUBLISHED_COLORS + colors.whether(blocks),
-        arrows=PUBLISHED_ARROWS,
     )
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-from dbdyno.findings.profiles.facts import FunctionCost
 from dbdyno.findings.profiles.form import CostForm
 from dbdyno.findings.suspects.facts import Suspect, SuspectFacts, Suspects
 from dbdyno.model.bisection import short
@@ -58,30 +57,26 @@ def _listed(suspect: Suspect, form: CostForm) -> str:
         said.append(f"touched by {_commits(suspect.touched)}")
     if suspect.beside:
         said.append(f"its file by {_commits(suspect.beside)}")
-    return f"{_cost(suspect.function, form)}: {'; '.join(said) or 'no commit touched its file'}"
-
-
-def _cost(cost: FunctionCost, form: CostForm) -> str:
+    cost = suspect.function
     ends = [form.figure(end) for end in (cost.low_us, cost.high_us) if end is not None]
     interval = f" [{', '.join(ends)}]" if ends else ""
-    return f"`{cost.name}`, {form.more(cost.more_us)} {form.unit} per {form.per}{interval}"
+    change = f"{form.more(cost.more_us)} {form.unit} per {form.per}{interval}"
+    return f"`{cost.name}`, {change}: {'; '.join(said) or 'no commit touched its file'}"
 
 
 def _commits(commits: Sequence[CommitBetween]) -> str:
-    return number.few([_commit(commit) for commit in commits], COMMITS_MAX)
-
-
-def _commit(commit: CommitBetween) -> str:
-    """A commit with its subject; one that only the base has is said so."""
-    subject = number.few_signs(commit.subject, SUBJECT_MAX)
-    only = ", in the base alone" if commit.of == "base" else ""
-    return f"{short(commit.commit)} ({subject}{only})"
+    """Commits with their subjects; of one that only the base has it is said."""
+    named = []
+    for commit in commits:
+        only = ", in the base alone" if commit.of == "base" else ""
+        subject = number.few_signs(commit.subject, SUBJECT_MAX)
+        named.append(f"{short(commit.commit)} ({subject}{only})")
+    return number.few(named, COMMITS_MAX)
 
 
 def _parts(subject: Subject) -> Iterable[Text]:
     suspects = subject.comparison.of(SuspectFacts).suspects
-    items = tuple(findings(each for each in suspects if each.profile.is_of(subject.step)))
-    if items:
+    if items := tuple(findings(each for each in suspects if each.profile.is_of(subject.step))):
         yield Text(
             name=f"{subject.anchor}-suspects",
             title="Where to look first",

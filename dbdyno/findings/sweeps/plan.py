@@ -12,6 +12,7 @@ from dbdyno.findings.sweeps.facts import Peak, Sweep, SweepFacts, SweepPoint, Sw
 from dbdyno.judge.pairing import by_block
 from dbdyno.judge.step_cells import StepRow
 from dbdyno.model import Cell, ResponseFacts, StepComparison, StepRun
+from dbdyno.model.grouping import grouped
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.sweep import CLIENTS, P99, parted, values
 from dbdyno.stats import sweep as curves
@@ -68,11 +69,12 @@ class _SweptRow:
 
 def _sweeps(rows: Sequence[StepRow]) -> Iterable[tuple[Sweep, Sequence[_SweptRow]]]:
     """Those over a number of two values at least, in the order in which their steps stand."""
-    swept: dict[tuple[str, str, str], list[_SweptRow]] = {}
-    for row in rows:
-        step = row.step
-        for key, (value, title) in values(step.step).items() if step.measured else ():
-            swept.setdefault((step.workload, title, key), []).append(_SweptRow(value, row))
+    swept = grouped(
+        ((row.step.workload, title, key), _SweptRow(value, row))
+        for row in rows
+        if row.step.measured
+        for key, (value, title) in values(row.step.step).items()
+    )
     for (_, title, key), some in swept.items():
         headlines = {point.row.step.headline for point in some} - {None}
         if len({point.value for point in some}) > 1 and len(headlines) == 1:

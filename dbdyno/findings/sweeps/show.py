@@ -6,20 +6,9 @@ from dbdyno.findings.sweeps.facts import Peak, Sweep, SweepFacts
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.sweep import CLIENTS, P99
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import (
-    AnyPart,
-    Chart,
-    Column,
-    CurvePoint,
-    Curves,
-    Group,
-    Row,
-    Section,
-    Subject,
-    Table,
-    TableCell,
-    anchored,
-)
+from dbdyno.parts.drawing import CurvePoint, Curves
+from dbdyno.parts.part import AnyPart, Chart, Group, Section, Subject, anchored
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 RATE = "rate"
 """The parameter that says how often operations are due; 0 is as fast as they can."""
@@ -60,6 +49,7 @@ def _table(peaks: Sequence[tuple[Sweep, Peak]], subject: Subject) -> Table:
     rows = tuple(_row(peak, beside) for _, peak in peaks)
     blocks = max(peak.blocks for _, peak in peaks)
     counted = {kind_of(sweep.headline).rate for sweep, _ in peaks}
+    rate = counted.pop() if len(counted) == 1 else "throughput/s"
     limited = any(peak.limited for _, peak in peaks)
     still = any(peak.stood_still for _, peak in peaks)
     return Table(
@@ -70,11 +60,8 @@ def _table(peaks: Sequence[tuple[Sweep, Peak]], subject: Subject) -> Table:
         entry="peaks",
         columns=Column.heads(
             "arm",
-            Column(text="clients", group="peak"),
-            Column(text=counted.pop() if len(counted) == 1 else "throughput/s", group="peak"),
-            *(Column(text=text, group="peak") for text in by_base),
-            Column(text="drop", group="with the most clients"),
-            *(Column(text=text, group="with the most clients") for text in by_base),
+            *Column.under("peak", "clients", rate, *by_base),
+            *Column.under("with the most clients", "drop", *by_base),
         ),
         rows=rows,
         note=cells.sentences(
@@ -118,11 +105,8 @@ def said(peak: Peak) -> str:
     """Where an arm peaks, in words."""
     reach = _range(peak).replace(number.EN_DASH, " to ")
     among = f"{reach} in {number.blocks(peak.blocks)}" if reach else number.blocks(peak.blocks)
-    return f"{peak.arm} peaks at {_clients(peak.clients)} ({among})"
-
-
-def _clients(count: int) -> str:
-    return f"{count:,} client{'s' if count != 1 else ''}"
+    clients = f"{peak.clients:,} client{'s' * (peak.clients != 1)}"
+    return f"{peak.arm} peaks at {clients} ({among})"
 
 
 def _range(peak: Peak) -> str:

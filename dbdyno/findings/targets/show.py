@@ -6,7 +6,8 @@ from dbdyno.model import Cell, StepComparison, TargetFacts
 from dbdyno.model.metric.over import taken
 from dbdyno.parts import cells, number
 from dbdyno.parts.colors import Tone
-from dbdyno.parts.part import Column, Group, Section, Subject, Table, TableCell
+from dbdyno.parts.part import Group, Section
+from dbdyno.parts.table import Column, Table, TableCell
 
 NAMES = {"insert": "inserts", "delete": "deletes"}
 
@@ -48,27 +49,19 @@ def _cells(result: Cell, role: str) -> Iterable[TableCell]:
     held = sum(target.met for target in targets)
     missed = sum(target.seconds_missed for target in targets)
     seconds = sum(target.seconds for target in targets)
+    shares = (100 * target.achieved_per_s / target.target_per_s for target in targets)
     tone: Tone = "" if held == len(targets) else "failed"
     return (
         TableCell(text=number.number(targets[0].target_per_s)),
         cells.over_blocks((target.achieved_per_s for target in targets), tone=tone),
-        TableCell(
-            text=percent(taken(100 * each.achieved_per_s / each.target_per_s for each in targets))
-        ),
+        TableCell(text=number.number(taken(shares), 1)),
         TableCell(text=f"{held} of {len(targets)}", tone=tone),
         TableCell(text=f"{missed:,}", detail=f"of {seconds:,}"),
     )
 
 
-def percent(value: float | None) -> str:
-    """A share in percent, with one digit."""
-    return number.number(value, 1)
-
-
-def _parts(subject: Subject) -> Iterable[Group]:
-    parts = tuple(tables(subject.step, subject.anchor))
-    if parts:
-        yield Group(name=f"{subject.anchor}-targets", parts=parts, entry="targets")
-
-
-SECTION = Section("step", _parts)
+SECTION = Section.grouped(
+    "step",
+    lambda subject: tables(subject.step, subject.anchor),
+    Group(name="-targets", entry="targets"),
+)

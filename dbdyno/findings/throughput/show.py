@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from dbdyno.findings.outcomes.facts import throughput
 from dbdyno.model import Cell, StepComparison
 from dbdyno.parts import cells, number
-from dbdyno.parts.part import Bar, Bars, Chart, Section, Subject
+from dbdyno.parts.drawing import Bar, Bars
+from dbdyno.parts.part import Chart, Section, Subject
 
 
 def _parts(subject: Subject) -> Iterable[Chart]:
@@ -40,7 +41,14 @@ def bars(step: StepComparison, base: str) -> Iterable[Bar]:
     """Throughput to scale, from zero; each block's own value beside the mean."""
     if step.headline is None:
         return
-    values = {result.arm: _block_values(result) for result in step.cells}
+    values = {
+        cell.arm: [
+            value
+            for run in cell.runs
+            if (value := run.metrics.get(run.facts.headline or "")) is not None
+        ]
+        for cell in step.cells
+    }
     means = [result.value for result in step.cells if result.value is not None]
     largest = max([*means, *(value for some in values.values() for value in some)], default=0.0)
     for result in step.cells:
@@ -56,13 +64,6 @@ def bars(step: StepComparison, base: str) -> Iterable[Bar]:
             tone=cell.tone,
             title=cell.title,
         )
-
-
-def _block_values(result: Cell) -> list[float]:
-    values = (
-        run.metrics.get(run.facts.headline) for run in result.runs if run.facts.headline is not None
-    )
-    return [value for value in values if value is not None]
 
 
 def _bar_detail(result: Cell, base: str) -> str:

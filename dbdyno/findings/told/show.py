@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dbdyno.model import Cell, StepComparison, ToldFacts, ToldValue
 from dbdyno.model.metric.over import over_of
 from dbdyno.parts import cells
-from dbdyno.parts.part import Column, Group, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import Group, Section
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 DIGITS = 3
 """Of a difference, whose unit is the workload's."""
@@ -66,11 +67,8 @@ def _cell(step: StepComparison, cell: Cell, metric: str) -> TableCell:
     return TableCell(text=", ".join(f"{text} ({count})" for text, count in counted))
 
 
-def _parts(subject: Subject) -> Iterable[Group]:
-    parts = tuple(tables(subject.step, subject.base, subject.anchor))
-    if parts:
-        name = f"{subject.anchor}-told-part"
-        yield Group(name=name, parts=parts, entry="told", pair=True)
-
-
-SECTION = Section("step", _parts)
+SECTION = Section.grouped(
+    "step",
+    lambda subject: tables(subject.step, subject.base, subject.anchor),
+    Group(name="-told-part", entry="told", pair=True),
+)

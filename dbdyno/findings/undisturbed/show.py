@@ -2,38 +2,42 @@
 
 from collections.abc import Iterable
 
-from dbdyno.findings.undisturbed.facts import ComparedMode, UndisturbedFacts
-from dbdyno.parts.density import Densities, DensityPoint
+from dbdyno.findings.undisturbed.facts import UndisturbedFacts
+from dbdyno.model.grouping import grouped
+from dbdyno.parts.drawing import Densities, DensityPoint
 from dbdyno.parts.part import Chart, Group, Section, Subject
 
 
-def _parts(subject: Subject) -> Iterable[Group]:
+def _charts(subject: Subject) -> Iterable[Chart]:
     """A chart for each operation whose undisturbed time is compared."""
     step = subject.step
-    by_operation: dict[str, list[ComparedMode]] = {}
-    for mode in subject.comparison.of(UndisturbedFacts).modes:
-        if mode.place == (step.workload, step.ordinal):
-            by_operation.setdefault(mode.operation, []).append(mode)
-    drawn = tuple(
-        Chart(
+    by_operation = grouped(
+        (mode.operation, mode)
+        for mode in subject.comparison.of(UndisturbedFacts).modes
+        if mode.place == (step.workload, step.ordinal)
+    )
+    for operation, modes in by_operation.items():
+        yield Chart(
             name=f"{subject.anchor}-undisturbed-{operation}",
             title=f"Service times of {operation}, % of operations in each percent of time; x: µs, "
             "log scale; filled: the operations that are compared",
             describe="Distributions of service times of all blocks together, by arm.",
-            data=Densities(points=tuple(point for mode in modes for point in _points(mode))),
+            data=Densities(
+                points=tuple(
+                    DensityPoint(
+                        arm=mode.arm,
+                        us=us,
+                        share=share,
+                        compared=mode.from_us <= us <= mode.to_us,
+                    )
+                    for mode in modes
+                    for us, share in zip(mode.times_us, mode.densities, strict=True)
+                )
+            ),
             depth="detail",
         )
-        for operation, modes in by_operation.items()
-    )
-    if drawn:
-        name = f"{subject.anchor}-undisturbed"
-        yield Group(name=name, title="Undisturbed time", parts=drawn, entry="undisturbed")
 
 
-def _points(mode: ComparedMode) -> Iterable[DensityPoint]:
-    for us, density in zip(mode.times_us, mode.densities, strict=True):
-        compared = mode.from_us <= us <= mode.to_us
-        yield DensityPoint(arm=mode.arm, us=us, share=density, compared=compared)
-
-
-SECTION = Section("step", _parts)
+SECTION = Section.grouped(
+    "step", _charts, Group(name="-undisturbed", title="Undisturbed time", entry="undisturbed")
+)

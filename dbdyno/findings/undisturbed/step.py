@@ -5,9 +5,10 @@ from collections.abc import Iterable
 
 from dbdyno.evidence.evidence import Evidence
 from dbdyno.findings.finding import StepFinding
+from dbdyno.model.grouping import grouped
 from dbdyno.model.service_profile import ServiceProfile, ServiceProfiles
 from dbdyno.stats import undisturbed
-from dbdyno.stats.response_times import Histogram, merged
+from dbdyno.stats.response_times import merged
 
 US_PER_S = 1e6
 
@@ -28,11 +29,12 @@ FINDING = StepFinding(facts=ServiceProfiles, of_step=of_step)
 def _profiles(evidence: Evidence) -> Iterable[ServiceProfile]:
     """Each operation of all of the headline's roles together."""
     wanted = evidence.headline_operations
-    parts: dict[str, list[Histogram]] = {}
-    for (role, operation), histogram in evidence.services.items():
-        counts = role in evidence.headline_roles and (not wanted or operation in wanted)
-        if counts and histogram.count:
-            parts.setdefault(operation, []).append(histogram)
+    parts = grouped(
+        (operation, histogram)
+        for (role, operation), histogram in evidence.services.items()
+        if role in evidence.headline_roles and (not wanted or operation in wanted)
+        if histogram.count
+    )
     for operation, histograms in parts.items():
         yield undisturbed.profile(operation, merged(histograms).cells)
 

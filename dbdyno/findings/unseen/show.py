@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from dbdyno.model import Comparison
+from dbdyno.model.grouping import grouped
 from dbdyno.model.metric.state import StateFacts
 from dbdyno.parts.part import Callout, Finding, Section, Subject
 
@@ -21,29 +22,24 @@ def words(comparison: Comparison) -> Iterable[str]:
             "generator's."
         )
         for reason, parts in _unread(comparison, arm).items():
-            yield f"{arm}: the server does not tell {_listed(parts)}: {reason}."
+            yield f"{arm}: the server does not tell {', '.join(sorted(parts))}: {reason}."
 
 
-def _unread(comparison: Comparison, arm: str) -> dict[str, list[str]]:
+def _unread(comparison: Comparison, arm: str) -> dict[str, set[str]]:
     """The parts of the server's state and counters that it did not tell, by the reason."""
-    found: dict[str, list[str]] = {}
-    for step in comparison.steps:
-        for result in step.cells:
-            for run in result.runs if result.arm == arm else ():
-                for part, reason in run.of(StateFacts).unread.items():
-                    parts = found.setdefault(reason, [])
-                    if part not in parts:
-                        parts.append(part)
-    return found
-
-
-def _listed(parts: Iterable[str]) -> str:
-    return ", ".join(sorted(parts))
+    parts = grouped(
+        (reason, part)
+        for step in comparison.steps
+        for cell in step.cells
+        if cell.arm == arm
+        for facts in cell.each(StateFacts)
+        for part, reason in facts.unread.items()
+    )
+    return {reason: set(some) for reason, some in parts.items()}
 
 
 def _parts(subject: Subject) -> Iterable[Callout]:
-    items = tuple(Finding(text=text) for text in words(subject.comparison))
-    if items:
+    if items := Finding.each(words(subject.comparison)):
         yield Callout(name="unseen", title="Not seen", items=items)
 
 

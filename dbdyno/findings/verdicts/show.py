@@ -8,13 +8,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from dbdyno.model import Bound, Cell, Comparison, PairedEstimate, StepComparison, metric
+from dbdyno.model.grouping import grouped
 from dbdyno.model.metric.primary import UNDISTURBED, called, is_cpu, is_second, second_of
 from dbdyno.model.ratio import OPPOSITE
 from dbdyno.model.service_profile import ServiceProfiles
 from dbdyno.model.verdict import CHANGED, TOO_FEW, Judgement, Verdict, shaded
 from dbdyno.parts import cells, known, nodes, number, step_groups, undisturbed
 from dbdyno.parts.colors import ARROWS, tone, trusted
-from dbdyno.parts.part import Column, Row, Section, Subject, Table, TableCell
+from dbdyno.parts.part import Section
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 NOT_JUDGED = "not judged"
 """Said of a step that has a ratio and no verdict, as where an estimate is all that was wanted."""
@@ -57,11 +59,7 @@ def place(verdict: Verdict | None) -> int:
 
 def by_word(judged: Iterable[Verdict], sure: bool) -> dict[str, list[Verdict]]:
     """The verdicts by what is said of them, in the order in which that is told."""
-    ordered = sorted(judged, key=place)
-    words: dict[str, list[Verdict]] = {}
-    for verdict in ordered:
-        words.setdefault(said(verdict, sure), []).append(verdict)
-    return words
+    return grouped((said(verdict, sure), verdict) for verdict in sorted(judged, key=place))
 
 
 def change(judgement: Judgement, of: Bound = "exact") -> str:
@@ -155,7 +153,7 @@ def primary(verdict: Verdict, second: bool) -> Judgement | None:
 # --- Steps -----------------------------------------------------------------------------------
 
 
-def grouped(steps: Sequence[StepComparison]) -> dict[str, list[StepComparison]]:
+def by_group(steps: Sequence[StepComparison]) -> dict[str, list[StepComparison]]:
     """The steps that are told, by group; those of none first, those before the writes last."""
     found = {"": [step for step in steps if step_groups.alone(step)]}
     found |= step_groups.ordered(steps)
@@ -202,7 +200,9 @@ def headlines(steps: Iterable[StepComparison]) -> str:
 def _table(
     comparison: Comparison, steps: Sequence[StepComparison], arm: str, name: str, sure: bool
 ) -> Table | None:
-    aims, judgements = comparison.aims, _judgements(steps, arm)
+    verdicts = (cell.verdict for step in steps for cell in step.cells if cell.arm == arm)
+    judgements = [each for verdict in verdicts if verdict for each in verdict.judgements]
+    aims = comparison.aims
     beside = undisturbed.head(judgements)
     rows = tuple(
         Row(
@@ -212,7 +212,7 @@ def _table(
             ),
             group=title,
         )
-        for title, some in grouped(steps).items()
+        for title, some in by_group(steps).items()
         for step in some
         for result in step.cells
         if result.arm == arm and result.verdict is not None
@@ -292,10 +292,7 @@ def _seconds(judgements: Sequence[Judgement]) -> Iterable[str]:
 
 def _left_out(steps: Sequence[StepComparison]) -> str:
     """Why steps have no undisturbed time."""
-    reasons: dict[str, list[str]] = {}
-    for step in steps:
-        if step.left_out:
-            reasons.setdefault(step.left_out, []).append(step.step)
+    reasons = grouped((step.left_out, step.step) for step in steps if step.left_out)
     words = (f"{number.few(names)}: {reason}" for reason, names in reasons.items())
     return f"No undisturbed time of {'; of '.join(words)}" if reasons else ""
 
@@ -311,14 +308,6 @@ def _coarse(steps: Sequence[StepComparison]) -> str:
     )
     coarse = any(width >= 1 for width in widths)
     return "Service times were recorded in whole microseconds" if coarse else ""
-
-
-def _judgements(steps: Iterable[StepComparison], arm: str) -> list[Judgement]:
-    """The primary metrics of an arm in all steps."""
-    verdicts = (cell.verdict for step in steps for cell in step.cells if cell.arm == arm)
-    return [
-        judgement for verdict in verdicts if verdict is not None for judgement in verdict.judgements
-    ]
 
 
 def _cells(result: Cell, sure: bool, column: str) -> Iterable[TableCell]:
@@ -387,10 +376,10 @@ def _interval(judgement: Judgement) -> str:
     return f"[{ends}]{known.lent_mark(judgement.lent)}" if ends else ""
 
 
-def _parts(subject: Subject) -> Iterable[Table]:
-    found = tables(subject.comparison, subject.steps, subject.anchor)
-    for place, one in enumerate(found):
-        yield replace(one, depth="brief", look="inline verdicts", entry="" if place else "verdicts")
-
-
-SECTION = Section("workload", _parts)
+SECTION = Section(
+    "workload",
+    lambda subject: (
+        replace(table, depth="brief", look="inline verdicts", entry="" if place else "verdicts")
+        for place, table in enumerate(tables(subject.comparison, subject.steps, subject.anchor))
+    ),
+)

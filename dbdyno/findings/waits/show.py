@@ -5,25 +5,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dbdyno.findings.waits.facts import IDLE, SERIES, Sampling, WaitFacts, kind_place
 from dbdyno.model import Cell, StepComparison
+from dbdyno.model.grouping import grouped
 from dbdyno.model.headlines import kind_of
 from dbdyno.model.metric.over import taken
 from dbdyno.model.metric.primary import REMAINDER, SAMPLED, SESSIONS_CPU, TIME
 from dbdyno.parts import cells, number, over_time
 from dbdyno.parts import owner as owners
 from dbdyno.parts.colors import Tone
-from dbdyno.parts.part import (
-    AnyPart,
-    Chart,
-    Column,
-    Group,
-    Layers,
-    Row,
-    Section,
-    Stack,
-    Subject,
-    Table,
-    TableCell,
-)
+from dbdyno.parts.drawing import Layers, Stack
+from dbdyno.parts.part import AnyPart, Chart, Group, Section, Subject
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 ROWS_MAX = 24
 """So many of what sessions did have a row of their own, the most frequent; the rest have one."""
@@ -54,9 +45,9 @@ def _columns(step: StepComparison, first: str, figures: str) -> tuple[Column, ..
     """What the rows are, the figures of each arm, and how much more each has than the base."""
     base, *others = step.cells
     return (
-        Column(text=first, left=True),
-        *(Column(text=cell.arm, group=figures) for cell in step.cells),
-        *(Column(text=cell.arm, group=f"more than {base.arm}") for cell in others),
+        *Column.words(first),
+        *Column.under(figures, *(cell.arm for cell in step.cells)),
+        *Column.under(f"more than {base.arm}", *(cell.arm for cell in others)),
     )
 
 
@@ -245,11 +236,8 @@ def _words(key: Activity) -> str:
 
 def _most_first(loads: Sequence[Sessions | None]) -> list[Activity]:
     """The activities of all arms' sessions, sorted by the arm with the most."""
-    most: dict[Activity, float] = {}
-    for load in loads:
-        for key, sessions in (load or {}).items():
-            most[key] = max(most.get(key, 0.0), sessions)
-    return sorted(most, key=lambda key: (-most[key], key))
+    by_key = grouped(pair for load in loads for pair in (load or {}).items())
+    return sorted(by_key, key=lambda key: (-max(by_key[key]), key))
 
 
 # --- Words -----------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 from dbdyno.model import Cell, StepComparison
-from dbdyno.model.verdict import Explanation
 from dbdyno.parts import number
 from dbdyno.parts.part import Finding, Section, Subject, Text
 
@@ -16,10 +15,13 @@ def findings(step: StepComparison) -> Iterable[Finding]:
     for result in step.cells:
         told, witness = result.explanation, _witness(result)
         if told is not None:
-            items = [Finding(text=f"also {words}") for words in _others(told)]
-            items += [Finding(text=witness)] if witness else []
+            # The sentence leaves out what causes are counted by.
+            words = [cause.words for cause in told.causes]
+            others = [
+                f"also {each}" for each in words if each.partition(" per ")[0] not in told.text
+            ]
             text = number.unbroken(f"{result.arm}: {told.text}.")
-            yield Finding(text=text, items=tuple(items))
+            yield Finding(text=text, items=Finding.each(filter(None, (*others, witness))))
         elif witness:
             yield Finding(text=number.unbroken(f"{result.arm}: {witness}."))
 
@@ -30,16 +32,8 @@ def _witness(result: Cell) -> str:
     return f"witness, which decides nothing: {said}" if said else ""
 
 
-def _others(told: Explanation) -> Iterable[str]:
-    """The causes that the sentence does not name; it leaves out what they are counted by."""
-    for cause in told.causes:
-        if cause.words.partition(" per ")[0] not in told.text:
-            yield cause.words
-
-
 def _parts(subject: Subject) -> Iterable[Text]:
-    items = tuple(findings(subject.step))
-    if items:
+    if items := tuple(findings(subject.step)):
         yield Text(name=f"{subject.anchor}-why", title="Why", items=items, look="why", entry="why")
 
 

@@ -275,7 +275,8 @@ def functions(
                 changed=lowest >= least or highest <= -least,
             )
         )
-    yield from sorted(changes, key=largest_first)
+    # Equal changes by name, so that every reading has one order.
+    yield from sorted(changes, key=lambda each: (-abs(each.change), each.function, each.binary))
 
 
 def program(rows: Mapping[subsystems.Part, Sequence[FunctionWork]]) -> str:
@@ -295,11 +296,6 @@ def with_program(
         (function, name if binary == own else binary): repeats
         for (function, binary), repeats in rows.items()
     }
-
-
-def largest_first(change: FunctionChange) -> tuple[float, str, str]:
-    """By what functions are sorted; equal changes by name, so that every reading has one order."""
-    return -abs(change.change), change.function, change.binary
 
 
 def mean_function(repeats: Sequence[FunctionWork]) -> FunctionWork:

@@ -2,29 +2,19 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from dbdyno.model.grouping import grouped
 from dbdyno.model.profile import NO_SYMBOL
 from dbdyno.model.work import (
     Amounts,
-    Event,
     EventChange,
     FunctionChange,
     WorkChange,
     WorkComparison,
     WorkWord,
 )
-from dbdyno.parts import number
-from dbdyno.parts.part import (
-    AnyPart,
-    Column,
-    Finding,
-    Group,
-    Row,
-    Section,
-    Subject,
-    Table,
-    TableCell,
-    Text,
-)
+from dbdyno.parts import cells, number
+from dbdyno.parts.part import AnyPart, Finding, Group, Section, Subject, Text
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 NOTICE = (
     "Counts user-space instructions of the server: not the kernel, waiting, cache misses or clock "
@@ -43,7 +33,7 @@ WORDS: dict[WorkWord, str] = {
     "open": "open",
     "failed": "failed",
 }
-STEP_AND_ARM = (Column(text="step", left=True), Column(text="arm", left=True))
+STEP_AND_ARM = Column.words("step", "arm")
 FUNCTIONS_NAMED = 3
 FUNCTIONS_MAX = 20
 
@@ -99,12 +89,12 @@ def of_operation(base: float, arm: float) -> str:
 
 def open_events(work: WorkComparison) -> Iterator[str]:
     """system calls open in q1, q2: one more shows from 16 operations on."""
-    rows: dict[tuple[Event, bool], list[tuple[str, int | None]]] = {}
-    for change in work.changes:
-        for event in change.events:
-            if event.word == "open":
-                of = event.event, event.operations_needed is None
-                rows.setdefault(of, []).append((change.step, event.operations_needed))
+    rows = grouped(
+        ((event.event, event.operations_needed is None), (change.step, event.operations_needed))
+        for change in work.changes
+        for event in change.events
+        if event.word == "open"
+    )
     for (name, _), of_steps in rows.items():
         steps = ", ".join(dict.fromkeys(step for step, _ in of_steps))
         yield f"{name} open in {steps}: {why_open(needed for _, needed in of_steps)}"
@@ -144,7 +134,7 @@ def of_result(work: WorkComparison) -> Iterator[AnyPart]:
         for change in work.changes
         for text in events(change)
     ]
-    unknown = [Finding(text=text) for text in open_events(work)]
+    unknown = [*Finding.each(open_events(work))]
     if findings or unknown:
         yield Text(
             name="work-events",
@@ -161,6 +151,13 @@ def of_result(work: WorkComparison) -> Iterator[AnyPart]:
 def steps_table(work: WorkComparison) -> Table:
     """Instructions of each arm by step, the change, and the functions that changed most."""
     each = "one repeat" if work.repeats == 1 else f"{work.repeats} repeats"
+    source = ", by these repeats alone: `dyno calibrate` with `--count` keeps what a host's have"
+    if work.calibration is not None and work.calibration.repeats:
+        source = f", by {work.calibration.repeats} counts of one build on this host"
+    written = ", ".join(
+        f"{name} = {value:,}" if isinstance(value, int) else f"{name} = {value}"
+        for name, value in work.parameters.items()
+    )
     return Table(
         name="work-steps",
         title="Instructions of an operation",
@@ -169,35 +166,19 @@ def steps_table(work: WorkComparison) -> Table:
             *STEP_AND_ARM,
             Column(text=work.base),
             Column(text="arm's"),
-            Column(text="work", left=True),
-            Column(text="functions", left=True),
+            *Column.words("work", "functions"),
         ),
         rows=tuple(steps_row(change) for change in work.changes),
-        note=(
+        note=cells.sentences(
             f"{each} by {work.tool}; left out, as their work depends on real time: "
             f"{', '.join(work.left_out) or 'nothing'}. A repeat's ratio scatters by "
             f"{100 * work.scatter:.3f} % where steps read, by {100 * work.scatter_of_writes:.3f} % "
-            f"where they write{scatter_source(work)}. {fills(work)}"
-            f"{own_parameters(work)}"
+            f"where they write{source}.",
+            fills(work),
+            f"Counted with {written}." if written else "",
         ),
         narrow="figures",
     )
-
-
-def scatter_source(work: WorkComparison) -> str:
-    """What intervals rest on."""
-    if work.calibration is None or not work.calibration.repeats:
-        return ", by these repeats alone: `dyno calibrate` with `--count` keeps what a host's have"
-    return f", by {work.calibration.repeats} counts of one build on this host"
-
-
-def own_parameters(work: WorkComparison) -> str:
-    """With what the steps were counted, where that is other than for time, in a sentence."""
-    written = [
-        f"{name} = {value:,}" if isinstance(value, int) else f"{name} = {value}"
-        for name, value in work.parameters.items()
-    ]
-    return f" Counted with {', '.join(written)}." if written else ""
 
 
 SHARED = "Both began from the same files, whose fill no interval holds."
@@ -226,16 +207,9 @@ def steps_row(change: WorkChange) -> Row:
     verdict_on = f"{verdict(change)} {ON_ONE_FILL}" if change.fills == 0 else verdict(change)
     words = "; ".join([verdict_on, *withheld(change), *map(event_word, change.changed_events)])
     tone = {"more": "slower", "less": "faster"}.get(change.word, "")
-    return Row(
-        cells=(
-            TableCell(text=change.step),
-            TableCell(text=change.arm),
-            *(TableCell(text=figure) for figure in figures),
-            TableCell(text=words, tone=tone),  # type: ignore[arg-type]
-            TableCell(text=", ".join(functions(change))),
-        ),
-        arm=change.arm,
-    )
+    said = TableCell(text=words, tone=tone)  # type: ignore[arg-type]
+    named = ", ".join(functions(change))
+    return Row.of(change.step, change.arm, *figures, said, named, arm=change.arm)
 
 
 def storage_table(work: WorkComparison) -> Iterator[Table]:
@@ -276,8 +250,7 @@ def both(
         f"{base:,.{digits}f} → {arm:,.{digits}f}" if base is not None and arm is not None else ""
         for base, arm in figures
     )
-    cells = (TableCell(text=text) for text in (change.step, change.arm, *texts))
-    return Row.of(*cells, arm=change.arm)
+    return Row.of(change.step, change.arm, *texts, arm=change.arm)
 
 
 def background_table(work: WorkComparison) -> Iterator[Table]:
@@ -333,8 +306,7 @@ def function_table(work: WorkComparison, change: WorkChange) -> Table:
         depth="detail",
         columns=(
             *figures_columns(work, change, ("function", "subsystem")),
-            Column(text=work.base, group="calls"),
-            Column(text=change.arm, group="calls"),
+            *Column.under("calls", work.base, change.arm),
         ),
         rows=tuple(function_rows(change)),
         note="The functions that changed beyond what repeats differ by, the largest change first.",
@@ -347,22 +319,13 @@ def figures_columns(
     work: WorkComparison, change: WorkChange, words: Sequence[str]
 ) -> tuple[Column, ...]:
     """Columns of words, then the instructions of both and their difference."""
-    group = "instructions by itself"
-    return (
-        *(Column(text=word, left=True) for word in words),
-        Column(text=work.base, group=group),
-        Column(text=change.arm, group=group),
-        Column(text="change", group=group),
-    )
+    own = Column.under("instructions by itself", work.base, change.arm, "change")
+    return (*Column.words(*words), *own)
 
 
-def figures(before: float, after: float) -> tuple[TableCell, ...]:
+def figures(before: float, after: float) -> tuple[str, str, str]:
     """Two figures and their difference."""
-    return (
-        TableCell(text=f"{before:,.0f}"),
-        TableCell(text=f"{after:,.0f}"),
-        TableCell(text=number.signed(after - before)),
-    )
+    return f"{before:,.0f}", f"{after:,.0f}", number.signed(after - before)
 
 
 def function_rows(change: WorkChange) -> Iterator[Row]:
@@ -374,9 +337,7 @@ def function_rows(change: WorkChange) -> Iterator[Row]:
         sum(getattr(row, name) for row in rest)
         for name in ("base_instructions", "arm_instructions")
     )
-    empty = TableCell(text="")
-    name = TableCell(text=f"{len(rest)} other functions")
-    yield Row.of(name, empty, *figures(before, after), empty, empty)
+    yield Row.of(f"{len(rest)} other functions", "", *figures(before, after), "", "")
 
 
 def function_row(function: FunctionChange) -> Row:

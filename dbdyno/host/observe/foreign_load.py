@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from dbdyno.host.observe import files, procfs
 from dbdyno.host.observe.usage import TICK_US
+from dbdyno.model.grouping import grouped
 from dbdyno.model.host_reading import ForeignLoad, ForeignProcess
 
 PF_KTHREAD = 0x00200000
@@ -83,9 +84,7 @@ def look(processes: Mapping[int, procfs.ProcessStat], lab_pid: int) -> ProcessSn
 
 def descendants(processes: Mapping[int, procfs.ProcessStat], pid: int) -> set[int]:
     """The process and all that descend from it."""
-    children: dict[int, list[int]] = {}
-    for child, stat in processes.items():
-        children.setdefault(stat.parent_pid, []).append(child)
+    children = grouped((stat.parent_pid, child) for child, stat in processes.items())
     ours, new = {pid}, [pid]
     while new:
         new = [child for parent in new for child in children.get(parent, ()) if child not in ours]

@@ -10,20 +10,8 @@ import textwrap
 from collections.abc import Iterable
 
 from dbdyno.model import Json
-from dbdyno.parts.density import Densities
-from dbdyno.parts.part import (
-    Bars,
-    Chart,
-    Curves,
-    Effects,
-    Layers,
-    Lines,
-    Page,
-    Ratios,
-    ScaleUp,
-    charts,
-)
-from dbdyno.parts.plateaus import Plateaus
+from dbdyno.parts import drawing
+from dbdyno.parts.part import Chart, Page, charts
 from dbdyno.report.chart import bars, curves, densities, effects, layers, lines, plateaus, style
 
 PICTURE_WIDTH = 760  # pixels of a picture's drawing, without what stands around it
@@ -35,7 +23,7 @@ def specs(page: Page, points_max: int = lines.POINTS_MAX) -> dict[str, Json]:
 
     Changes are not among them: a page draws those itself.
     """
-    drawn = (chart for chart in charts(page.parts) if not isinstance(chart.data, Effects))
+    drawn = (chart for chart in charts(page.parts) if not isinstance(chart.data, drawing.Effects))
     return _specs(page, drawn, points_max)
 
 
@@ -67,23 +55,23 @@ def standalone(
 def _drawn(chart: Chart, page: Page, points_max: int) -> Json:
     """The specification of what a chart's data are drawn as."""
     match chart.data:
-        case Effects():
+        case drawing.Effects():
             return effects.spec(chart.data)
-        case Bars():
+        case drawing.Bars():
             return bars.throughput(chart.data, page.base, page.arms)
-        case Lines():
+        case drawing.Lines():
             return lines.spec(chart.data, page.arms, points_max)
-        case Layers():
+        case drawing.Layers():
             return layers.spec(chart.data, page.arms, points_max)
-        case Ratios():
+        case drawing.Ratios():
             return bars.ratios(chart.data, page.arms)
-        case ScaleUp():
+        case drawing.ScaleUp():
             return bars.scaling(chart.data, page.arms)
-        case Curves():
+        case drawing.Curves():
             return curves.spec(chart.data, page.arms)
-        case Densities():
+        case drawing.Densities():
             return densities.spec(chart.data, page.arms)
-        case Plateaus():
+        case drawing.Plateaus():
             return plateaus.spec(chart.data, page.arms)
 
 

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from dbdyno.model import Bound, Json
-from dbdyno.parts.part import Bar, Bars, RatioPoint, Ratios, ScaleUp
-from dbdyno.report.chart.lines import PANEL_WIDTH, color, named, short
+from dbdyno.parts.drawing import Bar, Bars, RatioPoint, Ratios, ScaleUp
+from dbdyno.report.chart.lines import PANEL_WIDTH, color, legend, named, short
 
 ROW_HEIGHT = 17  # of a step in the chart of ratios, with one arm
 ARM_HEIGHT = 8  # more for each further arm
@@ -128,13 +128,13 @@ def ratios(chart: Ratios, arms: Sequence[str]) -> Json:
     place: Json = {"field": "step", "type": "nominal", "sort": list(chart.steps), "title": None}
     place["axis"] = {"grid": True}
     offset = {"field": "arm", "type": "nominal", "sort": shown, "scale": {"paddingOuter": 0.5}}
-    legend = color(arms) | {"legend": {"title": None, "values": shown}}
+    colors = legend(arms, shown)
     one = {"mark": {"type": "rule", "style": "base"}, "encoding": {"x": {"datum": 1}}}
     return {
         "data": {"values": [_ratio_datum(point) for point in chart.points]},
         "width": PANEL_WIDTH,
         "height": len(chart.steps) * (ROW_HEIGHT + ARM_HEIGHT * (len(shown) - 1)),
-        "layer": [one, *_points(chart, {"y": place, "yOffset": offset, "color": legend})],
+        "layer": [one, *_points(chart, {"y": place, "yOffset": offset, "color": colors})],
         "usermeta": {"kind": "ratios", "columns": 1},
     }
 
@@ -195,11 +195,13 @@ def scaling(chart: ScaleUp, arms: Sequence[str]) -> Json:
 
     Both scales are logarithmic, so that the ideal is straight, and as many times is as far.
     """
+    first, ends = chart.clients[0], [chart.clients[0], chart.clients[-1]]
+    ideals = [{"what": "ideal", "clients": end, "ratio": end / first} for end in ends]
     x: Json = {
         "field": "clients",
         "type": "quantitative",
         "title": "clients",
-        "scale": {"type": "log", "base": 2, "nice": False, "domain": _ends(chart)},
+        "scale": {"type": "log", "base": 2, "nice": False, "domain": ends},
         "axis": {"values": list(chart.clients), "grid": True, "labelOverlap": "greedy"},
     }
     y: Json = {
@@ -207,14 +209,12 @@ def scaling(chart: ScaleUp, arms: Sequence[str]) -> Json:
         "type": "quantitative",
         "title": None,
         "scale": {"type": "log", "base": 2, "nice": False},
-        "axis": {"values": [clients / chart.clients[0] for clients in chart.clients]},
+        "axis": {"values": [clients / first for clients in chart.clients]},
     }
-    shown = [arm for arm in arms if any(point.arm == arm for point in chart.points)]
-    legend = {"legend": {"title": None, "values": shown}}
-    lines: Json = {"x": x, "y": y, "color": color(arms) | legend}
+    lines: Json = {"x": x, "y": y, "color": legend(arms, (point.arm for point in chart.points))}
     ideal = {"type": "line", "strokeDash": [4, 4], "style": "base"}
     return {
-        "data": {"values": [*_ideal(chart), *_scale_data(chart)]},
+        "data": {"values": [*ideals, *_scale_data(chart)]},
         "width": PANEL_WIDTH,
         "height": SCALE_HEIGHT,
         "layer": [
@@ -242,15 +242,6 @@ SCALE_HEIGHT = 260
 _SCALE_FIELDS = ("arm", "clients", "ratio", "low", "high")
 
 
-def _ends(chart: ScaleUp) -> list[int]:
-    return [chart.clients[0], chart.clients[-1]]
-
-
-def _ideal(chart: ScaleUp) -> list[Json]:
-    first = chart.clients[0]
-    return [{"what": "ideal", "clients": end, "ratio": end / first} for end in _ends(chart)]
-
-
 def _scale_data(chart: ScaleUp) -> list[Json]:
     """Each arm from its first point, which is 1 by definition."""
     known = dict.fromkeys(point.arm for point in chart.points)
@@ -258,10 +249,10 @@ def _scale_data(chart: ScaleUp) -> list[Json]:
     others = [
         {
             "arm": point.arm,
-            "clients": point.clients,
-            "ratio": short(point.ratio.value),
-            "low": None if point.ratio.low is None else short(point.ratio.low),
-            "high": None if point.ratio.high is None else short(point.ratio.high),
+            "clients": point.x,
+            "ratio": short(point.figure.value),
+            "low": None if point.figure.low is None else short(point.figure.low),
+            "high": None if point.figure.high is None else short(point.figure.high),
         }
         for point in chart.points
     ]

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 
 from dbdyno.model import Json
-from dbdyno.parts.part import CurvePoint, Curves
-from dbdyno.report.chart.lines import PANEL_WIDTH, color, short
+from dbdyno.parts.drawing import CurvePoint, Curves
+from dbdyno.report.chart.lines import PANEL_WIDTH, SHORT_LABEL, legend, short
 
 HEIGHT = 220
 HEADROOM = 1.15  # of an interval that is drawn, by the greatest or the smallest figure
@@ -14,15 +14,14 @@ ROOM = 1.04  # above the greatest figure, so that its point is whole
 
 def spec(chart: Curves, arms: Sequence[str]) -> Json:
     """Each arm's line over the swept values, behind it the band of its interval."""
-    shown = [arm for arm in arms if any(point.arm == arm for point in chart.points)]
     y: Json = {
         "type": "quantitative",
         "title": None,
         "scale": _scale(chart),
-        "axis": {"tickCount": 5, "labelExpr": _LABEL},
+        "axis": {"tickCount": 5, "labelExpr": SHORT_LABEL},
     }
-    legend = {"legend": {"title": None, "values": shown, "symbolOpacity": 1}}
-    lines: Json = {"x": _x(chart), "color": color(arms) | legend}
+    shown = legend(arms, (point.arm for point in chart.points), symbolOpacity=1)
+    lines: Json = {"x": _x(chart), "color": shown}
     band = {"type": "area", "opacity": 0.18, "clip": True}
     return {
         "data": {"values": [_datum(point, chart.scale) for point in chart.points]},
@@ -45,9 +44,6 @@ def spec(chart: Curves, arms: Sequence[str]) -> Json:
         ],
         "usermeta": {"kind": "curves", "columns": 1},
     }
-
-
-_LABEL = "format(datum.value, abs(datum.value) < 1000 ? '~g' : '~s')"  # 0.05, 800, 12.5k
 
 
 def _x(chart: Curves) -> Json:

@@ -3,16 +3,14 @@
 from collections.abc import Sequence
 
 from dbdyno.model import Json
-from dbdyno.parts.density import Densities
-from dbdyno.report.chart.lines import PANEL_WIDTH, color, short
+from dbdyno.parts.drawing import Densities
+from dbdyno.report.chart.lines import PANEL_WIDTH, legend, short
 
 HEIGHT = 160
 
 
 def spec(chart: Densities, arms: Sequence[str]) -> Json:
     """Each arm's line over the logarithm of time, filled where operations are compared."""
-    shown = [arm for arm in arms if any(point.arm == arm for point in chart.points)]
-    legend = {"legend": {"title": None, "values": shown, "symbolOpacity": 1}}
     times = [point.us for point in chart.points]
     encoding: Json = {
         "x": {
@@ -29,7 +27,7 @@ def spec(chart: Densities, arms: Sequence[str]) -> Json:
             "title": None,
             "axis": {"tickCount": 3, "format": "~g"},
         },
-        "color": color(arms) | legend,
+        "color": legend(arms, (point.arm for point in chart.points), symbolOpacity=1),
     }
     return {
         "data": {

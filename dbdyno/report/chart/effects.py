@@ -1,7 +1,7 @@
 """Changes of an arm in all steps as a Vega-Lite specification: for pictures beside a page. Pure."""
 
 from dbdyno.model import Json
-from dbdyno.parts.part import ArmEffect, Effects
+from dbdyno.parts.drawing import ArmEffect, Effects
 from dbdyno.report.chart.lines import PANEL_WIDTH, short
 
 ROW_HEIGHT = 24

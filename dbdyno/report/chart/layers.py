@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from dbdyno.findings.waits.facts import KINDS, kind_place
 from dbdyno.model import Json, Series
-from dbdyno.parts.part import Layers, Stack
-from dbdyno.report.chart import lines, style
+from dbdyno.parts.drawing import Layers, Stack
+from dbdyno.report.chart import lines
 
 PANEL_HEIGHT = 84
 LEGEND_COLUMNS = 4  # so many fit beside each other on a telephone
@@ -31,30 +31,13 @@ def _points(chart: Layers, points_max: int) -> int:
 
 def spec(chart: Layers, arms: Sequence[str], points_max: int = lines.POINTS_MAX) -> Json:
     """Sessions by kind over time: a row for each arm, a column for each block, one scale."""
-    shown = {stack.arm for stack in chart.stacks}
-    blocks = sorted({stack.block for stack in chart.stacks})
-    row = {"field": "arm", "sort": [arm for arm in arms if arm in shown]}
-    column = {"field": "block", "sort": [lines.block_name(block) for block in blocks]}
-    headed = {"labels": len(blocks) > 1, "labelPadding": 1}
     points = _points(chart, points_max)
+    layer = [_layers(chart.kinds), _names(min(stack.block for stack in chart.stacks))]
+    kinds = [[kind, kind_place(kind)] for kind in chart.kinds]
     return {
         "data": {"values": [_datum(stack, chart.kinds, points) for stack in chart.stacks]},
         "params": [{"name": "zoom", "value": None}],
-        "facet": {
-            "row": row | {"type": "nominal", "title": None, "header": {"labels": False}},
-            "column": column | {"type": "nominal", "title": None, "header": headed},
-        },
-        "spacing": {"row": 16, "column": style.PANEL_GAP},
-        "spec": {
-            "width": lines.PANEL_WIDTH,
-            "height": PANEL_HEIGHT,
-            "layer": [_layers(chart.kinds), _names(blocks[0])],
-        },
-        "usermeta": {
-            "kind": "seconds",
-            "columns": len(blocks),
-            "stacked": [[kind, kind_place(kind)] for kind in chart.kinds],
-        },
+        **lines.panels(chart.stacks, arms, layer, (PANEL_HEIGHT, 16), stacked=kinds),
     }
 
 
@@ -87,14 +70,16 @@ def _aligned(
 
 def _layers(kinds: Sequence[str]) -> Json:
     colors = {"domain": [*KINDS, OTHER], "range": "kinds"}
-    names = [*dict.fromkeys(_shown(kind) for kind in kinds)]
+    others = [kind for kind in kinds if kind not in KINDS]  # these have one colour
+    names = [*dict.fromkeys(OTHER if kind in others else kind for kind in kinds)]
+    shown = f"indexof({others}, datum.kind) < 0 ? datum.kind : '{OTHER}'"
     legend = {"values": names, "title": None, "columns": LEGEND_COLUMNS, "symbolType": "square"}
     return {
         "transform": [
             {"flatten": ["x", *kinds]},
             {"fold": list(kinds), "as": ["kind", "y"]},
             {"calculate": f"indexof({list(kinds)}, datum.kind)", "as": "place"},
-            {"calculate": _shown_expression(kinds), "as": "shown"},
+            {"calculate": shown, "as": "shown"},
         ],
         "mark": {"type": "area", "interpolate": "linear", "clip": True},
         "encoding": {
@@ -105,17 +90,6 @@ def _layers(kinds: Sequence[str]) -> Json:
             "detail": {"field": "kind"},
         },
     }
-
-
-def _shown(kind: str) -> str:
-    """The name under which a kind has a colour."""
-    known = kind in KINDS
-    return kind if known else OTHER
-
-
-def _shown_expression(kinds: Sequence[str]) -> str:
-    others = [kind for kind in kinds if _shown(kind) == OTHER]
-    return f"indexof({others}, datum.kind) < 0 ? datum.kind : '{OTHER}'"
 
 
 def _names(first_block: int) -> Json:

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy
 
 from dbdyno.model import Json, Series, Span
-from dbdyno.parts.part import Line, Lines
+from dbdyno.parts.drawing import Line, Lines, Stack
 from dbdyno.report.chart.style import PANEL_GAP
 
 POINTS_MAX = 2_000  # of one arm in one chart, over all its blocks
@@ -179,13 +179,12 @@ def _lines_in_a_panel(chart: Lines) -> int:
 
 def spec(chart: Lines, arms: Sequence[str], points_max: int = POINTS_MAX) -> Json:
     """A quantity over time: a row for each arm, a column for each block, one scale for all."""
-    shown = {line.arm for line in chart.lines}
-    blocks = sorted({line.block for line in chart.lines})
-    scales = {"linear": _LINEAR, "log": _logarithmic(chart)}
+    padded = {"type": "log", "nice": False, "padding": LOG_PADDING}
+    axis = {"values": _ticks(chart), "format": ",~g"}
+    scales = {"linear": _LINEAR, "log": {"scale": padded, "axis": axis}}
     scale = "log" if chart.logarithmic else "linear"
-    row = {"field": "arm", "sort": [arm for arm in arms if arm in shown]}
-    column = {"field": "block", "sort": [block_name(block) for block in blocks]}
-    headed = {"labels": len(blocks) > 1, "labelPadding": 1}
+    first = min(line.block for line in chart.lines)
+    layer = [*_spans(), *_lines(chart, arms, scales[scale]), *_names(arms, first)]
     return {
         "data": {"values": _panel_data(chart, points_max)},
         "transform": [{"flatten": list(_ARRAYS)}],
@@ -193,27 +192,37 @@ def spec(chart: Lines, arms: Sequence[str], points_max: int = POINTS_MAX) -> Jso
             {"name": "zoom", "value": None},
             {"name": "logarithmic", "value": chart.logarithmic},
         ],
+        **panels(chart.lines, arms, layer, (PANEL_HEIGHT, 14), scale=scale, scales=scales),
+    }
+
+
+def panels(
+    drawn: Iterable[Line | Stack],
+    arms: Sequence[str],
+    layer: Sequence[Json],
+    heights: tuple[int, int],
+    **looks: object,
+) -> Json:
+    """A row of panels for each arm, a column for each block; `heights`: of a panel and a gap."""
+    places = {(each.arm, each.block) for each in drawn}
+    blocks = sorted({block for _, block in places})
+    row = {"field": "arm", "sort": [arm for arm in arms if any(arm == own for own, _ in places)]}
+    column = {"field": "block", "sort": [block_name(block) for block in blocks]}
+    headed = {"labels": len(blocks) > 1, "labelPadding": 1}
+    height, gap = heights
+    return {
         "facet": {
             "row": row | {"type": "nominal", "title": None, "header": {"labels": False}},
             "column": column | {"type": "nominal", "title": None, "header": headed},
         },
-        "spacing": {"row": 14, "column": PANEL_GAP},
-        "spec": {
-            "width": PANEL_WIDTH,
-            "height": PANEL_HEIGHT,
-            "layer": [*_spans(), *_lines(chart, arms, scales[scale]), *_names(arms, min(blocks))],
-        },
-        "usermeta": {"kind": "seconds", "columns": len(blocks), "scale": scale, "scales": scales},
+        "spacing": {"row": gap, "column": PANEL_GAP},
+        "spec": {"width": PANEL_WIDTH, "height": height, "layer": layer},
+        "usermeta": {"kind": "seconds", "columns": len(blocks), **looks},
     }
 
 
-_SHORT_LABEL = "format(datum.value, abs(datum.value) < 1000 ? '~g' : '~s')"  # 0.05, 800, 12.5k
-_LINEAR: Json = {"scale": {"zero": True}, "axis": {"tickCount": 3, "labelExpr": _SHORT_LABEL}}
-
-
-def _logarithmic(chart: Lines) -> Json:
-    scale = {"type": "log", "nice": False, "padding": LOG_PADDING}
-    return {"scale": scale, "axis": {"values": _ticks(chart), "format": ",~g"}}
+SHORT_LABEL = "format(datum.value, abs(datum.value) < 1000 ? '~g' : '~s')"  # 0.05, 800, 12.5k
+_LINEAR: Json = {"scale": {"zero": True}, "axis": {"tickCount": 3, "labelExpr": SHORT_LABEL}}
 
 
 _BETWEEN = (1, 1.5, 2, 3, 5, 7)
@@ -238,6 +247,13 @@ def color(arms: Sequence[str]) -> Json:
     """An arm's colour by its place among all arms, whichever of them a chart shows."""
     scale = {"domain": list(arms)}
     return {"field": "arm", "type": "nominal", "scale": scale, "legend": None}
+
+
+def legend(arms: Sequence[str], drawn: Iterable[str], **look: object) -> Json:
+    """The colours of arms, with a legend of those that are drawn."""
+    there = set(drawn)
+    shown = [arm for arm in arms if arm in there]
+    return color(arms) | {"legend": {"title": None, "values": shown, **look}}
 
 
 def time_axis() -> Json:

@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 
 from dbdyno.model import Json
-from dbdyno.parts.plateaus import Dot, PlateauLine, Plateaus
-from dbdyno.report.chart.lines import PANEL_WIDTH, color, short
+from dbdyno.parts.drawing import Dot, PlateauLine, Plateaus
+from dbdyno.report.chart.lines import PANEL_WIDTH, SHORT_LABEL, color, short
 
 HEIGHT = 260
 ROOM_SHARE = 0.08  # of the reach of all figures, above and below
@@ -64,9 +64,6 @@ def spec(chart: Plateaus, arms: Sequence[str]) -> Json:
     }
 
 
-_LABEL = "format(datum.value, abs(datum.value) < 1000 ? '~g' : '~s')"  # 0.05, 800, 12.5k
-
-
 def _plateau_marks(x: Json, y: Json, own: Json) -> list[Json]:
     """The means: in their arm's colour, or in ink where they are of several arms."""
     line = {"type": "rule", "strokeWidth": 5, "strokeCap": "round", "clip": True}
@@ -92,12 +89,14 @@ def _only(what: str) -> list[Json]:
 def _x(chart: Plateaus) -> Json:
     """Time, or places that are marked where a new name begins."""
     if not chart.marks:
+        times = [dot.x for dot in chart.dots]
+        days = max(times) - min(times) >= DAYS_FOR_DATES_MIN * DAY_MS
         return {
             "field": "x",
             "type": "temporal",
             "title": None,
             "scale": {"type": "utc", "nice": False, "padding": PADDING},
-            "axis": {"format": _date_format(chart), "labelOverlap": "greedy", "tickCount": 6},
+            "axis": {"format": DATE if days else TIME, "labelOverlap": "greedy", "tickCount": 6},
         }
     names = {f"{place:g}": name for place, name in chart.marks.items()}
     return {
@@ -107,22 +106,12 @@ def _x(chart: Plateaus) -> Json:
         "scale": {"nice": False, "zero": False, "padding": PADDING},
         "axis": {
             "values": list(chart.marks),
-            "labelExpr": f"({_embedded(names)})[datum.value]",
+            "labelExpr": f"({json.dumps(names)})[datum.value]",  # Vega reads JSON's strings
             "labelAlign": "left",
             "labelOverlap": "greedy",
             "grid": True,
         },
     }
-
-
-def _embedded(names: dict[str, str]) -> str:
-    """An object of Vega's expressions, which reads the strings of JSON."""
-    return json.dumps(names)
-
-
-def _date_format(chart: Plateaus) -> str:
-    times = [dot.x for dot in chart.dots]
-    return DATE if max(times) - min(times) >= DAYS_FOR_DATES_MIN * DAY_MS else TIME
 
 
 def _y(chart: Plateaus) -> Json:
@@ -135,7 +124,7 @@ def _y(chart: Plateaus) -> Json:
         "type": "quantitative",
         "title": None,
         "scale": {"zero": False, "nice": False, "domain": domain},
-        "axis": {"tickCount": 5, "labelExpr": _LABEL},
+        "axis": {"tickCount": 5, "labelExpr": SHORT_LABEL},
     }
 
 

@@ -1,6 +1,6 @@
 """The form of an export's table: typed columns, and those that many tables begin with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Type = Literal["text", "integer", "number", "boolean", "time"]
@@ -73,6 +73,12 @@ RUN = columns("""
 """)
 
 
-def table(name: str, row: str, own: str, key: tuple[ExportColumn, ...] = RUN) -> ExportTable:
-    """A table whose rows begin with the result and, usually, the step of a run."""
-    return ExportTable(name=name, row=" ".join(row.split()), columns=(*RESULT, *key, *columns(own)))
+def table(name: str, row: str, own: str) -> ExportTable:
+    """A table whose rows begin with the result and the step of a run."""
+    made = of_result(name, row, own)
+    return replace(made, columns=(*RESULT, *RUN, *made.columns[len(RESULT) :]))
+
+
+def of_result(name: str, row: str, own: str) -> ExportTable:
+    """A table whose rows begin with the result alone."""
+    return ExportTable(name=name, row=" ".join(row.split()), columns=(*RESULT, *columns(own)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,9 +31,12 @@ MAKERS: tuple[tuple[frozenset[str], Callable[[ExportSource], Rows]], ...] = (
         frozenset({"steps", "metrics"}) | {table.name for table in OF_STEPS},
         step_rows.steps,
     ),
-    (frozenset({"ticks", "clients"}), second_rows.load),
-    (frozenset({"samples", "device_samples", "owner_samples"}), second_rows.host),
-    (frozenset({"wait_samples"}), wait_rows.samples),
+    (frozenset({"ticks", "clients"}), partial(ExportSource.each, read=second_rows.load)),
+    (
+        frozenset({"samples", "device_samples", "owner_samples"}),
+        partial(ExportSource.each, read=second_rows.host),
+    ),
+    (frozenset({"wait_samples"}), partial(ExportSource.each, read=wait_rows.samples)),
 )
 """Which tables are made together, as their rows come from the same files."""
 

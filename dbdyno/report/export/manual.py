@@ -3,45 +3,27 @@
 The tables themselves generate the page; a test compares, and asks every question.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from textwrap import fill
 
 from dbdyno.report.export.form import RESULT, RUN, ExportColumn, ExportTable
 from dbdyno.report.export.tables import TABLES
 
-
-@dataclass(frozen=True, kw_only=True)
-class ManualQuestion:
-    """A question about a result, in SQL."""
-
-    title: str
-    sql: str
-
-
-QUESTIONS: tuple[ManualQuestion, ...] = (
-    ManualQuestion(
-        title="Ratios by step, as reports show them relative to the base",
-        sql="""
+QUESTIONS: Mapping[str, str] = {
+    "Ratios by step, as reports show them relative to the base": """
 SELECT step, arm, metric, kind, estimate, low, high, blocks
 FROM comparisons
 WHERE headline AND arm <> base
 ORDER BY workload, ordinal, arm
 """,
-    ),
-    ManualQuestion(
-        title="Verdicts, with the figures behind them",
-        sql="""
+    "Verdicts, with the figures behind them": """
 SELECT step, arm, step_verdict, metric, verdict, round(100 * (estimate - 1), 1) AS change_pct,
        q, visible, blocks_needed
 FROM verdicts
 WHERE family = 'primary'
 ORDER BY workload, ordinal, arm, metric
 """,
-    ),
-    ManualQuestion(
-        title="p99 over time in one step, one column per arm (mean over the blocks)",
-        sql="""
+    "p99 over time in one step, one column per arm (mean over the blocks)": """
 PIVOT (
   SELECT arm, ceil(second) AS second, p99_us
   FROM ticks
@@ -49,28 +31,19 @@ PIVOT (
 )
 ON arm USING round(avg(p99_us)) GROUP BY second ORDER BY second
 """,
-    ),
-    ManualQuestion(
-        title="CPU per query by arm and owner, in microseconds",
-        sql="""
+    "CPU per query by arm and owner, in microseconds": """
 SELECT step, arm, owner, round(sum(cpu_us) / sum(rate * window_s), 1) AS cpu_us_per_query
 FROM costs NATURAL JOIN steps
 WHERE headline = 'qps' AND judged
 GROUP BY ALL ORDER BY step, owner, arm
 """,
-    ),
-    ManualQuestion(
-        title="Steps that missed their target, and by how much",
-        sql="""
+    "Steps that missed their target, and by how much": """
 SELECT step, arm, block, target, achieved, round(100 * (1 - achieved / target), 1) AS missing_pct
 FROM steps
 WHERE NOT held AND judged
 ORDER BY missing_pct DESC
 """,
-    ),
-    ManualQuestion(
-        title="The canary over all steps, in the order of their runs",
-        sql="""
+    "The canary over all steps, in the order of their runs": """
 PIVOT (
   SELECT started, arm, block, void, step, metric, value
   FROM metrics NATURAL JOIN steps
@@ -78,19 +51,13 @@ PIVOT (
 )
 ON metric USING any_value(value) ORDER BY started
 """,
-    ),
-    ManualQuestion(
-        title="Statements that found no row",
-        sql="""
+    "Statements that found no row": """
 SELECT step, arm, block, name, per_s, rows_per_s, round(100 * (1 - found), 1) AS missed_pct
 FROM statements
 WHERE found < 0.99 AND judged
 ORDER BY missed_pct DESC
 """,
-    ),
-    ManualQuestion(
-        title="Throughput by scale and clients, clients side by side (mean over the blocks)",
-        sql="""
+    "Throughput by scale and clients, clients side by side (mean over the blocks)": """
 PIVOT (
   SELECT arm, sweep, parameter_value AS scale, clients, rate
   FROM steps NATURAL JOIN swept
@@ -98,10 +65,7 @@ PIVOT (
 )
 ON clients USING round(avg(rate)) GROUP BY arm, sweep, scale ORDER BY arm, sweep, scale
 """,
-    ),
-    ManualQuestion(
-        title="The five fastest steps of each arm, also per client",
-        sql="""
+    "The five fastest steps of each arm, also per client": """
 SELECT arm, workload, step, clients, round(avg(rate)) AS per_s,
        round(avg(rate) / clients) AS per_client
 FROM steps
@@ -110,10 +74,7 @@ GROUP BY arm, workload, step, clients
 QUALIFY row_number() OVER (PARTITION BY arm ORDER BY avg(rate) DESC) <= 5
 ORDER BY arm, per_s DESC
 """,
-    ),
-    ManualQuestion(
-        title="Variation between blocks, relative to the slowest; three blocks and more",
-        sql="""
+    "Variation between blocks, relative to the slowest; three blocks and more": """
 SELECT workload, step, arm, count(*) AS blocks, round(min(rate)) AS least,
        round(max(rate)) AS most, round(100 * (max(rate) / min(rate) - 1), 1) AS variation_pct
 FROM steps
@@ -122,10 +83,7 @@ GROUP BY workload, step, arm
 HAVING count(*) > 2
 ORDER BY variation_pct DESC, workload, step, arm
 """,
-    ),
-    ManualQuestion(
-        title="The fastest step of each arm that keeps p99 under 10 ms in every block",
-        sql="""
+    "The fastest step of each arm that keeps p99 under 10 ms in every block": """
 SELECT arm, workload, step, clients, round(avg(rate)) AS per_s,
        round(max(p99_us) / 1000, 2) AS p99_ms
 FROM steps NATURAL JOIN response
@@ -135,10 +93,7 @@ HAVING max(p99_us) < 10_000
 QUALIFY row_number() OVER (PARTITION BY arm ORDER BY avg(rate) DESC) = 1
 ORDER BY arm
 """,
-    ),
-    ManualQuestion(
-        title="Response times by requested rate, with the actual rate",
-        sql="""
+    "Response times by requested rate, with the actual rate": """
 SELECT workload, arm, sweep, clients, parameter_value AS asked, round(avg(rate)) AS per_s,
        round(avg(p50_us)) AS p50_us, round(avg(p99_us)) AS p99_us
 FROM steps NATURAL JOIN swept NATURAL JOIN response
@@ -146,26 +101,20 @@ WHERE parameter = 'rate' AND response."of" = 'kind' AND name = 'query' AND judge
 GROUP BY workload, arm, sweep, clients, asked
 ORDER BY workload, arm, sweep, clients, asked
 """,
-    ),
-    ManualQuestion(
-        title="Each arm's peak over the clients, and the rest with the most clients",
-        sql="""
+    "Each arm's peak over the clients, and the rest with the most clients": """
 SELECT workload, sweep, arm, clients, fewest, most, round(peak) AS per_s, ratio, low, high,
        drop_factor, drop_ratio
 FROM peaks
 ORDER BY workload, sweep, arm
 """,
-    ),
-    ManualQuestion(
-        title="What sessions did, most frequent first (`[observe] waits_sessions`)",
-        sql="""
+    "What sessions did, most frequent first (`[observe] waits_sessions`)": """
 SELECT count(*) AS samples, state, kind, event, query, pid
 FROM wait_samples
 WHERE kind <> 'idle' AND judged
 GROUP BY ALL ORDER BY samples DESC
 """,
-    ),
-)
+}
+"""Questions about a result, in SQL."""
 
 HEAD = """# Export
 
@@ -243,9 +192,7 @@ Each row begins with `result` and `plan`. A row of a step of a run continues wit
 def document() -> str:
     """The whole page."""
     parts = [HEAD]
-    parts += [
-        f"{question.title}:\n\n```sql\n{question.sql.strip()}\n```\n" for question in QUESTIONS
-    ]
+    parts += [f"{title}:\n\n```sql\n{sql.strip()}\n```\n" for title, sql in QUESTIONS.items()]
     parts += [TABLES_HEAD, _rows((*RESULT, *RUN))]
     parts += [_section(table) for table in TABLES]
     return "\n".join(parts)

@@ -19,13 +19,8 @@ from dbdyno.stats.response_times import Histogram
 # --- The load --------------------------------------------------------------------------------
 
 
-def load(source: ExportSource) -> Rows:
-    """The rows of `ticks` and `clients` of every step, step by step."""
-    for place in source.places():
-        yield from source.stream(place.folder, _load(source, place))
-
-
-def _load(source: ExportSource, place: ExportPlace) -> Rows:
+def load(source: ExportSource, place: ExportPlace) -> Rows:
+    """The rows of `ticks` and `clients` of a step."""
     step = place.folder.step()
     key = source.step_key(place, step)
     job = place.folder.job()
@@ -82,13 +77,8 @@ def _tick(tick: WindowTick, timed: set[str]) -> Json:
 # --- The machine -----------------------------------------------------------------------------
 
 
-def host(source: ExportSource) -> Rows:
-    """The rows of `samples`, `device_samples` and `owner_samples` of every step, step by step."""
-    for place in source.places():
-        yield from source.stream(place.folder, _host(source, place))
-
-
-def _host(source: ExportSource, place: ExportPlace) -> Rows:
+def host(source: ExportSource, place: ExportPlace) -> Rows:
+    """The rows of `samples`, `device_samples` and `owner_samples` of a step."""
     key = source.step_key(place, place.folder.step())
     host = raw_files.host(place.folder.host())
     if host.open is None:  # no window, so there is no time to count from

@@ -6,7 +6,7 @@ everything else is exported.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -121,12 +121,13 @@ class ExportSource:
         judged = block is None or block.state == "done"
         return self.key | {"void": void, "judged": judged} | named
 
-    def stream(self, folder: StepFolder, found: Iterable[Found]) -> Iterator[Found]:
-        """The contents of a step's folder, up to a damaged file."""
-        try:
-            yield from found
-        except ResultError as error:
-            self.lost.say(damaged_files.words(folder, error))
+    def each(self, read: Callable[[ExportSource, ExportPlace], Iterable[Found]]) -> Iterator[Found]:
+        """What is read of each step's folder, step by step, up to a damaged file."""
+        for place in self.places():
+            try:
+                yield from read(self, place)
+            except ResultError as error:
+                self.lost.say(damaged_files.words(place.folder, error))
 
     @property
     def problems(self) -> list[str]:

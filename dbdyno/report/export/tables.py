@@ -8,7 +8,7 @@ from dbdyno.findings import plans, steps
 from dbdyno.model.metric.device import COLUMNS, IN_FLIGHT
 from dbdyno.report.estimate_form import ESTIMATE
 from dbdyno.report.export.derived import tables
-from dbdyno.report.export.form import RUN, ExportTable, table
+from dbdyno.report.export.form import RUN, ExportTable, of_result, table
 
 _COLUMNS = "\n".join(
     f"{column.name} | number | {column.unit} | {column.heading}: {column.title}"
@@ -21,7 +21,7 @@ OF_RESULT = tuple(made for finding in plans.FINDINGS for made in tables(finding.
 OF_STEPS = tuple(made for finding in steps.FINDINGS for made in tables(finding.facts, RUN))
 """What findings tell of each step of a run."""
 TABLES: tuple[ExportTable, ...] = (
-    table(
+    of_result(
         "plans", "a result folder: its plan and its machine",
         """
         label          | text    |       | the plan's label
@@ -36,9 +36,8 @@ TABLES: tuple[ExportTable, ...] = (
         file_system    | text    |       | of the data folder
         plan_text      | text    |       | the plan as written, TOML
         """,
-        (),
     ),
-    table(
+    of_result(
         "arms", "an arm of a plan, and the server of its last run",
         """
         arm            | text    | | the arm's name
@@ -50,9 +49,8 @@ TABLES: tuple[ExportTable, ...] = (
         config         | text    | | the configuration preset
         data_checksums | text    | | on or off
         """,
-        (),
     ),
-    table(
+    of_result(
         "settings", "a setting of an arm's server in its last run",
         """
         arm        | text    | | the arm's name
@@ -60,7 +58,6 @@ TABLES: tuple[ExportTable, ...] = (
         value      | text    | | its value, with its unit
         nondefault | boolean | | whether it differs from the server's default
         """,
-        (),
     ),
     table(
         "steps", "a step of a run, successful or not",
@@ -96,7 +93,7 @@ TABLES: tuple[ExportTable, ...] = (
         value     | number | by metric | its value
         """,
     ),
-    table(
+    of_result(
         "comparisons", "a metric of an arm in a step, over all judged blocks, relative to the base",
         """
         workload  | text    | | the workload's name
@@ -112,9 +109,8 @@ TABLES: tuple[ExportTable, ...] = (
         base_value | number | by metric | of the base's blocks, taken as docs/metrics.md says
         value     | number  | by metric | of the arm's blocks, likewise
         """ + ESTIMATE,
-        (),
     ),
-    table(
+    of_result(
         "verdicts", """the verdict on an arm in a step by one metric, over all judged blocks
         (docs/method.md); a failed step, which no metric judges, has a row without figures""",
         """
@@ -155,10 +151,9 @@ TABLES: tuple[ExportTable, ...] = (
         base_stood_still | integer | | further blocks in which the base alone had
         p_still          | number  | | sign test over these blocks; null: neither stood still
         """,
-        (),
     ),
     *OF_RESULT,
-    table(
+    of_result(
         "doubts", "a reason to doubt a figure (docs/doubts.md), of one block or of the whole",
         """
         subject  | text    | | what it is about
@@ -171,7 +166,6 @@ TABLES: tuple[ExportTable, ...] = (
         amount   | number  | by subject | how much, where it is a number; shares in percent
         words    | text    | | what, with figures
         """,
-        (),
     ),
     table(
         "ticks", "a role and second of a step's window, all clients together",

@@ -14,13 +14,8 @@ from dbdyno.report.export.step_rows import Rows
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def samples(source: ExportSource) -> Rows:
-    """The rows of `wait_samples` of every step, step by step."""
-    for place in source.places():
-        yield from source.stream(place.folder, _samples(source, place))
-
-
-def _samples(source: ExportSource, place: ExportPlace) -> Rows:
+def samples(source: ExportSource, place: ExportPlace) -> Rows:
+    """The rows of `wait_samples` of a step."""
     looks = (
         line
         for line in place.folder.waits()

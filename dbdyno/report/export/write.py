@@ -133,7 +133,8 @@ def _write(
         rows = {name: _count(connection, name) for name in wish.tables}
         if wish.format != DATABASE:
             for name in wish.tables:
-                _copy(connection, name, temporary / name, wish.format)
+                to = f"{_text(str(temporary / name))} ({COPY_OPTIONS[wish.format]})"
+                connection.execute(f'COPY "{name}" TO {to}')
     if wish.format == DATABASE:
         _move(database, wish.to)
         return {wish.to: sum(rows.values())}
@@ -199,10 +200,6 @@ def _count(connection: DuckDBPyConnection, table: str) -> int:
     found = connection.execute(f'SELECT count(*) FROM "{table}"').fetchone()
     assert found is not None
     return int(found[0])
-
-
-def _copy(connection: DuckDBPyConnection, table: str, path: Path, form: str) -> None:
-    connection.execute(f'COPY "{table}" TO {_text(str(path))} ({COPY_OPTIONS[form]})')
 
 
 def _move(path: Path, target: Path) -> None:

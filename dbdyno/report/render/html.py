@@ -15,21 +15,9 @@ from typing import TYPE_CHECKING
 from dbdyno.model import Json
 from dbdyno.model.flame import Draw
 from dbdyno.parts import number, table_layout
-from dbdyno.parts.part import (
-    AnyPart,
-    Chart,
-    Column,
-    Flame,
-    Group,
-    Layers,
-    Lines,
-    Page,
-    Row,
-    Table,
-    Text,
-    charts,
-    flat,
-)
+from dbdyno.parts.drawing import Layers, Lines
+from dbdyno.parts.part import AnyPart, Chart, Flame, Group, Page, Text, charts, flat
+from dbdyno.parts.table import Column, Row, Table
 from dbdyno.report import chart, vega
 from dbdyno.report.chart import layers, lines, style
 from dbdyno.report.render import flames, picture

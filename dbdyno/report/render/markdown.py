@@ -9,24 +9,9 @@ from itertools import groupby
 from urllib.parse import quote
 
 from dbdyno.parts.colors import ARROWS
-from dbdyno.parts.part import (
-    AnyPart,
-    Bar,
-    Bars,
-    Callout,
-    Chart,
-    Column,
-    Effects,
-    Finding,
-    Flame,
-    Group,
-    Leaf,
-    Page,
-    Table,
-    TableCell,
-    Text,
-    flat,
-)
+from dbdyno.parts.drawing import Bar, Bars, Effects
+from dbdyno.parts.part import AnyPart, Callout, Chart, Finding, Flame, Group, Leaf, Page, Text, flat
+from dbdyno.parts.table import Column, Table, TableCell
 from dbdyno.parts.table_layout import plain, transposed
 
 COLUMNS_MAX = 9

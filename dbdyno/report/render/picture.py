@@ -58,7 +58,11 @@ def packed(content: bytes) -> bytes:
     data = b"".join(body for kind, body in chunks if kind == b"IDAT")
     small = zlib.compress(zlib.decompress(data), COMPRESSION)
     head = [chunk for chunk in chunks if chunk[0] not in (b"IDAT", b"IEND")]
-    return SIGNATURE + b"".join(_chunk(*one) for one in (*head, (b"IDAT", small), (b"IEND", b"")))
+    whole = [
+        struct.pack(">I4s", len(body), kind) + body + struct.pack(">I", zlib.crc32(kind + body))
+        for kind, body in (*head, (b"IDAT", small), (b"IEND", b""))
+    ]
+    return SIGNATURE + b"".join(whole)
 
 
 def _chunks(content: bytes) -> Iterable[tuple[bytes, bytes]]:
@@ -68,7 +72,3 @@ def _chunks(content: bytes) -> Iterable[tuple[bytes, bytes]]:
         length, kind = struct.unpack_from(">I4s", content, place)
         yield kind, content[place + 8 : place + 8 + length]
         place += length + 12
-
-
-def _chunk(kind: bytes, body: bytes) -> bytes:
-    return struct.pack(">I4s", len(body), kind) + body + struct.pack(">I", zlib.crc32(kind + body))

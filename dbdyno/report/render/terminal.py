@@ -7,40 +7,22 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from dbdyno.parts import cells, hints, number
+from dbdyno.parts import cells, hints, number, table_layout
 from dbdyno.parts.colors import Tone
+from dbdyno.parts.drawing import Bar, Bars, Effects, Layers, Lines
 from dbdyno.parts.part import (
     AnyPart,
-    Bar,
-    Bars,
     Callout,
     Chart,
-    Column,
-    Effects,
     Finding,
     Flame,
     Group,
-    Layers,
-    Lines,
     Page,
-    Row,
-    Table,
-    TableCell,
     Text,
     flat,
     scoped,
 )
-from dbdyno.parts.table_layout import (
-    GAP,
-    aligned,
-    fitting,
-    part_widths,
-    plain,
-    total,
-    transposed,
-    width,
-    without_blank_rows,
-)
+from dbdyno.parts.table import Column, Row, Table, TableCell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -146,7 +128,7 @@ def _group(group: Group, console: Console, *, full: bool) -> None:
     parts = group.parts if group.of else sorted(group.parts, key=lambda part: not _drawn(part))
     tables = [part for part in parts if isinstance(part, Table)]
     if group.alike:
-        on_its_side = any(total(table) > console.width for table in tables)
+        on_its_side = any(table_layout.total(table) > console.width for table in tables)
         for table in tables:
             _table(table, console, on_its_side=on_its_side)
         return
@@ -224,7 +206,7 @@ def _shown(table: Table, console: Console) -> None:
         _item(console, table.note)
     elif table.short:
         # A table whose last heading is its title, as published.
-        for part in fitting(table, console.width):
+        for part in table_layout.fitting(table, console.width):
             console.print()
             _body(part, console)
         if table.note:
@@ -238,7 +220,7 @@ def _shown(table: Table, console: Console) -> None:
 
 def _brief(table: Table, room: int) -> Table:
     """The table without what stands smaller beside its numbers, where it is too wide with that."""
-    if total(table) <= room:
+    if table_layout.total(table) <= room:
         return table
     rows = (
         replace(row, cells=tuple(replace(cell, detail="") for cell in row.cells))
@@ -296,8 +278,10 @@ def _bars(bars: Sequence[Bar], console: Console) -> None:
 
 def _table(table: Table, console: Console, *, on_its_side: bool = False) -> None:
     _line(console, f"\n{table.title}", "bold")
-    for part in fitting(transposed(table) if on_its_side else table, console.width):
-        _body(without_blank_rows(part), console)
+    for part in table_layout.fitting(
+        table_layout.transposed(table) if on_its_side else table, console.width
+    ):
+        _body(table_layout.without_blank_rows(part), console)
     note = f"{table.note} {table.colors}".strip()
     if note:
         _line(console, note, "dim")
@@ -306,12 +290,12 @@ def _table(table: Table, console: Console, *, on_its_side: bool = False) -> None
 def _body(table: Table, console: Console) -> None:
     from rich.cells import cell_len
 
-    for line in _lines(table, part_widths(table, cell_len)):
+    for line in _lines(table, table_layout.part_widths(table, cell_len)):
         console.print(line, soft_wrap=True)
 
 
 def _lines(table: Table, sizes: Sequence[Sequence[int]]) -> Iterable[Words]:
-    wide = [width(size) for size in sizes]
+    wide = [table_layout.width(size) for size in sizes]
     if any(column.group for column in table.columns):
         yield _words(_group_line(table.columns, wide), "dim")
     headings = [TableCell(text=column.text) for column in table.columns]
@@ -328,9 +312,11 @@ def _group_line(columns: Sequence[Column], sizes: Sequence[int]) -> str:
     line = ""
     for group, some in groupby(range(len(columns)), lambda place: columns[place].group):
         places = list(some)
-        room = sum(sizes[place] for place in places) + GAP * (len(places) - 1)
+        room = sum(sizes[place] for place in places) + table_layout.GAP * (len(places) - 1)
         words = number.few_signs(group, room)
-        line += (words.rjust(room) if len(places) == 1 else words.ljust(room)) + " " * GAP
+        line += (
+            words.rjust(room) if len(places) == 1 else words.ljust(room)
+        ) + " " * table_layout.GAP
     return line.rstrip()
 
 
@@ -341,8 +327,8 @@ def _row(
 
     line = _words(style=style)
     for place, (cell, column, size) in enumerate(zip(cells, table.columns, sizes, strict=True)):
-        line.append(" " * GAP if place else "")
-        words = aligned(cell, size, column.left or place == table.heading, cell_len)
+        line.append(" " * table_layout.GAP if place else "")
+        words = table_layout.aligned(cell, size, column.left or place == table.heading, cell_len)
         line.append(words, style=STYLES.get(cell.tone, ""))
     line.rstrip()
     return line
@@ -362,7 +348,7 @@ def _words_table(table: Table, console: Console) -> None:
 
 
 def _words_row(row: Row, arms: Sequence[str], console: Console) -> None:
-    texts = [plain(cell) for cell in row.cells[1:]]
+    texts = [table_layout.plain(cell) for cell in row.cells[1:]]
     if len(set(texts)) == 1:
         _item(console, f"{row.cells[0].text}: {texts[0]}")
         return

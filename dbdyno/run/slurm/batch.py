@@ -13,6 +13,7 @@ from typing import TypeGuard
 
 from dbdyno.model import Block, Plan
 from dbdyno.model.error import HostError
+from dbdyno.model.grouping import grouped
 from dbdyno.run import blocks as runner
 from dbdyno.run import repeats
 from dbdyno.run.blocks import PlanOutcome
@@ -316,8 +317,6 @@ def listed(numbers: Sequence[int]) -> str:
 
 def words_of(given_up: dict[int, str]) -> str:
     """Why blocks are not done, in one line; the first reason stands for those that are the same."""
-    by_reason: dict[str, list[int]] = {}
-    for number, reason in given_up.items():
-        by_reason.setdefault(reason, []).append(number)
+    by_reason = grouped((reason, number) for number, reason in given_up.items())
     said = "; ".join(f"{listed(numbers)}: {reason}" for reason, numbers in by_reason.items())
     return f"{said}; run the same command to submit them again"

@@ -1,6 +1,7 @@
 """On whose data a PostgreSQL can go on: what a fresh cluster of its build says of itself."""
 
 import struct
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,13 @@ from dbdyno.run import count
 SIZES = (8192, 131072, 8192, 16 << 20, 64, 32, 1996, 2048)
 
 
-def cluster(data: Path, major: str, control: int, catalog: int, sizes: tuple[int, ...]) -> None:
+def cluster(
+    data: Path, major: str, control: int, catalog: int, sizes: tuple[int, ...], log: int = 0xD11D
+) -> None:
     """What initdb leaves, as far as it tells on what a server starts."""
     (data / "global").mkdir()
+    (data / "pg_wal" / "archive_status").mkdir(parents=True)
+    (data / "pg_wal" / f"{1:024X}").write_bytes(log.to_bytes(2, sys.byteorder) + bytes(30))
     (data / "PG_VERSION").write_text(f"{major}\n")
     head = fingerprint.CONTROL_HEAD.pack(1, control, catalog, fingerprint.SHUT_DOWN)
     form = struct.pack("=I4xd8I2?", 8, 1234567.0, *sizes, True, False)
@@ -33,20 +38,20 @@ def _made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
     def make(build: Build, own: object, data: Path, words: object) -> None:
         made.append(data)
-        major, control, catalog, sizes = CLUSTERS[build.base_dir.name]
-        cluster(data, major, control, catalog, sizes)
+        cluster(data, *CLUSTERS[build.base_dir.name])
 
     monkeypatch.setattr(initdb, "make", make)
     monkeypatch.setattr(place, "cache_root", lambda: tmp_path / "cache")
     return made
 
 
-CLUSTERS = {
+CLUSTERS: dict[str, tuple[Any, ...]] = {
     "18": ("18", 1800, 202506291, SIZES),
     "18 with other segments": ("18", 1800, 202506291, (*SIZES[:3], 1 << 30, *SIZES[4:])),
     "19devel": ("19", 1800, 202506291, SIZES),  # PostgreSQL's 2652835d3e: the catalogs of 18
     "other catalogs": ("18", 1800, 202507011, SIZES),
     "other control file": ("18", 1801, 202506291, SIZES),
+    "other log": ("18", 1800, 202506291, SIZES, 0xD11E),  # of PostgreSQL's d774072f00
     **{
         f"other size {at}": ("18", 1800, 202506291, (*SIZES[:at], size // 2, *SIZES[at + 1 :]))
         for at, size in enumerate(SIZES)

@@ -50,10 +50,11 @@ RESTORED_PER_S = 10e6
 busy cores."""
 REFUSED = re.compile(
     r"database files are incompatible with server"
+    r"|invalid magic number [0-9A-F]{4} in (?:WAL|log) segment"
     r"|Invalid MySQL server (?:up|down)grade|Cannot boot server version"
     r"|uses page size \d+, but the innodb_page_size|nsupported redo log format"
 )
-"""What PostgreSQL, MySQL and MariaDB say of data of other versions and sizes than their own."""
+"""What PostgreSQL, MySQL and MariaDB say of data of other versions, forms and sizes than theirs."""
 COPY_S_MAX = 6 * 3600.0
 """For a terabyte on a disk that does 50 MB/s."""
 

@@ -1,12 +1,14 @@
 """Whether a server of PostgreSQL can go on with the data of another one.
 
-Servers refuse data of another major version, of other catalogs, and of other sizes that were
-compiled in (`ReadControlFile` in xlog.c, `ValidatePgVersion` in miscinit.c). A fresh cluster of a
-build tells all of it, whoever made the build.
+Servers refuse data of another major version, of other catalogs, with a log of another form, and of
+other sizes that were compiled in (`ReadControlFile` in xlog.c, `ValidatePgVersion` in miscinit.c,
+`XLogReaderValidatePageHeader` in xlogreader.c). A fresh cluster of a build tells all of it, whoever
+made the build.
 """
 
 import contextlib
 import hashlib
+import os
 import re
 import struct
 import tempfile
@@ -28,8 +30,11 @@ FOLDER = "data-forms"
 SIZES = struct.Struct("=8I2B")
 """What follows the number of known form (pg_control.h, 9.6 to 19): eight sizes, and how long values
 are passed."""
+LOG_HEAD = struct.Struct("=H")
+"""How a page of the log begins: XLOG_PAGE_MAGIC (xlog_internal.h)."""
 OWN_FORM = struct.pack("=d", 1234567.0)
 """The number by which pg_control shows how this machine writes floating point."""
+SEGMENT_NAME = re.compile(r"[0-9A-F]{24}")
 SEGMENT = 3
 """Which of the sizes initdb is told; the plan says it."""
 SHAPING = re.compile(
@@ -45,6 +50,7 @@ class ClusterForm(Struct, frozen=True):
     major: str  # as PG_VERSION says it: "19"
     control: int  # the version of pg_control
     catalog: int
+    log: int  # the number that its pages begin with
     sizes: tuple[int, ...]  # of blocks, files, names, index keys …: what is compiled in
 
 
@@ -101,9 +107,14 @@ def of_cluster(data_dir: Path) -> ClusterForm:
     _, version, catalog, _ = fingerprint.CONTROL_HEAD.unpack_from(control)
     *sizes, first, second = SIZES.unpack_from(control, control.index(OWN_FORM) + len(OWN_FORM))
     del sizes[SEGMENT]
+    major = data_folder.read(data_dir, "PG_VERSION").decode().strip()
+    segments = data_dir / fingerprint.wal_folder(int(float(major)))
+    first_segment = min(name for name in os.listdir(segments) if SEGMENT_NAME.fullmatch(name))
+    (log,) = LOG_HEAD.unpack(data_folder.read(segments, first_segment, LOG_HEAD.size))
     return ClusterForm(
-        major=data_folder.read(data_dir, "PG_VERSION").decode().strip(),
+        major=major,
         control=version,
         catalog=catalog,
+        log=log,
         sizes=(*sizes, first, second),
     )

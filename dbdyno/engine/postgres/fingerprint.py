@@ -28,6 +28,11 @@ def read(data_dir: Path) -> Fingerprint:
     )
 
 
+def wal_folder(major: int) -> str:
+    """The folder of the write-ahead log in a data directory of this major version."""
+    return "pg_wal" if major >= 10 else "pg_xlog"
+
+
 def refuse_unclean(data_dir: Path) -> None:
     """Raises ServerError for data that cannot be copied and started again as they are."""
     *_, state = CONTROL_HEAD.unpack_from(data_folder.read(data_dir, CONTROL))

@@ -76,11 +76,7 @@ class PostgresServer(LocalServer):
     @property
     def wal_dir(self) -> Path:
         """The folder of the write-ahead log."""
-        return self._home.wal_dir or self._home.data_dir / self._wal_name
-
-    @property
-    def _wal_name(self) -> str:
-        return "pg_wal" if self.build.major >= 10 else "pg_xlog"
+        return self._home.wal_dir or self._home.data_dir / fingerprint.wal_folder(self.build.major)
 
     def check(self) -> None:
         """Looks whether the server can be made; leaves nothing behind.
@@ -157,7 +153,7 @@ class PostgresServer(LocalServer):
         begun_s = time.monotonic()
         self._home.fill(copy, shared_blocks=shared_blocks)
         if wal is not None:
-            golden.point_to_wal(data, wal, self._wal_name)
+            golden.point_to_wal(data, wal, fingerprint.wal_folder(self.build.major))
         self._home.copy_s = time.monotonic() - begun_s
         self._write_settings()
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from dbdyno.builds import Build
 from dbdyno.engine import log
 from dbdyno.engine.local_server import LOOK_EVERY_S, Home, free_port
-from dbdyno.engine.postgres import connection, settings
+from dbdyno.engine.postgres import connection, fingerprint, settings
 from dbdyno.engine.postgres.replay_lag import STREAMED, ReplayLag
 from dbdyno.host import account, process
 from dbdyno.host.place import Place
@@ -132,7 +132,7 @@ class Standby:
         own.write(data / "backup_label", label)
         if tablespaces:
             own.write(data / "tablespace_map", tablespaces)
-        logs = data / ("pg_wal" if self.build.major >= 10 else "pg_xlog")
+        logs = data / fingerprint.wal_folder(self.build.major)
         if wal is not None:
             logs.symlink_to(wal)
         own.make_folder_within(logs / "archive_status")

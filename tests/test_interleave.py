@@ -273,7 +273,8 @@ class TestRun:
         return program.find("dyno-loadgen")
 
     @pytest.fixture(scope="class")
-    def whole(self, tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, Path]:
+    @classmethod
+    def whole(cls, tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, Path]:
         """The plan, and its result folder."""
         of = made(path := tmp_path_factory.mktemp("whole"))
         return of, blocks.run(of, path / "out", wait=True).folder

@@ -11,7 +11,9 @@ from typing import Literal
 from unittest import mock
 
 import pytest
+from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from command import dyno
 from dbdyno.cli import main
@@ -50,6 +52,17 @@ def test_a_stream_shows_what_is_written_and_lets_consoles_by() -> None:
         "x", style="red"
     )  # type: ignore[arg-type]
     assert out.getvalue().startswith("␛[2J\x1b[31mx")
+
+
+def test_a_live_display_moves_in_its_terminal_and_what_is_said_beside_it_does_not() -> None:
+    out = io.StringIO()
+    with mock.patch.object(sys, "stderr", VisibleStream(out)):
+        console = VisibleConsole(stderr=True, force_terminal=True, color_system="standard")
+        with Live(Text("73 %", style="red"), console=console, auto_refresh=False):
+            console.print("said \x1b[2J", markup=False, highlight=False)
+            shown = out.getvalue()
+    assert "\x1b[31m73 %" in shown and "\x1b[2K" in shown
+    assert "said ␛[2J" in shown and shown.count("␛") == 1
 
 
 def test_a_result_that_was_sent_commands_no_terminal(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import sys
 import unicodedata
 from collections.abc import Iterable
 from io import TextIOWrapper
-from typing import Any, TextIO
+from typing import IO, Any, TextIO
 
 from rich.console import Console
 from rich.segment import Segment
@@ -46,7 +46,23 @@ def visible(text: str) -> str:
 
 
 class VisibleConsole(Console):
-    """A console whose text is visible; its colours and movements are rich's own."""
+    """A console whose text is visible; its colours and movements are rich's own.
+
+    They go to the stream beneath all others: a live display puts one more before `VisibleStream`,
+    and rich would write to the next one.
+    """
+
+    @property
+    def file(self) -> IO[str]:
+        """The stream that the console writes to."""
+        file = super().file
+        while (beneath := getattr(file, "rich_proxied_file", None)) is not None:
+            file = beneath
+        return file
+
+    @file.setter
+    def file(self, new_file: IO[str]) -> None:
+        self._file = new_file
 
     def _render_buffer(self, buffer: Iterable[Segment]) -> str:
         shown = (

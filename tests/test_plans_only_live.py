@@ -415,7 +415,8 @@ def test_bad_input_is_one_line_and_leaves_nothing(shop: Shop, tmp_path: Path, *,
         os.truncate(statistics, statistics.stat().st_size // 2)
     words = ("plans", SOURCE, NEWEST, "--workload", "app", "--restore", dump, "-q")
     done = dyno(*words, folder=tmp_path)
-    said = "is not JSON (Input data was truncated)" if torn else "the dump has none of the tables of statistics.json"
+    strange = "the dump has none of the tables of statistics.json"
+    said = "is not JSON (Input data was truncated)" if torn else strange
     assert done.returncode == 2
     assert said in done.stderr and done.stderr.count("\n") == 1
     assert not (tmp_path / "plans").exists()

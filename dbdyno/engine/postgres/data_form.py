@@ -34,7 +34,6 @@ LOG_HEAD = struct.Struct("=H")
 """How a page of the log begins: XLOG_PAGE_MAGIC (xlog_internal.h)."""
 OWN_FORM = struct.pack("=d", 1234567.0)
 """The number by which pg_control shows how this machine writes floating point."""
-SEGMENT_NAME = re.compile(r"[0-9A-F]{24}")
 SEGMENT = 3
 """Which of the sizes initdb is told; the plan says it."""
 SHAPING = re.compile(
@@ -107,14 +106,19 @@ def of_cluster(data_dir: Path) -> ClusterForm:
     _, version, catalog, _ = fingerprint.CONTROL_HEAD.unpack_from(control)
     *sizes, first, second = SIZES.unpack_from(control, control.index(OWN_FORM) + len(OWN_FORM))
     del sizes[SEGMENT]
-    major = data_folder.read(data_dir, "PG_VERSION").decode().strip()
-    segments = data_dir / fingerprint.wal_folder(int(float(major)))
-    first_segment = min(name for name in os.listdir(segments) if SEGMENT_NAME.fullmatch(name))
-    (log,) = LOG_HEAD.unpack(data_folder.read(segments, first_segment, LOG_HEAD.size))
     return ClusterForm(
-        major=major,
+        major=data_folder.read(data_dir, "PG_VERSION").decode().strip(),
         control=version,
         catalog=catalog,
-        log=log,
+        log=log_form(data_dir),
         sizes=(*sizes, first, second),
     )
+
+
+def log_form(data_dir: Path) -> int:
+    """The number that pages of a cluster's log begin with."""
+    log = fingerprint.wal_folder(data_dir)
+    assert log is not None, "initdb makes one"
+    segment = min(name for name in os.listdir(log) if fingerprint.WAL_FILE.fullmatch(name))
+    (number,) = LOG_HEAD.unpack(data_folder.read(log, segment, LOG_HEAD.size))
+    return int(number)

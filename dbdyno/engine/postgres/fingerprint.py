@@ -5,6 +5,7 @@ and compared before the copy is used.
 """
 
 import hashlib
+import re
 import struct
 from pathlib import Path
 
@@ -15,6 +16,10 @@ from dbdyno.model.error import ServerError
 CONTROL = "global/pg_control"
 CONTROL_HEAD = struct.Struct("=QIIi")
 """System identifier, version of the file, version of the catalogs, state (pg_control.h, 9.6-19)."""
+WAL_FOLDERS = ("pg_wal", "pg_xlog")
+"""Names of the folder of the write-ahead log: from version 10 on, and before."""
+WAL_FILE = re.compile(r"[0-9A-F]{24}")
+"""The name of a segment of it."""
 SHUT_DOWN = 1
 """The state DB_SHUTDOWNED."""
 
@@ -28,9 +33,14 @@ def read(data_dir: Path) -> Fingerprint:
     )
 
 
-def wal_folder(major: int) -> str:
-    """The folder of the write-ahead log in a data directory of this major version."""
-    return "pg_wal" if major >= 10 else "pg_xlog"
+def wal_name(major: int) -> str:
+    """What the folder of the write-ahead log is called in data of this major version."""
+    return WAL_FOLDERS[0] if major >= 10 else WAL_FOLDERS[1]
+
+
+def wal_folder(data_dir: Path) -> Path | None:
+    """The folder of the write-ahead log in a data directory; None where there is none."""
+    return next((data_dir / name for name in WAL_FOLDERS if (data_dir / name).is_dir()), None)
 
 
 def refuse_unclean(data_dir: Path) -> None:

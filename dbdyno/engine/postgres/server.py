@@ -76,7 +76,7 @@ class PostgresServer(LocalServer):
     @property
     def wal_dir(self) -> Path:
         """The folder of the write-ahead log."""
-        return self._home.wal_dir or self._home.data_dir / fingerprint.wal_folder(self.build.major)
+        return self._home.wal_dir or self._home.data_dir / fingerprint.wal_name(self.build.major)
 
     def check(self) -> None:
         """Looks whether the server can be made; leaves nothing behind.
@@ -153,7 +153,7 @@ class PostgresServer(LocalServer):
         begun_s = time.monotonic()
         self._home.fill(copy, shared_blocks=shared_blocks)
         if wal is not None:
-            golden.point_to_wal(data, wal, fingerprint.wal_folder(self.build.major))
+            golden.point_to_wal(data, wal, fingerprint.wal_name(self.build.major))
         self._home.copy_s = time.monotonic() - begun_s
         self._write_settings()
 

@@ -36,7 +36,7 @@ NOT_COPIED = frozenset({
 })  # fmt: skip
 """Files of the primary alone."""
 LEFT_EMPTY = frozenset({
-    "pg_wal", "pg_xlog", "pg_replslot", "pg_stat_tmp", "pg_dynshmem", "pg_notify", "pg_serial",
+    *fingerprint.WAL_FOLDERS, "pg_replslot", "pg_stat_tmp", "pg_dynshmem", "pg_notify", "pg_serial",
     "pg_snapshots", "pg_subtrans",
 })  # fmt: skip
 """Folders of which a backup needs no content."""
@@ -132,7 +132,7 @@ class Standby:
         own.write(data / "backup_label", label)
         if tablespaces:
             own.write(data / "tablespace_map", tablespaces)
-        logs = data / fingerprint.wal_folder(self.build.major)
+        logs = data / fingerprint.wal_name(self.build.major)
         if wal is not None:
             logs.symlink_to(wal)
         own.make_folder_within(logs / "archive_status")
@@ -164,7 +164,7 @@ class Standby:
         lost = [line for line in done.stderr.splitlines() if not line.endswith(VANISHED)]
         if done.returncode != 0 and lost:
             raise HostError(f"{self._what} cannot be copied: {lost[0]}: check the disk")
-        for name in entries.keys() & LEFT_EMPTY - {"pg_wal", "pg_xlog"}:
+        for name in entries.keys() & LEFT_EMPTY.difference(fingerprint.WAL_FOLDERS):
             self._place.account.make_folder_within(data / name)
 
     def _configure(self, primary: Address, data: Path, values: Mapping[str, str]) -> None:

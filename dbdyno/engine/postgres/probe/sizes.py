@@ -1,14 +1,11 @@
 """Measures how much room the database takes: as it says itself, and as its files are."""
 
-import re
 from pathlib import Path
 
 from dbdyno.engine import snapshot
+from dbdyno.engine.postgres import fingerprint
 from dbdyno.engine.postgres.probe.reader import PostgresProbe
 from dbdyno.model import Json
-
-WAL_FOLDERS = ("pg_wal", "pg_xlog")
-WAL_FILE = re.compile(r"[0-9A-F]{24}")
 
 
 def sizes(reader: PostgresProbe, data_dir: Path | None, wal_dir: Path | None) -> Json:
@@ -42,14 +39,12 @@ def wal_files(reader: PostgresProbe, data_dir: Path | None, wal_dir: Path | None
         found = [(row["name"], row["size"]) for row in rows]
     return {
         "wal_dir_bytes": sum(size for _, size in found),
-        "wal_files": sum(1 for name, _ in found if WAL_FILE.fullmatch(name)),
+        "wal_files": sum(1 for name, _ in found if fingerprint.WAL_FILE.fullmatch(name)),
     }
 
 
 def wal_folder(data_dir: Path | None, wal_dir: Path | None) -> Path | None:
     """The folder of the log's files; None if unknown."""
-    if wal_dir is not None:
+    if wal_dir is not None or data_dir is None:
         return wal_dir
-    if data_dir is None:
-        return None
-    return next((data_dir / name for name in WAL_FOLDERS if (data_dir / name).is_dir()), None)
+    return fingerprint.wal_folder(data_dir)

@@ -137,21 +137,27 @@ class FileFormat(msgspec.Struct, frozen=True):
 
 def read_format(path: Path, form: type[Value], number: int) -> Value:
     """The object in `path`, whose key `format` has to be this number. Raises ResultError."""
-    head = read_struct(path, FileFormat)
+    content = read_if_there(path)
+    if content is None:
+        raise ResultError(f"{path}: is missing; {REMEDY}")
+    head = _decoded(path, content, FileFormat)
     if head.format != number:
         by = "" if head.dyno is None else f" ({head.dyno})"
         raise ResultError(
             f"{path}: key `format` is {head.format!r}, this version of dyno reads {number}; use "
             f"the version that wrote it{by}"
         )
-    return read_struct(path, form)
+    return _decoded(path, content, form)
 
 
 def read_struct_if_there(path: Path, form: type[Value]) -> Value | None:
     """The same; None where there is no file."""
     content = read_if_there(path)
-    if content is None:
-        return None
+    return None if content is None else _decoded(path, content, form)
+
+
+def _decoded(path: Path, content: bytes, form: type[Value]) -> Value:
+    """The object in a file's content. Raises ResultError."""
     try:
         value: Value = decoder(form).decode(content)
         return value

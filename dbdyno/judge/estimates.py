@@ -136,6 +136,11 @@ def _of_blocks(values: Mapping[int, float], at: Sequence[int] | None) -> Iterabl
     return known or values.values()
 
 
+def _of_own(compared: MetricComparison) -> PairedEstimate | None:
+    """What the workload tells of itself, which no verdict uses."""
+    return _estimate(compared, over_of(value for pair in compared.both.values() for value in pair))
+
+
 def _compared(
     step: StepComparison,
     cell: Cell,
@@ -146,9 +151,7 @@ def _compared(
     own_values = {
         name: own_value
         for name in dict.fromkeys(name for facts in cell.each(ToldFacts) for name in facts.numbers)
-        for compared in [faced.own_value(name)]
-        for over in [over_of(value for pair in compared.both.values() for value in pair)]
-        if (own_value := _estimate(compared, over)) is not None
+        if (own_value := _of_own(faced.own_value(name))) is not None
     }
     estimates = {
         name: _beside(step, cell, base, name, estimate) for name, estimate in estimates.items()

@@ -1,6 +1,6 @@
 """The windows of searches apart from the steps that they belong to, and what each search found."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from dbdyno.model import StepRun
@@ -25,12 +25,14 @@ def with_searches(runs: Iterable[StepRun]) -> list[StepRun]:
             own.append(run)
         else:
             windows.setdefault(_place(run), []).append(run)
-    return [
-        replace(run, metrics={**run.metrics, METRIC: _highest(windows[_place(run)])})
-        if _place(run) in windows
-        else run
-        for run in own
-    ]
+    return [_with_rate(run, windows) for run in own]
+
+
+def _with_rate(run: StepRun, windows: Mapping[Searched, Sequence[StepRun]]) -> StepRun:
+    of_run = windows.get(_place(run))
+    return (
+        run if of_run is None else replace(run, metrics={**run.metrics, METRIC: _highest(of_run)})
+    )
 
 
 def _highest(windows: Sequence[StepRun]) -> float | None:

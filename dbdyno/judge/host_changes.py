@@ -44,14 +44,19 @@ def changes(
     states = {
         block: stable_facts.state(host)
         for block, begun in sorted(begun_unix_ns.items())
-        # The facts that held when the block began: the last ones from before it.
-        for host in [host for host in hosts if (host.since_unix_ns or 0) <= begun][-1:]
+        if (host := _host_at(hosts, begun)) is not None
     }
     names = dict.fromkeys(name for state in states.values() for name in state)
     changed = [words for name in names if (words := by_block(name, states)) is not None]
     if changed:
         where = f"{name} between blocks" if name else "between blocks"
         yield DoubtSubject.CHANGED_HOST.doubt(f"{where} {few(changed, FACTS_NAMED_MAX, '; ')}")
+
+
+def _host_at(hosts: Sequence[HostFacts], begun: int) -> HostFacts | None:
+    """The facts that held when a block began: the last ones from before it."""
+    before = [host for host in hosts if (host.since_unix_ns or 0) <= begun]
+    return before[-1] if before else None
 
 
 def unlike(hosts: Mapping[str, HostFacts], nodes: Iterable[str]) -> Iterable[Doubt]:

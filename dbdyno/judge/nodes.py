@@ -74,15 +74,17 @@ def of_arm(
     qs = iter(significance.adjusted([test.p for _, test in tests if test.p is not None]))
     by_step: dict[StepKey, tuple[NodeComparison, ...]] = {}
     for place, test in tests:
-        judged = test
-        if test.p is not None and (q := next(qs)) <= aims.level:
-            within = test.highest.ratio <= test.lowest.ratio * (1 + aims.margin)
-            agreement: Agreement = "disagree, within the margin" if within else "disagree"
-            judged = replace(test, q=q, agreement=agreement)
-        elif test.p is not None:
-            judged = replace(test, q=q, agreement="no difference seen")
+        judged = test if test.p is None else _judged(test, next(qs), aims)
         by_step[place] = (*by_step.get(place, ()), judged)
     return by_step
+
+
+def _judged(test: NodeComparison, q: float, aims: Aims) -> NodeComparison:
+    agreement: Agreement = "no difference seen"
+    if q <= aims.level:
+        within = test.highest.ratio <= test.lowest.ratio * (1 + aims.margin)
+        agreement = "disagree, within the margin" if within else "disagree"
+    return replace(test, q=q, agreement=agreement)
 
 
 def _of_metric(

@@ -83,17 +83,17 @@ def judge(
                 judgement=_without_word(judgement) if whole.workload in failed else judgement,
             )
             for whole in now.wholes
-            for judgement in [
-                next(
-                    judgement
-                    for judgement in by_unit[whole.workload]
-                    if judgement.metric == whole.sample.metric
-                )
-                if whole.steps > 1
-                else whole.lone(by_step)
-            ]
+            for judgement in [_of_whole(whole, by_unit) if whole.steps > 1 else whole.lone(by_step)]
         ),
     )
+
+
+def _of_whole(
+    whole: WorkloadSample, by_unit: Mapping[StepKey | str, Sequence[Judgement]]
+) -> Judgement:
+    """The judgement of a workload by one of its metrics."""
+    judgements = by_unit[whole.workload]
+    return next(judgement for judgement in judgements if judgement.metric == whole.sample.metric)
 
 
 def _without_word(judgement: Judgement) -> Judgement:

@@ -16,6 +16,7 @@ from dbdyno import __version__
 from dbdyno.findings.application.show import ApplicationAnswer
 from dbdyno.model import Cell, Comparison, Json, StepComparison
 from dbdyno.model.grouping import grouped
+from dbdyno.model.looks import LookProgress
 from dbdyno.model.metric.primary import second_of
 from dbdyno.model.verdict import Explanation, Judgement, OverallRatio
 from dbdyno.model.work import WorkComparison
@@ -53,10 +54,7 @@ def form(comparison: Comparison) -> Json:
         "nodes": [{"node": node, "blocks": blocks} for node, blocks in by_node.items()],
         "aims": asdict(comparison.aims),
         "tolerate": tolerate.document(comparison),
-        "looks": asdict(looked.looks)
-        | {name: to_builtins(getattr(looked, name)) for name in ("taken", "coming")}
-        if looked
-        else None,
+        "looks": _looks(looked) if looked else None,
         "calibration": asdict(comparison.calibration) if comparison.calibration else None,
         "design": comparison.design.written if comparison.design else None,
         "overall": [_overall(one) for one in comparison.overall],
@@ -211,6 +209,12 @@ def _finding(explanation: Explanation) -> Json:
 def _judged(one: Judgement | None) -> Json:
     dependence = one.dependence if one else None
     return of_judgement(one) | {"dependence": asdict(dependence) if dependence else None}
+
+
+def _looks(looked: LookProgress) -> Json:
+    """Which looks the result has: those that were taken, and the next one."""
+    taken, coming = to_builtins(looked.taken), to_builtins(looked.coming)
+    return asdict(looked.looks) | {"taken": taken, "coming": coming}
 
 
 def _overall(one: OverallRatio) -> Json:

@@ -280,14 +280,17 @@ def counted(its: Sequence[tuple[StepComparison, Cell]]) -> str:
     by_word = grouped(
         (verdicts.said(each, True) if each.against else each.word, each) for each in judged
     )
-    counts = []
-    for word, alike in by_word.items():
-        within, shade = [verdict for verdict in alike if verdict.within_margin], ""
-        if within:
-            margin = f"within ±{number.percent(within[0].judgements[0].margin)}"
-            shade = f" {margin}" if len(within) == len(alike) else f" ({len(within)} {margin})"
-        counts.append(f"{len(alike)} {word}{shade}")
+    counts = (f"{len(alike)} {word}{_shade(alike)}" for word, alike in by_word.items())
     return ", ".join(counts) or "no step is judged"
+
+
+def _shade(alike: Sequence[Verdict]) -> str:
+    """How many verdicts of one word are within the margin."""
+    within = [verdict for verdict in alike if verdict.within_margin]
+    if not within:
+        return ""
+    margin = f"within ±{number.percent(within[0].judgements[0].margin)}"
+    return f" {margin}" if len(within) == len(alike) else f" ({len(within)} {margin})"
 
 
 def size(cell: Cell) -> float:

@@ -58,11 +58,12 @@ def packed(content: bytes) -> bytes:
     data = b"".join(body for kind, body in chunks if kind == b"IDAT")
     small = zlib.compress(zlib.decompress(data), COMPRESSION)
     head = [chunk for chunk in chunks if chunk[0] not in (b"IDAT", b"IEND")]
-    whole = [
-        struct.pack(">I4s", len(body), kind) + body + struct.pack(">I", zlib.crc32(kind + body))
-        for kind, body in (*head, (b"IDAT", small), (b"IEND", b""))
-    ]
-    return SIGNATURE + b"".join(whole)
+    whole = (*head, (b"IDAT", small), (b"IEND", b""))
+    return SIGNATURE + b"".join(_chunk(kind, body) for kind, body in whole)
+
+
+def _chunk(kind: bytes, body: bytes) -> bytes:
+    return struct.pack(">I4s", len(body), kind) + body + struct.pack(">I", zlib.crc32(kind + body))
 
 
 def _chunks(content: bytes) -> Iterable[tuple[bytes, bytes]]:

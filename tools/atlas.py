@@ -135,7 +135,7 @@ def search(options: argparse.Namespace) -> int:
         while (
             atlas_lines.differing(now.counts[0]) and len(now.counts[0].folders) < runner.COUNTS_MAX
         ):
-            now = again(now, at, 0)  # a fill that was unlike others is outvoted
+            now = again(now, at, 0)  # a count that was unlike others is outvoted
     ended = runner.search(now, at)
     for stretch in parted(ended):
         if ends(ended, stretch) not in folder.changes:
@@ -226,7 +226,7 @@ def again(search: Bisection, at: CountSearch, index: int) -> Bisection:
 def refuse_others(search: Bisection) -> None:
     """Raises ResultError where counts of this machine are not those of the lines.
 
-    Fills differ in a step or two, a machine differs in most.
+    Counts of one machine differ in a step or two, those of another in most.
     """
     steps, others = search.counts[0].steps, atlas_lines.differing(search.counts[0])
     if 2 * len(others) > len(steps):

@@ -40,6 +40,10 @@ them by half a percent.
 Counts say how much work a server does, never how long an operation takes: measure time before you
 publish. Work that a commit moves to another process or to the kernel does not show.
 
+A new order takes 2,736,000 instructions at a load of 15 and 2,750,000 on a quiet host. The server
+reports statistics each second, which changes the pieces in which memory lies free, and by that the
+work of `_int_malloc`.
+
 `python tools/atlas.py page` makes this page of [lines of counts](atlas/19.jsonl). From these lines
 a search goes on, here or on another machine, by
 
@@ -181,22 +185,20 @@ def rough(asked: SearchLine) -> Iterator[str]:
     for name, margin in asked.margins.items():
         yield filled(
             f"Of {name} changes from {100 * margin:g} % on are looked for: its counts follow how "
-            "busy the host is. The server reports statistics each second, by which memory lies "
-            "free in other pieces, and `_int_malloc` has more or less to do: 2,736,000 "
-            "instructions at a load of 15, 2,750,000 on a quiet host."
+            "busy the host is."
         )
 
 
 def unlike(search: Bisection) -> Iterator[str]:
-    """The commits whose counts do not agree, as fills may differ."""
+    """The commits whose counts do not agree."""
     for count in search.counted:
         for name in atlas_lines.differing(count):
             counts = count.steps[name].counts
             yield filled(
                 f"**Do not believe {name} yet**: commit "
                 f"`{search.question.commits[count.index].sha[:DIGITS]}` has {min(counts):,.0f} to "
-                f"{max(counts):,.0f} instructions, from one fill of its tables to another. The "
-                "search goes on counting it until counts agree."
+                f"{max(counts):,.0f} instructions. The search goes on counting it until counts "
+                "agree."
             )
 
 
